@@ -1,0 +1,117 @@
+"""Every exception of the package: one file, so that raising one never needs a looping import.
+
+Two families. `DefinitionError` and `SchemaError` are raised while a program is being put together.
+The rest happens while it runs; each failure is exactly one of these, never an `ExceptionGroup`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+
+@attrs.frozen
+class Problem:
+    """One thing that is wrong in a class.
+
+    Attributes:
+        where: What is wrong, as a dotted path from the class: `SearchDocs.Input.limit`.
+        text: What is wrong and what to write instead, one line.
+        file: The source file, if known.
+        line: The line in that file, counted from 1, if known.
+    """
+
+    where: str
+    text: str
+    file: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file or '<unknown>'}:{self.line}: " if self.line is not None else ""
+        return f"{place}{self.where}: {self.text}"
+
+
+class DefinitionError(TypeError):
+    """A class or a registration cannot be what it says; raised when the class statement runs.
+
+    Attributes:
+        problems: Every problem of the class, in source order.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class SchemaError(ValueError):
+    """A JSON Schema that is not valid, or that breaks a limit."""
+
+
+class SchemaUnsupported(SchemaError):
+    """A valid JSON Schema that the chosen engine cannot serve.
+
+    Attributes:
+        keyword: The keyword that the engine cannot serve.
+    """
+
+    def __init__(self, message: str, keyword: str) -> None:
+        self.keyword = keyword
+        super().__init__(message)
+
+
+class ToolError(Exception):
+    """Raised by a tool to answer `isError: true` with a text or content of its own choice.
+
+    Args:
+        content: A text, one content block, or a list of either; what the model will read.
+        meta: Sent as `_meta` of the result.
+    """
+
+    def __init__(self, content: Any = "", *, meta: dict[str, Any] | None = None) -> None:
+        self.content = content
+        self.meta = meta
+        super().__init__(content if isinstance(content, str) else repr(content))
+
+
+class McpError(Exception):
+    """A JSON-RPC error: raised by a handler to send one, by a client that received one.
+
+    Attributes:
+        code: The JSON-RPC error code.
+        message: One sentence for the peer.
+        data: Any JSON value, or None for no data.
+    """
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        self.code = code
+        self.message = message
+        self.data = data
+        super().__init__(f"{message} ({code})")
+
+
+class ProtocolError(Exception):
+    """The peer broke the protocol."""
+
+
+class LocalProtocolError(ProtocolError):
+    """This program asked for something that the protocol does not allow now."""
+
+
+class NoSessionError(LocalProtocolError):
+    """A handler stored session state on a revision that has no sessions (2026-07-28)."""
+
+
+class RequestTimeout(Exception):
+    """The peer did not answer in time; it has been told to stop."""
+
+
+class ConnectionClosed(Exception):
+    """The connection ended before the answer came."""
+
+
+class TransportError(Exception):
+    """The connection could not be made: the command did not start, the address did not answer."""
+
+
+class AuthError(Exception):
+    """The server answered 401 or 403 and the strategy could not satisfy it."""
