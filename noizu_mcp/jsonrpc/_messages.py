@@ -1,0 +1,74 @@
+"""The messages of JSON-RPC 2.0 as frozen values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+#: A request id. `1` and `"1"` are two ids (MCP `basic/index`, "Requests").
+Id = str | int
+
+
+class Rendered(bytes):
+    """A JSON value that is already text: UTF-8, compact, without a newline."""
+
+    __slots__ = ()
+
+
+@attrs.frozen
+class Request:
+    """A message that expects exactly one answer."""
+
+    id: Id
+    method: str
+    params: dict[str, Any] | None = None
+
+
+@attrs.frozen
+class Notification:
+    """A message that expects no answer."""
+
+    method: str
+    params: dict[str, Any] | None = None
+
+
+@attrs.frozen
+class Response:
+    """The answer to the request with the same id."""
+
+    id: Id
+    result: Mapping[str, Any] | Rendered
+
+
+@attrs.frozen
+class ErrorResponse:
+    """The answer that a request failed; `id` is None only when the request's id was unreadable."""
+
+    id: Id | None
+    code: int
+    message: str
+    data: Any = None
+
+
+@attrs.frozen
+class Malformed:
+    """Bytes that are no message.
+
+    Attributes:
+        error: What to answer.
+        answer: False when it looks like a response: answering those could go on for ever.
+    """
+
+    error: ErrorResponse
+    answer: bool = True
+
+
+@attrs.frozen
+class Batch:
+    """A JSON array of messages; only revision 2025-03-26 has them."""
+
+    messages: "tuple[Message | Malformed, ...]"
+
+
+Message = Request | Notification | Response | ErrorResponse
+Decoded = Message | Malformed | Batch
