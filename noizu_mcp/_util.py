@@ -1,0 +1,89 @@
+"""Small things that every layer may use: the absence marker, names, JSON text, final classes."""
+
+import enum
+import json
+import re
+from typing import Any, Final, Literal, TypeVar
+
+_Class = TypeVar("_Class", bound=type)
+
+
+class Unset(enum.Enum):
+    """The type of `UNSET`, for signatures in which `None` is a value of its own."""
+
+    UNSET = "UNSET"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __bool__(self) -> Literal[False]:
+        return False
+
+
+#: No value was given. JSON has null, so `None` cannot say so.
+UNSET: Final = Unset.UNSET
+
+_WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def snake_case(name: str) -> str:
+    """Turn the name of a class into the name of a tool.
+
+    Args:
+        name: A name in CapWords: `GetWeather`, `SAPExample`.
+
+    Returns:
+        The words in lower case, joined by underscores: `get_weather`, `sap_example`.
+    """
+    return _WORD_STARTS.sub("_", name).lower()
+
+
+# One encoder for all: `json.dumps` would build a new one for every call with these options.
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def json_text(value: Any) -> str:
+    """Write a value as compact JSON, in the order of its keys.
+
+    Args:
+        value: Anything that the `json` module can write.
+
+    Returns:
+        The text, not escaped to ASCII.
+
+    Raises:
+        TypeError: A value or a key that JSON has no form for.
+        ValueError: NaN, an infinity, a circular reference or an integer beyond the digit limit.
+        RecursionError: Nesting deeper than the interpreter allows.
+    """
+    return _encode(value)
+
+
+def final(cls: _Class) -> _Class:
+    """Refuse subclasses of a class, at run time.
+
+    Args:
+        cls: The class that is complete as it is.
+
+    Returns:
+        The same class.
+    """
+
+    def refuse(new: type[Any], /, **_: Any) -> None:
+        raise TypeError(f"{new.__name__} cannot subclass {cls.__name__}, which is final")
+
+    type.__setattr__(cls, "__init_subclass__", classmethod(refuse))
+    return cls
+
+
+def publish(namespace: dict[str, Any]) -> None:
+    """Make the public names of a folder say that they live there, not in their private file.
+
+    Args:
+        namespace: The `globals()` of the folder's `__init__.py`, with `__all__` in it.
+    """
+    package = namespace["__name__"]
+    for name in namespace["__all__"]:
+        value = namespace[name]
+        if getattr(value, "__module__", "").startswith(f"{package}._"):
+            value.__module__ = package

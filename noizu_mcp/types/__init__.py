@@ -1,0 +1,62 @@
+"""Values that cross the wire: frozen, checked when made, unknown keys kept. May import: root."""
+
+from .._util import publish
+from ._capabilities import ClientCapabilities as ClientCapabilities
+from ._capabilities import ServerCapabilities as ServerCapabilities
+from ._common import LOG_LEVELS as LOG_LEVELS
+from ._common import META_CLIENT_CAPABILITIES as META_CLIENT_CAPABILITIES
+from ._common import META_CLIENT_INFO as META_CLIENT_INFO
+from ._common import META_LOG_LEVEL as META_LOG_LEVEL
+from ._common import META_PROGRESS_TOKEN as META_PROGRESS_TOKEN
+from ._common import META_PROTOCOL_VERSION as META_PROTOCOL_VERSION
+from ._common import META_RELATED_TASK as META_RELATED_TASK
+from ._common import META_SERVER_INFO as META_SERVER_INFO
+from ._common import META_SUBSCRIPTION_ID as META_SUBSCRIPTION_ID
+from ._common import META_VIOLATIONS as META_VIOLATIONS
+from ._common import Annotations as Annotations
+from ._common import ContentAnnotations as ContentAnnotations
+from ._common import Icon as Icon
+from ._common import Implementation as Implementation
+from ._common import LogLevel as LogLevel
+from ._content import Content as Content
+from ._content import ResourceContents as ResourceContents
+from ._content import as_blocks as as_blocks
+from ._content import plain_text as plain_text
+from ._content import text_content as text_content
+from ._tools import ToolDefinition as ToolDefinition
+from ._tools import ToolResult as ToolResult
+from ._wire import Wire as Wire
+from ._wire import as_tuple as as_tuple
+from ._wire import camel_case as camel_case
+
+__all__ = [
+    "LOG_LEVELS",
+    "META_CLIENT_CAPABILITIES",
+    "META_CLIENT_INFO",
+    "META_LOG_LEVEL",
+    "META_PROGRESS_TOKEN",
+    "META_PROTOCOL_VERSION",
+    "META_RELATED_TASK",
+    "META_SERVER_INFO",
+    "META_SUBSCRIPTION_ID",
+    "META_VIOLATIONS",
+    "Annotations",
+    "ClientCapabilities",
+    "Content",
+    "ContentAnnotations",
+    "Icon",
+    "Implementation",
+    "LogLevel",
+    "ResourceContents",
+    "ServerCapabilities",
+    "ToolDefinition",
+    "ToolResult",
+    "Wire",
+    "as_blocks",
+    "as_tuple",
+    "camel_case",
+    "plain_text",
+    "text_content",
+]
+
+publish(globals())

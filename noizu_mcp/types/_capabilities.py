@@ -1,0 +1,83 @@
+"""What the two ends can do, by the presence of keys."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from .._util import final
+from ._wire import Wire
+
+
+class _Paths(Wire):
+    __slots__ = ()
+
+    def has(self, path: str) -> bool:
+        """Tell whether a capability is declared; presence counts, whatever the value.
+
+        Args:
+            path: Wire keys joined by dots: `sampling.tools`, `resources.subscribe`,
+                `extensions.io.modelcontextprotocol/tasks`.
+
+        Returns:
+            True if every key is there and not null; a false flag is not declared.
+        """
+        return _has(self.to_wire(), path)
+
+
+def _has(value: Any, path: str) -> bool:
+    if not isinstance(value, Mapping):
+        return False
+    # The whole rest first: the id of an extension has dots of its own.
+    if path in value:
+        return value[path] is not None and value[path] is not False
+    first, _, rest = path.partition(".")
+    return bool(rest) and _has(value.get(first), rest)
+
+
+@final
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class ClientCapabilities(_Paths):
+    """What a client can do for a server.
+
+    Attributes:
+        experimental: Capabilities outside the specification.
+        extensions: Extensions by id, with their settings (2026-07-28).
+        roots: It can list its roots; `{"listChanged": true}` if it tells when they change.
+        sampling: It can sample from a model; `tools` and `context` inside are parts of it.
+        elicitation: It can ask its user; `form` and `url` inside are the modes, none means form.
+        tasks: It can run requests as tasks (2025-11-25).
+    """
+
+    experimental: dict[str, Any] | None = None
+    extensions: dict[str, Any] | None = None
+    roots: dict[str, Any] | None = None
+    sampling: dict[str, Any] | None = None
+    elicitation: dict[str, Any] | None = None
+    tasks: dict[str, Any] | None = None
+
+
+@final
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class ServerCapabilities(_Paths):
+    """What a server offers.
+
+    Attributes:
+        experimental: Capabilities outside the specification.
+        extensions: Extensions by id, with their settings (2026-07-28).
+        logging: It sends log messages.
+        completions: It completes arguments.
+        prompts: It has prompts; `{"listChanged": true}` if it tells when they change.
+        resources: It has resources; `subscribe` and `listChanged` inside.
+        tools: It has tools; `listChanged` inside.
+        tasks: It runs requests as tasks (2025-11-25).
+    """
+
+    experimental: dict[str, Any] | None = None
+    extensions: dict[str, Any] | None = None
+    logging: dict[str, Any] | None = None
+    completions: dict[str, Any] | None = None
+    prompts: dict[str, Any] | None = None
+    resources: dict[str, Any] | None = None
+    tools: dict[str, Any] | None = None
+    tasks: dict[str, Any] | None = None

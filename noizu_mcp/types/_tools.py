@@ -1,0 +1,158 @@
+"""What crosses the wire about tools: their definition and what they answer."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import attrs
+
+from .._util import UNSET, Unset, final, json_text
+from ._common import Annotations, Icon
+from ._content import Content, as_blocks
+from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class ToolDefinition(Wire):
+    """A tool as `tools/list` describes it (server/tools, Tool).
+
+    Attributes:
+        name: What `tools/call` calls it.
+        title: The name for people (2025-06-18 and later).
+        description: What the model should know before it calls the tool.
+        input_schema: JSON Schema of the arguments; its root is an object.
+        output_schema: JSON Schema of `structuredContent` (2025-06-18 and later).
+        annotations: Hints; not to be trusted unless the server is.
+        icons: Pictures of it (2025-11-25 and later).
+        execution: `{"taskSupport": …}` (2025-11-25 only).
+        meta: `_meta` of the tool (2025-06-18 and later).
+    """
+
+    name: str
+    title: str | None = attrs.field(default=None, kw_only=True)
+    description: str | None = attrs.field(default=None, kw_only=True)
+    input_schema: dict[str, Any] = attrs.field(kw_only=True)
+    output_schema: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    annotations: Annotations | None = attrs.field(default=None, kw_only=True)
+    icons: tuple[Icon, ...] = attrs.field(default=(), converter=as_tuple, kw_only=True)
+    execution: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+
+
+_FLAG = Item("is_error", "isError", kind_of(bool), required=False)
+_META = Item("meta", "_meta", kind_of(dict), required=False)
+_CONTENT = Item("content", "content", kind_of(tuple[Any, ...]), required=True)
+
+#: The envelope of every result since 2026-07-28; the session reads it, it is no part of the value.
+_ENVELOPE = "resultType"
+
+
+@final
+@attrs.frozen
+class ToolResult:
+    """What a tool answers (server/tools, CallToolResult), on both ends.
+
+    A handler that returns one has it sent as it is. 2026-07-28 allows null as structured content,
+    so `structured=None` is a value; leave it out for none.
+
+    Attributes:
+        content: What the model reads. Given as a text, a block, a content mapping or a list.
+        is_error: True: the tool failed, and the content says how to do better.
+        meta: `_meta` of the result.
+        extra: Keys that this version of the package does not know, as they came.
+
+    Raises:
+        TypeError: `content` is nothing of the kind.
+    """
+
+    content: tuple[Content, ...] = attrs.field(default=(), converter=as_blocks)
+    _structured: Any = attrs.field(default=UNSET)
+    is_error: bool = attrs.field(default=False, kw_only=True)
+    meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
+    extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+
+    @property
+    def structured(self) -> Any:
+        """The `structuredContent`, any JSON value; None when there is none."""
+        return None if self._structured is UNSET else self._structured
+
+    @property
+    def has_structured(self) -> bool:
+        """Whether there is `structuredContent`; null counts."""
+        return self._structured is not UNSET
+
+    @classmethod
+    def ok(
+        cls,
+        content: Any = UNSET,
+        *,
+        structured: Any = UNSET,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Make the answer of a call that did its work.
+
+        Args:
+            content: As for the class. Left out, it is the JSON of `structured` as a text, so that
+                a client without structured content loses nothing; else nothing.
+            structured: Any JSON value.
+            meta: `_meta` of the result.
+
+        Raises:
+            TypeError: `content` is no content, or `structured` has no JSON form.
+            ValueError: NaN, an infinity or a circular reference in `structured`.
+        """
+        if isinstance(content, Unset):
+            content = () if structured is UNSET else json_text(structured)
+        return cls(content, structured, meta=meta)
+
+    @classmethod
+    def error(
+        cls, content: Any, *, structured: Any = UNSET, meta: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Make the answer of a call that failed in a way the model can act on.
+
+        Args:
+            content: As for the class; says what was wrong and what to do.
+            structured: Any JSON value.
+            meta: `_meta` of the result.
+
+        Raises:
+            TypeError: `content` is no content.
+        """
+        return cls(content, structured, is_error=True, meta=meta)
+
+    @classmethod
+    def from_wire(cls, value: Any, where: str = "result") -> Self:
+        """Read the result of `tools/call`.
+
+        Args:
+            value: The decoded JSON value.
+            where: What errors call it.
+
+        Returns:
+            The result; `structuredContent: null` is kept apart from none at all.
+
+        Raises:
+            ProtocolError: A field is missing or has the wrong type; the message names it.
+        """
+        found, rest = read_items((_CONTENT, _FLAG, _META), value, where)
+        rest.pop(_ENVELOPE, None)
+        blocks = enumerate(found.pop("content"))
+        content = [Content.from_wire(block, f"{where}.content[{i}]") for i, block in blocks]
+        return cls(content, rest.pop("structuredContent", UNSET), **found, extra=rest)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the JSON object of the result, without the envelope of 2026-07-28.
+
+        Returns:
+            A new JSON-ready dict: `content`, then `structuredContent`, `isError` and `_meta` where
+            they are there, then `extra`.
+        """
+        wire: dict[str, Any] = {"content": [block.to_wire() for block in self.content]}
+        if self._structured is not UNSET:
+            wire["structuredContent"] = self._structured
+        if self.is_error:
+            wire["isError"] = True
+        if self.meta is not None:
+            wire["_meta"] = dict(self.meta)
+        return merge_extra(wire, self.extra) if self.extra else wire

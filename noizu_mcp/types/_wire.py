@@ -1,0 +1,326 @@
+"""The base of every wire value; the one file that knows that the wire speaks camelCase.
+
+A wire value is a frozen attrs class. Its fields, their order and their annotations are the whole
+description of its JSON: `website_url: str | None = None` is an optional string at `websiteUrl`.
+What a peer sends beyond the description is kept at `extra` and sent on as it came.
+"""
+
+import binascii
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self
+
+import attrs
+
+from .._errors import ProtocolError
+from .._util import json_text
+
+#: Longest quotation of a wrong value in an error, in characters of JSON.
+MAX_QUOTED = 60
+
+
+def camel_case(name: str) -> str:
+    """Name a field as the wire does.
+
+    Args:
+        name: The Python name: `website_url`, `meta`.
+
+    Returns:
+        The JSON key: `websiteUrl`, `_meta`.
+    """
+    if name == "meta":
+        return "_meta"
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
+def as_tuple(items: Iterable[Any] | None) -> tuple[Any, ...]:
+    """Freeze a list; the converter of every list field.
+
+    Args:
+        items: Any iterable but a string, or None for no items.
+
+    Returns:
+        The items.
+
+    Raises:
+        TypeError: A string, which would fall apart into its letters.
+    """
+    if isinstance(items, str):
+        raise TypeError(f"expected a list, got the string {items!r}")
+    return tuple(items or ())
+
+
+def _quote(value: Any) -> str:
+    try:
+        text = json_text(value)
+    except (TypeError, ValueError, RecursionError):
+        text = type(value).__name__
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"
+
+
+class Kind:
+    """How one sort of value is checked in Python, read from JSON and written to JSON."""
+
+    __slots__ = ("noun", "types")
+
+    def __init__(self, noun: str, *types: type) -> None:
+        self.noun = noun
+        self.types = types
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether a Python value is of this kind; a bool is never a number."""
+        return isinstance(value, self.types) and (value.__class__ is not bool or bool in self.types)
+
+    def read(self, value: Any, where: str) -> Any:
+        """Turn a decoded JSON value into the Python value, or raise `ProtocolError`."""
+        if not self.accepts(value):
+            raise ProtocolError(f"{where}: expected {self.noun}, got {_quote(value)}")
+        return value
+
+    def write(self, value: Any) -> Any:
+        """Turn the Python value into a JSON-ready one."""
+        return value
+
+
+class _AnyKind(Kind):
+    __slots__ = ()
+
+    def accepts(self, value: Any) -> bool:  # noqa: ARG002 - the signature is the base class's
+        return True
+
+
+class _BytesKind(Kind):
+    """Bytes in Python, base64 on the wire and nowhere else."""
+
+    __slots__ = ()
+
+    def read(self, value: Any, where: str) -> bytes:
+        if not isinstance(value, str):
+            raise ProtocolError(f"{where}: expected a base64 string, got {_quote(value)}")
+        try:
+            return binascii.a2b_base64(value, strict_mode=True)
+        except ValueError:
+            raise ProtocolError(f"{where}: expected base64, got {_quote(value)}") from None
+
+    def write(self, value: bytes) -> str:
+        return binascii.b2a_base64(value, newline=False).decode("ascii")
+
+
+class _ListKind(Kind):
+    """A tuple in Python, an array on the wire."""
+
+    __slots__ = ("item",)
+
+    def __init__(self, item: Kind) -> None:
+        super().__init__("a list", list)
+        self.item = item
+
+    def accepts(self, value: Any) -> bool:
+        return isinstance(value, list | tuple) and all(map(self.item.accepts, value))
+
+    def read(self, value: Any, where: str) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ProtocolError(f"{where}: expected a list, got {_quote(value)}")
+        return tuple(self.item.read(item, f"{where}[{i}]") for i, item in enumerate(value))
+
+    def write(self, value: Iterable[Any]) -> list[Any]:
+        return [self.item.write(item) for item in value]
+
+
+class _WireKind(Kind):
+    """A nested wire value."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: "type[Wire]") -> None:
+        super().__init__(f"an instance of {cls.__name__}", cls)
+        self.cls = cls
+
+    def read(self, value: Any, where: str) -> Any:
+        return self.cls.from_wire(value, where)
+
+    def write(self, value: Any) -> Any:
+        return value.to_wire()
+
+
+_KINDS: dict[Any, Kind] = {
+    str: Kind("a string", str),
+    bool: Kind("true or false", bool),
+    int: Kind("an integer", int),
+    float: Kind("a number", int, float),
+    bytes: _BytesKind("bytes", bytes),
+    dict: Kind("an object", Mapping),
+    Any: _AnyKind("anything"),
+}
+
+
+def kind_of(annotation: Any) -> Kind:
+    """Find how values with an annotation travel.
+
+    Args:
+        annotation: `str`, `bool`, `int`, `float`, `bytes`, `dict[str, Any]`, `Any`, a wire class,
+            `tuple[X, ...]` of one of these, or any of them with `| None`.
+
+    Returns:
+        The kind; for `X | None` that of X.
+    """
+    if isinstance(annotation, types.UnionType):
+        annotation = annotation.__args__[0]
+    origin = typing.get_origin(annotation)
+    if origin is tuple:
+        return _ListKind(kind_of(typing.get_args(annotation)[0]))
+    if isinstance(annotation, type) and issubclass(annotation, Wire):
+        return _WireKind(annotation)
+    return _KINDS[origin or annotation]
+
+
+class Item(NamedTuple):
+    """One field of a wire value: its Python name, its JSON key and its kind."""
+
+    name: str
+    key: str
+    kind: Kind
+    required: bool
+
+
+def read_items(
+    items: Iterable[Item], value: Any, where: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Take the described fields out of a JSON object.
+
+    Args:
+        items: The description.
+        value: What the peer sent.
+        where: What the error calls it: `Implementation`, `result.content[0]`.
+
+    Returns:
+        The values by Python name, absent and null ones left out; then the unknown keys.
+
+    Raises:
+        ProtocolError: Not an object, a required key is missing, or a value has the wrong type.
+    """
+    if not isinstance(value, Mapping):
+        raise ProtocolError(f"{where}: expected an object, got {_quote(value)}")
+    rest = dict(value)
+    found: dict[str, Any] = {}
+    for item in items:
+        raw = rest.pop(item.key, None)
+        if raw is not None:
+            found[item.name] = item.kind.read(raw, f"{where}.{item.key}")
+        elif item.required:
+            raise ProtocolError(f"{where}.{item.key}: expected {item.kind.noun}, got nothing")
+    return found, rest
+
+
+def write_items(items: Iterable[Item], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Write described fields as a JSON object.
+
+    Args:
+        items: The description; its order is the order of the keys.
+        values: A value, or None, for each item by its Python name.
+
+    Returns:
+        A new dict; optional fields that are None or an empty list are left out.
+    """
+    return {
+        item.key: item.kind.write(values[item.name])
+        for item in items
+        if item.required or values[item.name] not in (None, ())
+    }
+
+
+def merge_extra(wire: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Put unknown keys back; a known key is never overwritten by one of them.
+
+    Args:
+        wire: The JSON object of the known fields; changed in place.
+        extra: The unknown keys.
+
+    Returns:
+        The same dict.
+    """
+    for key, value in extra.items():
+        wire.setdefault(key, value)
+    return wire
+
+
+_ITEMS: "dict[type[Wire], tuple[Item, ...]]" = {}
+
+
+def _items_of(cls: "type[Wire]") -> tuple[Item, ...]:
+    # On first use, not at import: a program that never sends an icon pays nothing for it.
+    if cls not in _ITEMS:
+        _ITEMS[cls] = tuple(
+            Item(a.name, camel_case(a.name), kind_of(a.type), a.default is attrs.NOTHING)
+            for a in attrs.fields(cls)
+            if a.name != "extra"
+        )
+    return _ITEMS[cls]
+
+
+# attrs would compile equality and a repr for every class: half of the time of its import. One of
+# each, here, does for all; subclasses say `eq=False, repr=False`.
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class Wire:
+    """A value that crosses the wire as a JSON object.
+
+    Attributes:
+        extra: Keys that this version of the package does not know, as they came.
+    """
+
+    extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        for item in _items_of(type(self)):
+            value = getattr(self, item.name)
+            if item.kind.accepts(value) or (value is None and not item.required):
+                continue
+            where = f"{type(self).__name__}.{item.name}"
+            raise TypeError(f"{where}: expected {item.kind.noun}, got {value!r}")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = (a.name for a in attrs.fields(type(self)))
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    # Mappings inside: no hash that would stay right.
+    __hash__ = None  # type: ignore[assignment]  # the form the language reference gives
+
+    def __repr__(self) -> str:
+        named = ((a.name, getattr(self, a.name)) for a in attrs.fields(type(self)))
+        given = ", ".join(f"{k}={v!r}" for k, v in named if v not in (None, (), {}))
+        return f"{type(self).__name__}({given})"
+
+    @classmethod
+    def from_wire(cls, value: Any, where: str | None = None) -> Self:
+        """Read what a peer sent.
+
+        Args:
+            value: The decoded JSON value; must be an object.
+            where: What errors call this value; the name of the class by default.
+
+        Returns:
+            The value; keys it does not know are at `extra`, null counts as absent.
+
+        Raises:
+            ProtocolError: A field is missing or has the wrong type; the message names it.
+        """
+        where = where or cls.__name__
+        found, rest = read_items(_items_of(cls), value, where)
+        try:
+            return cls(**found, extra=rest)
+        except TypeError as error:  # a rule of the class over several fields
+            raise ProtocolError(f"{where}: {error}") from None
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the JSON object, in the order of the fields.
+
+        Returns:
+            A new JSON-ready dict without null and empty-list keys, `extra` merged in at the end.
+        """
+        items = _items_of(type(self))
+        wire = write_items(items, {item.name: getattr(self, item.name) for item in items})
+        return merge_extra(wire, self.extra)
