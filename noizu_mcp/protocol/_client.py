@@ -1,0 +1,126 @@
+"""The client's peer, for either era."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..jsonrpc import (
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Batch,
+    Decoded,
+    ErrorResponse,
+    Notification,
+    Request,
+    Response,
+    malformed,
+)
+from ..types import (
+    META_CLIENT_CAPABILITIES,
+    META_CLIENT_INFO,
+    META_LOG_LEVEL,
+    META_PROGRESS_TOKEN,
+    META_PROTOCOL_VERSION,
+)
+from ._events import Dispatch, Envelope, Event, Fanout, Notice, Resolve, Send
+from ._inflight import Ledger, is_id, refuse
+from ._methods import SERVER_REQUESTS
+from ._versions import LATEST_HANDSHAKE, Revision
+
+_EMPTY: Final[Mapping[str, Any]] = {}
+
+
+class ClientPeer:
+    """The client's end of one connection.
+
+    Args:
+        info: `Implementation` of the client, as sent.
+        capabilities: What the client can do, as sent.
+        in_flight: Requests of the server that may be in flight at once.
+
+    Attributes:
+        revision: The revision in use; set it once it is negotiated.
+        log_level: Sent with every request of 2026-07-28; None: no log messages wanted.
+    """
+
+    def __init__(
+        self, info: Mapping[str, Any], capabilities: Mapping[str, Any], in_flight: int
+    ) -> None:
+        self.info = info
+        self.capabilities = capabilities
+        self.revision: Revision = LATEST_HANDSHAKE
+        self.log_level: str | None = None
+        self.ledger = Ledger(in_flight)
+
+    def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        revision: Revision | None = None,
+        progress: bool = False,
+    ) -> Request:
+        """Make a request: its id, and what its revision wants in `_meta`.
+
+        Args:
+            method: The method.
+            params: Its params, or None for none.
+            revision: Instead of the revision in use (a probe).
+            progress: Ask for progress; the token is the id of the request.
+        """
+        request = self.ledger.open(method, None if params is None else dict(params))
+        meta = self._meta(revision or self.revision)
+        if progress:
+            meta[META_PROGRESS_TOKEN] = request.id
+        if not meta:
+            return request
+        body = dict(params or _EMPTY)
+        # Reserved keys win over what the caller put there (2026-07-28 `basic/index`, `_meta`).
+        body["_meta"] = {**body.get("_meta", _EMPTY), **meta}
+        return Request(request.id, method, body)
+
+    def _meta(self, revision: Revision) -> dict[str, Any]:
+        if not revision.stateless:
+            return {}
+        meta: dict[str, Any] = {
+            META_PROTOCOL_VERSION: revision.name,
+            META_CLIENT_INFO: self.info,
+            META_CLIENT_CAPABILITIES: self.capabilities,
+        }
+        if self.log_level is not None:
+            meta[META_LOG_LEVEL] = self.log_level
+        return meta
+
+    def receive(self, message: Decoded) -> Event | None:
+        """Take one message from the server; see `ServerPeer.receive`."""
+        if isinstance(message, Response | ErrorResponse):
+            return self.ledger.resolve(Resolve(message))
+        if isinstance(message, Notification):
+            return self._notification(message)
+        if isinstance(message, Request):
+            return self._request(message)
+        if isinstance(message, Batch):
+            if self.revision.batches:
+                return Fanout(tuple(map(self.receive, message.messages)))
+            return Send(malformed(INVALID_REQUEST, "Batches are not supported").error)
+        return Send(message.error) if message.answer else None
+
+    def _notification(self, message: Notification) -> Event | None:
+        if message.method == "notifications/cancelled":
+            # For a request of the server; or the end of a listen request of ours.
+            return self.ledger.cancelled(message.params) or Notice(message)
+        if message.method == "notifications/progress":
+            return self.ledger.progress(message.params)
+        return Notice(message)
+
+    def _request(self, request: Request) -> Event:
+        if self.revision.stateless or request.method not in SERVER_REQUESTS:
+            return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
+        if request.method == "ping":
+            return Send(Response(request.id, {}))
+        meta = (request.params or _EMPTY).get("_meta")
+        meta = meta if type(meta) is dict else _EMPTY
+        token = meta.get(META_PROGRESS_TOKEN)
+        envelope = Envelope(
+            self.revision, None, _EMPTY, None, token if is_id(token) else None, meta
+        )
+        return self.ledger.accept(request) or Dispatch(request, envelope)

@@ -1,0 +1,77 @@
+"""Both eras on one pipe: each message picks its peer.
+
+Source: 2026-07-28 `basic/versioning`, "Backward Compatibility"; `basic/transports/stdio`.
+"""
+
+from ..jsonrpc import (
+    INVALID_REQUEST,
+    Batch,
+    Decoded,
+    ErrorResponse,
+    Malformed,
+    Message,
+    Notification,
+    Request,
+    Response,
+    malformed,
+)
+from ._events import Event, Fanout, Resolve, Send
+from ._handshake import HandshakePeer
+from ._inflight import Ledger
+from ._stateless import StatelessPeer, is_stateless
+
+
+class ServerPeer:
+    """The server's end of one connection, for clients of either era, at the same time.
+
+    Args:
+        in_flight: Requests that may be in flight at once.
+
+    Attributes:
+        handshake: What the client with a handshake has said, if there is one.
+        stateless: Serves requests that carry their own context.
+        ledger: The request ids of both; one pipe has one space of ids.
+    """
+
+    def __init__(self, in_flight: int) -> None:
+        self.ledger = Ledger(in_flight)
+        self.handshake = HandshakePeer(self.ledger)
+        self.stateless = StatelessPeer(self.ledger)
+
+    def receive(self, message: Decoded) -> Event | None:
+        """Take one message.
+
+        Returns:
+            What it means for the engine; None when it means nothing.
+        """
+        if isinstance(message, Request):
+            if is_stateless(message.params):
+                return self.stateless.receive_request(message)
+            return self.handshake.receive_request(message)
+        if isinstance(message, Notification):
+            return self._notification(message)
+        if isinstance(message, Response | ErrorResponse):
+            return self.ledger.resolve(Resolve(message))
+        if isinstance(message, Batch):
+            return self._batch(message)
+        return Send(message.error) if message.answer else None
+
+    def _notification(self, message: Notification) -> Event | None:
+        # Neither carries an era; both name something in the one ledger.
+        if message.method == "notifications/cancelled":
+            return self.ledger.cancelled(message.params)
+        if message.method == "notifications/progress":
+            return self.ledger.progress(message.params)
+        return self.handshake.receive_notification(message)
+
+    def _batch(self, batch: Batch) -> Event:
+        if not self.handshake.ready or not self.handshake.revision.batches:
+            text = "JSON-RPC batching is not supported by this revision of MCP"
+            return Send(malformed(INVALID_REQUEST, text).error)
+        return Fanout(tuple(self._batched(message) for message in batch.messages))
+
+    def _batched(self, message: Message | Malformed) -> Event | None:
+        if isinstance(message, Request) and message.method == "initialize":
+            text = "initialize must not be part of a batch"
+            message = Malformed(ErrorResponse(message.id, INVALID_REQUEST, text))
+        return self.receive(message)

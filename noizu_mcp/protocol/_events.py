@@ -1,0 +1,90 @@
+"""What a peer tells the engine after it has taken a message."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from ..jsonrpc import ErrorResponse, Id, Notification, Request, Response
+from ._versions import Revision
+
+
+@attrs.frozen
+class Envelope:
+    """The context of one request, whatever era it came in.
+
+    Attributes:
+        revision: The revision it is served under.
+        client_info: `Implementation` as sent, or None.
+        client_capabilities: What the client can do, as sent.
+        log_level: The least severe level it wants; None: it wants no log messages.
+        progress_token: Where progress goes, or None.
+        meta: `_meta` of the request as sent.
+    """
+
+    revision: Revision
+    client_info: Mapping[str, Any] | None
+    client_capabilities: Mapping[str, Any]
+    log_level: str | None
+    progress_token: Id | None
+    meta: Mapping[str, Any]
+
+
+@attrs.frozen
+class Dispatch:
+    """A request to handle."""
+
+    request: Request
+    envelope: Envelope
+
+
+@attrs.frozen
+class Send:
+    """An answer that needs no handler."""
+
+    message: Response | ErrorResponse
+
+
+@attrs.frozen
+class Cancel:
+    """The sender no longer wants the answer to a request; nothing may follow for its id."""
+
+    id: Id
+    reason: str | None
+
+
+@attrs.frozen
+class Resolve:
+    """The answer to a request of ours."""
+
+    answer: Response | ErrorResponse
+
+
+@attrs.frozen
+class Progress:
+    """News of a request of ours."""
+
+    token: Id
+    params: Mapping[str, Any]
+
+
+@attrs.frozen
+class Notice:
+    """Any other notification."""
+
+    notification: Notification
+
+
+@attrs.frozen
+class Ready:
+    """The handshake is complete."""
+
+
+@attrs.frozen
+class Fanout:
+    """The messages of an array, each with what it means; their answers travel as one array."""
+
+    events: "tuple[Event | None, ...]"
+
+
+Event = Dispatch | Send | Cancel | Resolve | Progress | Notice | Ready | Fanout

@@ -1,0 +1,119 @@
+"""The server's peer for revisions with a handshake (2025-03-26 to 2025-11-25)."""
+
+import enum
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..jsonrpc import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Notification,
+    Request,
+)
+from ..types import LOG_LEVELS, META_PROGRESS_TOKEN
+from ._events import Dispatch, Envelope, Event, Notice, Ready, Send
+from ._inflight import Ledger, is_id, refuse
+from ._methods import CLIENT_REQUESTS
+from ._versions import LATEST_HANDSHAKE, SUPPORTED_VERSIONS, Revision, negotiate
+
+
+class Phase(enum.Enum):
+    """How far the handshake is."""
+
+    NEW = "new"
+    INITIALIZING = "initializing"
+    READY = "ready"
+
+
+#: (phase, method) → next phase; what is not here leaves the phase alone.
+TRANSITIONS: Final = {
+    (Phase.NEW, "initialize"): Phase.INITIALIZING,
+    (Phase.INITIALIZING, "notifications/initialized"): Phase.READY,
+}
+
+_UNKNOWN_CLIENT: Final = {"name": "unknown", "version": "0.0.0"}
+_EMPTY: Final[Mapping[str, Any]] = {}
+
+
+class HandshakePeer:
+    """What one client with a handshake has said so far.
+
+    Attributes:
+        phase: How far the handshake is.
+        revision: The negotiated revision; before `initialize`, the latest.
+        client_info: The client's `Implementation`, as sent.
+        client_capabilities: What the client can do, as sent.
+        log_level: Set by `logging/setLevel`; until then everything is sent.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.phase = Phase.NEW
+        self.revision: Revision = LATEST_HANDSHAKE
+        self.client_info: Mapping[str, Any] = _UNKNOWN_CLIENT
+        self.client_capabilities: Mapping[str, Any] = _EMPTY
+        self.log_level: str = LOG_LEVELS[0]
+        self._ledger = ledger
+
+    @property
+    def ready(self) -> bool:
+        """True once the client has sent `notifications/initialized`."""
+        return self.phase is Phase.READY
+
+    def receive_request(self, request: Request) -> Event:
+        """Check a request against phase and method table."""
+        method = CLIENT_REQUESTS.get(request.method)
+        if request.method == "initialize":
+            return self._initialize(request)
+        if self.phase is not Phase.READY and request.method != "ping":
+            return self._not_ready(request)
+        if method is None or not method.handshake:
+            return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
+        return self._ledger.accept(request) or Dispatch(request, self._envelope(request))
+
+    def receive_notification(self, notification: Notification) -> Event | None:
+        """Take a notification; unknown ones mean nothing."""
+        phase = TRANSITIONS.get((self.phase, notification.method))
+        if phase is not None:
+            self.phase = phase
+            return Ready()
+        return Notice(notification) if self.ready else None
+
+    def _initialize(self, request: Request) -> Event:
+        params = request.params or {}
+        version = params.get("protocolVersion")
+        if self.phase is not Phase.NEW:
+            return refuse(request, INVALID_REQUEST, "Already initialized")
+        if not isinstance(version, str):
+            return refuse(request, INVALID_PARAMS, "initialize requires a protocolVersion string")
+        refusal = self._ledger.accept(request)
+        if refusal:
+            return refusal
+        self.revision = negotiate(version)
+        self.client_info = _mapping(params.get("clientInfo")) or _UNKNOWN_CLIENT
+        self.client_capabilities = _mapping(params.get("capabilities"))
+        self.phase = TRANSITIONS[self.phase, "initialize"]
+        return Dispatch(request, self._envelope(request))
+
+    def _not_ready(self, request: Request) -> Send:
+        if self.phase is Phase.INITIALIZING:
+            return refuse(request, INVALID_REQUEST, "Session not initialized")
+        # Neither era: 2026-07-28 `basic/versioning` asks to name what is missing and supported.
+        text = "Session not initialized: send initialize, or the 2026-07-28 fields in _meta"
+        return refuse(request, INVALID_PARAMS, text, {"supported": list(SUPPORTED_VERSIONS)})
+
+    def _envelope(self, request: Request) -> Envelope:
+        meta = _mapping((request.params or _EMPTY).get("_meta"))
+        token = meta.get(META_PROGRESS_TOKEN)
+        return Envelope(
+            self.revision,
+            self.client_info,
+            self.client_capabilities,
+            self.log_level,
+            token if is_id(token) else None,
+            meta,
+        )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if type(value) is dict else _EMPTY

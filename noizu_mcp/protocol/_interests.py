@@ -1,0 +1,128 @@
+"""Which change notices one connection asked for, in either era."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from .._errors import McpError
+from ..jsonrpc import INVALID_PARAMS, Id, Notification
+from ..types import META_SUBSCRIPTION_ID
+from ._methods import CHANGES
+
+RESOURCE_UPDATED: Final = "notifications/resources/updated"
+ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
+_URIS: Final = "resourceSubscriptions"
+
+
+@attrs.frozen
+class Listening:
+    """One open `subscriptions/listen` request (2026-07-28 `basic/patterns/subscriptions`).
+
+    Attributes:
+        id: The id of the request; every notice is tagged with it.
+        kinds: The lists whose changes it wants.
+        uris: The resources whose updates it wants.
+    """
+
+    id: Id
+    kinds: frozenset[str]
+    uris: frozenset[str]
+
+    def agreed(self) -> dict[str, Any]:
+        """Write the filter that was agreed on."""
+        kinds: dict[str, Any] = {CHANGES[kind][1]: True for kind in CHANGES if kind in self.kinds}
+        return {**kinds, _URIS: sorted(self.uris)} if self.uris else kinds
+
+    def tag(self, method: str, params: Mapping[str, Any]) -> Notification:
+        """Make a notice that names this subscription."""
+        return Notification(method, {**params, "_meta": {META_SUBSCRIPTION_ID: self.id}})
+
+
+class Interests:
+    """The notices that one connection asked for.
+
+    Args:
+        limit: Listen requests and watched URIs, together, that may be open at once.
+
+    Attributes:
+        pushed: True once a client with a handshake is ready: it gets list changes unasked.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.pushed = False
+        self._limit = limit
+        self._listening: dict[Id, Listening] = {}
+        self._watched: set[str] = set()
+
+    def listen(
+        self, id_: Id, params: Mapping[str, Any], capabilities: Mapping[str, Any]
+    ) -> Listening:
+        """Open a listen request for what the server can tell; the rest is left out, not refused.
+
+        Raises:
+            McpError: The filter is no filter, or a limit is reached.
+        """
+        wanted = params.get("notifications")
+        if not isinstance(wanted, Mapping):
+            raise McpError(INVALID_PARAMS, "subscriptions/listen requires a notifications object")
+        uris = wanted.get(_URIS) or []
+        if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
+            raise McpError(INVALID_PARAMS, f"{_URIS} must be a list of strings")
+        kinds = {
+            kind
+            for kind, (_, key) in CHANGES.items()
+            if wanted.get(key) is True and _can(capabilities, kind, "listChanged")
+        }
+        if not _can(capabilities, "resources", "subscribe"):
+            uris = []
+        self._check_room(1 + len(uris))
+        listening = Listening(id_, frozenset(kinds), frozenset(uris))
+        self._listening[id_] = listening
+        return listening
+
+    def drop(self, id_: Id) -> None:
+        """Close a listen request, if there is one with that id."""
+        self._listening.pop(id_, None)
+
+    def watch(self, uri: str) -> None:
+        """Watch one resource for a client with a handshake (`resources/subscribe`).
+
+        Raises:
+            McpError: The limit is reached.
+        """
+        if uri not in self._watched:
+            self._check_room(1)
+            self._watched.add(uri)
+
+    def unwatch(self, uri: str) -> None:
+        """Stop watching; a URI that is not watched is fine."""
+        self._watched.discard(uri)
+
+    def changed(self, kind: str) -> list[Notification]:
+        """Make the notices for a changed list: `tools`, `prompts` or `resources`."""
+        method = CHANGES[kind][0]
+        notices = [Notification(method)] if self.pushed else []
+        notices += [each.tag(method, {}) for each in self._open() if kind in each.kinds]
+        return notices
+
+    def updated(self, uri: str) -> list[Notification]:
+        """Make the notices for an updated resource."""
+        params = {"uri": uri}
+        notices = [Notification(RESOURCE_UPDATED, params)] if uri in self._watched else []
+        notices += [each.tag(RESOURCE_UPDATED, params) for each in self._open() if uri in each.uris]
+        return notices
+
+    def _open(self) -> list[Listening]:
+        return list(self._listening.values())
+
+    def _check_room(self, more: int) -> None:
+        used = sum(1 + len(each.uris) for each in self._open()) + len(self._watched)
+        if used + more > self._limit:
+            raise McpError(
+                INVALID_PARAMS, f"More than {self._limit} subscriptions on this connection"
+            )
+
+
+def _can(capabilities: Mapping[str, Any], feature: str, ability: str) -> bool:
+    return bool(capabilities.get(feature, {}).get(ability))

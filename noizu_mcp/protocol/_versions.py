@@ -1,0 +1,63 @@
+"""The revisions of the protocol and what sets them apart, as a table."""
+
+from typing import Final, Literal
+
+import attrs
+
+#: What `structuredContent` and `outputSchema` may be: nothing, an object, any JSON value.
+Structured = Literal["none", "object", "any"]
+
+
+@attrs.frozen(kw_only=True)
+class Revision:
+    """One revision of the protocol.
+
+    Attributes:
+        name: Its date, as sent on the wire.
+        stateless: No handshake: every request carries its context in `_meta` (2026-07-28).
+        batches: Arrays of messages are allowed (2025-03-26 only).
+        structured: What structured tool output may be.
+        titles: `title` stands beside `name`, and `_meta` on definitions and content blocks.
+        icons: `icons` on definitions; description, website and icons on an implementation.
+        resource_links: The content block `resource_link` exists.
+    """
+
+    name: str
+    stateless: bool = False
+    batches: bool = False
+    structured: Structured = "object"
+    titles: bool = True
+    icons: bool = True
+    resource_links: bool = True
+
+
+_ALL = (
+    Revision(name="2026-07-28", stateless=True, structured="any"),
+    Revision(name="2025-11-25"),
+    Revision(name="2025-06-18", icons=False),
+    Revision(
+        name="2025-03-26",
+        batches=True,
+        structured="none",
+        titles=False,
+        icons=False,
+        resource_links=False,
+    ),
+)
+
+#: Every revision served here, by name, newest first.
+REVISIONS: Final[dict[str, Revision]] = {revision.name: revision for revision in _ALL}
+SUPPORTED_VERSIONS: Final = tuple(REVISIONS)
+STATELESS: Final = _ALL[0]
+LATEST_HANDSHAKE: Final = _ALL[1]
+HANDSHAKE_VERSIONS: Final = tuple(r.name for r in _ALL if not r.stateless)
+
+
+def negotiate(requested: str) -> Revision:
+    """Choose the revision that answers `initialize`: the requested one, else the latest.
+
+    A client that asks for 2026-07-28 here gets the latest revision that has a handshake
+    (2025-11-25 `basic/lifecycle`, "Version Negotiation").
+    """
+    revision = REVISIONS.get(requested, LATEST_HANDSHAKE)
+    return LATEST_HANDSHAKE if revision.stateless else revision
