@@ -1,0 +1,48 @@
+"""The contract of a transport: whole messages in, whole messages out."""
+
+import abc
+from collections.abc import Sequence
+
+from ..jsonrpc import Oversized
+
+
+class MessageStream(abc.ABC):
+    """Carries JSON-RPC messages, as bytes without framing, between this program and one peer.
+
+    One task receives and one task sends; `send_nowait` may be called from any task of the loop
+    while nobody is inside `send`.
+    """
+
+    @abc.abstractmethod
+    async def receive(self) -> Sequence[bytes | Oversized]:
+        """Wait for messages.
+
+        Returns:
+            At least one message, in order; nothing at the end of the stream.
+
+        Raises:
+            trio.BrokenResourceError: The stream broke; no more will come.
+        """
+
+    @abc.abstractmethod
+    def send_nowait(self, messages: Sequence[bytes]) -> bool:
+        """Take messages, and write what can be written without waiting.
+
+        Returns:
+            True when nothing is left to write; otherwise `send` must be called to finish.
+
+        Raises:
+            trio.BrokenResourceError: The peer is gone.
+        """
+
+    @abc.abstractmethod
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Write messages, after what `send_nowait` left over; a checkpoint.
+
+        Raises:
+            trio.BrokenResourceError: The peer is gone.
+        """
+
+    @abc.abstractmethod
+    async def aclose(self) -> None:
+        """Close both directions; closing twice is fine."""

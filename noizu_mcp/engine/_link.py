@@ -1,0 +1,323 @@
+"""Drives a peer over a stream: one nursery, one reader, one writer, at most a task a request."""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Protocol
+
+import trio
+
+from .._errors import RequestTimeout
+from .._limits import Limits
+from ..jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    Decoded,
+    ErrorResponse,
+    Malformed,
+    Notification,
+    Oversized,
+    Request,
+    decode,
+    encode,
+    recover_id,
+)
+from ..protocol import (
+    Cancel,
+    Dispatch,
+    Event,
+    Fanout,
+    Ledger,
+    Notice,
+    Progress,
+    Ready,
+    Resolve,
+    Send,
+)
+from ._abc import MessageStream
+from ._exchange import Collector, Exchange
+from ._outbox import Outbox
+from ._waiters import OnProgress, Waiter, Waiters
+
+logger: Final = logging.getLogger("noizu_mcp")
+
+#: Seconds to write what is left once everything else has ended; a peer that reads needs far less.
+DRAIN_TIMEOUT: Final = 2.0
+
+#: The rest of the work on a request, to be run in a task of its own.
+Job = Callable[[], Awaitable[None]]
+
+
+class Peer(Protocol):
+    """The sans-IO side of a connection: `ServerPeer` or `ClientPeer`."""
+
+    ledger: Ledger
+
+    def receive(self, message: Decoded) -> Event | None:
+        """Take one message and say what it means."""
+
+
+class Handler(Protocol):
+    """What a connection does with what its peer wants."""
+
+    def handle(self, exchange: Exchange) -> Job | None:
+        """Begin a request: answer it at once, or return the rest of the work. Never raises."""
+
+    def notice(self, notification: Notification) -> None:
+        """Take a notification. Never raises."""
+
+    def ready(self) -> None:
+        """The handshake is complete. Never raises."""
+
+    def cancelled(self, exchange: Exchange) -> None:
+        """A request was cancelled by its sender. Never raises."""
+
+    def expired(self, exchange: Exchange) -> None:
+        """The deadline of a request has passed: answer it. Never raises."""
+
+    def closing(self) -> None:
+        """No more messages come: end what would never end by itself. Never raises."""
+
+
+class Link:
+    """One connection.
+
+    Args:
+        stream: Carries the messages; closed when `run` ends.
+        peer: Knows the protocol.
+        handler: Does the work.
+        limits: The limits of the connection.
+
+    Attributes:
+        outbox: What waits to be written.
+    """
+
+    def __init__(self, stream: MessageStream, peer: Peer, handler: Handler, limits: Limits) -> None:
+        self.outbox = Outbox(stream, limits.outbox)
+        self._stream = stream
+        self._peer = peer
+        self._handler = handler
+        self._limits = limits
+        self._exchanges: dict[Any, Exchange] = {}
+        self._waiters = Waiters()
+        self._reading = trio.CancelScope()
+        self._idle = trio.Event()
+        self._in_chunk = False
+        self._nursery: trio.Nursery | None = None
+
+    async def run(
+        self,
+        *,
+        grace: float = 5.0,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve the connection until the peer ends it, or `stop` is called.
+
+        Then: no more reading; what runs gets `grace` seconds; what still runs is cancelled and
+        answered with an error; what is queued is written; the stream is closed.
+
+        Args:
+            grace: Seconds.
+            task_status: Started once requests can be sent.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.outbox.write)
+                try:
+                    await self._serve(grace, task_status)
+                finally:
+                    nursery.cancel_scope.cancel()
+        finally:
+            self._waiters.close()
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + DRAIN_TIMEOUT):
+                await self._stream.aclose()
+
+    async def _serve(self, grace: float, task_status: trio.TaskStatus[None]) -> None:
+        async with trio.open_nursery() as self._nursery:
+            task_status.started()
+            with self._reading:
+                await self._read()
+            self._waiters.close()
+            self._handler.closing()
+            await self._finish(grace)
+        with trio.move_on_after(DRAIN_TIMEOUT):
+            await self.outbox.drain()
+
+    async def _finish(self, grace: float) -> None:
+        with trio.move_on_after(grace):
+            while self._exchanges:
+                self._idle = trio.Event()
+                await self._idle.wait()
+        for exchange in list(self._exchanges.values()):
+            exchange.fail(INTERNAL_ERROR, "The server is shutting down")
+            if exchange.scope is not None:
+                exchange.scope.cancel()
+
+    def stop(self) -> None:
+        """Take no more messages and let `run` end in order."""
+        self._reading.cancel()
+
+    async def _read(self) -> None:
+        while True:
+            if not self.outbox.has_room:
+                await self.outbox.room()
+            try:
+                messages = await self._stream.receive()
+            except trio.BrokenResourceError:
+                return
+            if not messages:
+                return
+            self._in_chunk = True
+            for data in messages:
+                self._receive(data)
+            self._in_chunk = False
+            self.outbox.flush_now()
+
+    def _receive(self, data: bytes | Oversized) -> None:
+        message = self._oversized(data) if isinstance(data, Oversized) else decode(data)
+        event = self._peer.receive(message)
+        if event is not None:
+            self._take(event, None)
+
+    def _oversized(self, line: Oversized) -> Malformed:
+        text = f"Message over {self._limits.message_size} bytes"
+        return Malformed(ErrorResponse(recover_id(line.head), INVALID_REQUEST, text))
+
+    def _take(self, event: Event, batch: Collector | None) -> None:
+        if isinstance(event, Dispatch):
+            self._dispatch(event, batch)
+        elif isinstance(event, Send):
+            self._gathered(batch, encode(event.message))
+        elif isinstance(event, Resolve):
+            self._waiters.resolve(event.answer.id, event.answer)
+        elif isinstance(event, Progress):
+            self._waiters.progress(event.token, event.params)
+        elif isinstance(event, Cancel):
+            self._cancel(event)
+        elif isinstance(event, Notice):
+            self._handler.notice(event.notification)
+        elif isinstance(event, Ready):
+            self._handler.ready()
+        else:
+            self._fan_out(event)
+
+    def _fan_out(self, fanout: Fanout) -> None:
+        events = [event for event in fanout.events if event is not None]
+        answers = sum(isinstance(event, Dispatch | Send) for event in events)
+        collector = Collector(answers)
+        for event in events:
+            self._take(event, collector)
+
+    def _dispatch(self, event: Dispatch, batch: Collector | None) -> None:
+        exchange = Exchange(self, event.request, event.envelope, batch)
+        job = self._handler.handle(exchange)
+        if exchange.answered:
+            return
+        self._exchanges[exchange.id] = exchange
+        if job is not None and self._nursery is not None:
+            exchange.scope = scope = trio.CancelScope(deadline=exchange.deadline)
+            self._nursery.start_soon(self._work, exchange, job, scope)
+
+    async def _work(self, exchange: Exchange, job: Job, scope: trio.CancelScope) -> None:
+        with scope:
+            await job()
+        if not exchange.answered and not exchange.cancelled:
+            self._handler.expired(exchange)
+
+    def _cancel(self, event: Cancel) -> None:
+        exchange = self._exchanges.pop(event.id, None)
+        if exchange is not None:
+            exchange.cancel()
+            self._handler.cancelled(exchange)
+            self._note_idle()
+
+    def answer(self, exchange: Exchange, answer: bytes) -> None:
+        """Send the answer to a request and strike it out."""
+        self._peer.ledger.finish(exchange.id)
+        self._exchanges.pop(exchange.id, None)
+        self._note_idle()
+        self._gathered(exchange.batch, answer)
+
+    def _note_idle(self) -> None:
+        if not self._exchanges:
+            self._idle.set()
+
+    def _gathered(self, batch: Collector | None, answer: bytes) -> None:
+        if batch is None:
+            self.outbox.put(answer)
+            self.flush()
+        else:
+            self.gather(batch, answer)
+
+    def gather(self, batch: Collector, answer: bytes | None) -> None:
+        """Add an answer to those of its array; the last one sends the array."""
+        whole = batch.add(answer)
+        if whole is not None:
+            self.outbox.put(whole)
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is queued: now, if nothing else is in flight; else together with the rest.
+
+        Writing at once saves a task switch when a peer asks one thing at a time; leaving it to
+        the writer saves a system call an answer when it asks many.
+        """
+        if self._in_chunk:
+            return
+        if self._exchanges:
+            self.outbox.flush_soon()
+        else:
+            self.outbox.flush_now()
+
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Send a notice that belongs to no request in flight."""
+        self.send(Notification(method, None if params is None else dict(params)))
+
+    def send(self, notification: Notification) -> None:
+        """Send a notification."""
+        self.outbox.put(encode(notification))
+        self.flush()
+
+    async def request(
+        self,
+        request: Request,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the peer is told when it expires
+        on_progress: OnProgress | None = None,
+        cancellable: bool = True,
+    ) -> Mapping[str, Any]:
+        """Send a request, made by the peer's ledger, and wait for its answer.
+
+        Args:
+            request: The request.
+            timeout: Seconds without answer or progress; None for no limit.
+            on_progress: Called with the params of each progress notice.
+            cancellable: Tell the peer when we stop waiting (not for `initialize`).
+
+        Returns:
+            The result.
+
+        Raises:
+            McpError: The peer answered with an error.
+            RequestTimeout: It did not answer in time; it has been told to stop.
+            ConnectionClosed: The connection ended first.
+        """
+        waiter = Waiter(request.method, math.inf if timeout is None else timeout, on_progress)
+        self._waiters.add(request.id, waiter)
+        self.outbox.put(encode(request))
+        self.flush()
+        try:
+            return await waiter.wait()
+        except (RequestTimeout, trio.Cancelled) as error:
+            if cancellable:
+                reason = "timeout" if isinstance(error, RequestTimeout) else "cancelled"
+                params = {"requestId": request.id, "reason": reason}
+                self.notify("notifications/cancelled", params)
+            raise
+        finally:
+            self._waiters.discard(request.id)
+            self._peer.ledger.close(request.id)
+
+    def report(self, text: str, error: BaseException) -> None:
+        """Write to the log what no peer may see."""
+        logger.error("%s", text, exc_info=error)

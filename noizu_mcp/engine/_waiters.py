@@ -1,0 +1,115 @@
+"""Our own requests: who waits for which answer."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import trio
+
+from .._errors import ConnectionClosed, McpError, RequestTimeout
+from ..jsonrpc import ErrorResponse, Id, Response
+
+#: However much progress a request reports, it ends after this many times its timeout.
+MAX_EXTENSIONS: Final = 10
+
+OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+class Waiter:
+    """One request of ours that has no answer yet.
+
+    Args:
+        method: The method, for error texts.
+        timeout: Seconds without answer or progress before it fails; infinite for never.
+        on_progress: Called with the params of each progress notice.
+    """
+
+    __slots__ = ("_arrived", "_last", "_outcome", "_scope", "_timeout", "method", "on_progress")
+
+    def __init__(self, method: str, timeout: float, on_progress: OnProgress | None) -> None:
+        self.method = method
+        self.on_progress = on_progress
+        self._timeout = timeout
+        self._last = math.inf
+        self._arrived = trio.Event()
+        self._outcome: Response | ErrorResponse | None = None
+        self._scope = trio.CancelScope()
+
+    async def wait(self) -> Mapping[str, Any]:
+        """Wait for the answer.
+
+        Returns:
+            The result.
+
+        Raises:
+            McpError: The peer answered with an error.
+            RequestTimeout: No answer, and no progress, within the timeout.
+            ConnectionClosed: The connection ended first.
+        """
+        self._last = trio.current_time() + self._timeout * MAX_EXTENSIONS
+        with self._scope:
+            self.extend()
+            await self._arrived.wait()
+        outcome = self._outcome
+        if isinstance(outcome, Response) and isinstance(outcome.result, Mapping):
+            return outcome.result
+        if isinstance(outcome, ErrorResponse):
+            raise McpError(outcome.code, outcome.message, outcome.data)
+        if self._arrived.is_set():
+            raise ConnectionClosed(f"the connection ended before {self.method} was answered")
+        raise RequestTimeout(f"{self.method} was not answered within {self._timeout:g} s")
+
+    def extend(self) -> None:
+        """Start the timeout again, from now, up to `MAX_EXTENSIONS` timeouts in all."""
+        self._scope.deadline = min(trio.current_time() + self._timeout, self._last)
+
+    def resolve(self, outcome: Response | ErrorResponse | None) -> None:
+        """Wake the waiting task; None: the connection ended."""
+        self._outcome = outcome
+        self._arrived.set()
+
+
+class Waiters:
+    """The requests of ours on one connection."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Id, Waiter] = {}
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, id_: Id, waiter: Waiter) -> None:
+        """Enter a request.
+
+        Raises:
+            ConnectionClosed: The connection has ended.
+        """
+        if self._closed:
+            raise ConnectionClosed(f"the connection ended before {waiter.method} was sent")
+        self._waiting[id_] = waiter
+
+    def discard(self, id_: Id) -> None:
+        """Strike a request out."""
+        self._waiting.pop(id_, None)
+
+    def resolve(self, id_: Id | None, outcome: Response | ErrorResponse) -> None:
+        """Hand an answer to the task that waits for it."""
+        waiter = self._waiting.pop(id_, None) if id_ is not None else None
+        if waiter is not None:
+            waiter.resolve(outcome)
+
+    def progress(self, id_: Id, params: Mapping[str, Any]) -> None:
+        """Hand progress to the request it belongs to, and give it more time."""
+        waiter = self._waiting.get(id_)
+        if waiter is not None:
+            waiter.extend()
+            if waiter.on_progress is not None:
+                waiter.on_progress(params)
+
+    def close(self) -> None:
+        """End every request: the connection is gone."""
+        self._closed = True
+        for waiter in self._waiting.values():
+            waiter.resolve(None)
+        self._waiting.clear()
