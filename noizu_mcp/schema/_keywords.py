@@ -1,0 +1,173 @@
+"""The JSON Schema 2020-12 vocabulary as tables: what each keyword takes and where subschemas stand.
+
+Everything that walks a schema reads these tables, so that a keyword is described in one place.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from math import isfinite
+from re import compile as compile_regex
+from typing import Any
+
+import attrs
+
+Path = tuple[str | int, ...]
+
+TYPES = ("null", "boolean", "object", "array", "number", "string", "integer")
+
+# Where subschemas stand (2020-12 core section 10, and the two names kept from older drafts).
+ONE_SCHEMA = frozenset(
+    {
+        "additionalProperties",
+        "contains",
+        "contentSchema",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    }
+)
+SCHEMA_MAPS = frozenset(
+    {"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
+)
+SCHEMA_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+
+_ANCHOR = compile_regex(r"[A-Za-z_][-A-Za-z0-9._]*\Z")
+
+
+@attrs.frozen
+class Rule:
+    """What a keyword takes: a check and the words for it."""
+
+    holds: Callable[[Any], bool]
+    wanted: str
+
+
+def is_number(value: Any) -> bool:
+    """Tell if a value is a JSON number: no bool, no NaN, no infinity."""
+    if isinstance(value, float):
+        return isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_count(value: Any) -> bool:
+    return is_number(value) and value >= 0 and value == int(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_names(value: Any) -> bool:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        return False
+    return len(set(value)) == len(value)
+
+
+def _is_type(value: Any) -> bool:
+    if isinstance(value, str):
+        return value in TYPES
+    return _is_names(value) and bool(value) and all(name in TYPES for name in value)
+
+
+def _is_names_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_names, value.values()))
+
+
+def _is_schema(value: Any) -> bool:
+    return isinstance(value, (dict, bool))
+
+
+def _is_schema_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_schema, value.values()))
+
+
+def _is_schema_list(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_schema, value))
+
+
+def _is_dependencies(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        _is_schema(item) or _is_names(item) for item in value.values()
+    )
+
+
+def _is_anchor(value: Any) -> bool:
+    return isinstance(value, str) and _ANCHOR.match(value) is not None
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and "#" not in value[:-1]
+
+
+def _is_vocabulary(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(_is_flag, value.values()))
+
+
+_ANY = Rule(lambda _value: True, "any value")
+_TEXT = Rule(_is_text, "a string")
+_FLAG = Rule(_is_flag, "true or false")
+_NUMBER = Rule(is_number, "a finite number")
+_COUNT = Rule(_is_count, "an integer of 0 or more")
+_NAMES = Rule(_is_names, "a list of different strings")
+_LIST = Rule(lambda value: isinstance(value, list), "a list")
+_SCHEMA = Rule(_is_schema, "a schema: an object, true or false")
+_SCHEMA_MAP = Rule(_is_schema_map, "an object whose values are schemas")
+_SCHEMA_LIST = Rule(_is_schema_list, "a list of one schema or more")
+_NAME = Rule(_is_anchor, "a name: a letter or _, then letters, digits, '-', '.' and '_'")
+_ID = Rule(_is_id, "a URI reference without a fragment")
+
+_BY_RULE: tuple[tuple[Rule, str], ...] = (
+    (_ANY, "const default"),
+    (_LIST, "enum examples"),
+    (_TEXT, "$schema $ref $dynamicRef $comment $recursiveRef pattern"),
+    (_TEXT, "format title description contentEncoding contentMediaType"),
+    (_FLAG, "uniqueItems deprecated readOnly writeOnly"),
+    (_NUMBER, "maximum minimum exclusiveMaximum exclusiveMinimum"),
+    (Rule(lambda value: is_number(value) and value > 0, "a number above 0"), "multipleOf"),
+    (_COUNT, "maxLength minLength maxItems minItems maxContains minContains"),
+    (_COUNT, "maxProperties minProperties"),
+    (_NAMES, "required"),
+    (Rule(_is_names_map, "an object whose values are lists of names"), "dependentRequired"),
+    (Rule(_is_type, "one of " + ", ".join(TYPES) + ", or a list of them"), "type"),
+    (Rule(_is_dependencies, "an object of schemas or lists of names"), "dependencies"),
+    (Rule(_is_vocabulary, "an object of true and false"), "$vocabulary"),
+    (_NAME, "$anchor $dynamicAnchor $recursiveAnchor"),
+    (_ID, "$id"),
+    (_SCHEMA, " ".join(sorted(ONE_SCHEMA))),
+    (_SCHEMA_MAP, " ".join(sorted(SCHEMA_MAPS))),
+    (_SCHEMA_LIST, " ".join(sorted(SCHEMA_LISTS))),
+)
+
+# Every keyword of the dialect, and what its value must be.
+RULES: Mapping[str, Rule] = {name: rule for rule, names in _BY_RULE for name in names.split()}
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
+    """Yield every direct subschema with its path; what is no schema is left out."""
+    for keyword, value in schema.items():
+        if keyword in ONE_SCHEMA:
+            yield (keyword,), value
+        elif keyword in SCHEMA_MAPS or keyword == "dependencies":
+            if isinstance(value, dict):
+                yield from (((keyword, name), item) for name, item in value.items())
+        elif keyword in SCHEMA_LISTS and isinstance(value, list):
+            yield from (((keyword, index), item) for index, item in enumerate(value))
+
+
+def walk(schema: Any, base: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield every schema object below and including this one, parents first, without recursion."""
+    waiting: list[tuple[Path, Any]] = [(base, schema)]
+    while waiting:
+        path, node = waiting.pop()
+        if isinstance(node, dict):
+            yield path, node
+            below = [((*path, *step), child) for step, child in subschemas(node)]
+            waiting.extend(reversed(below))

@@ -1,0 +1,121 @@
+"""The native engine, jsonschema-rs, with the guards that it needs."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jsonschema_rs
+
+from .._errors import SchemaError, SchemaUnsupported
+from ._bounds import path_text, survey
+from ._dialects import DIALECTS, LATEST, dialect_of
+from ._fault import Fault
+from ._judge import Judge, Verdict
+from ._native_errors import translate
+from ._structure import schema_faults
+from ._violation import Violation
+
+# Steps for one pattern and one text: a few milliseconds. Past it the text does not match, so that a
+# pattern made to explode fails closed.
+BACKTRACK_LIMIT = 10_000
+
+_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACK_LIMIT)
+_VALIDATORS: Mapping[str, Any] = {
+    uri: getattr(jsonschema_rs, f"Draft{name}Validator") for uri, name in DIALECTS.items()
+}
+
+
+def compile_native(schema: dict[str, Any] | bool, documents: Mapping[str, Any]) -> Judge:
+    """Compile a schema with jsonschema-rs.
+
+    Args:
+        schema: The schema, plain JSON types.
+        documents: Other documents that it refers to, by URI. Nothing is ever fetched.
+
+    Raises:
+        SchemaUnsupported: The dialect is unknown.
+        SchemaError: The schema is not valid, or refers to what is not there.
+    """
+    validator = _validator(schema, documents)
+    standard = dialect_of(schema) == LATEST
+
+    def translated(value: Any) -> list[Violation]:
+        try:
+            return translate(validator.iter_errors(value), schema)
+        except ValueError:
+            return []
+
+    return Judge(
+        schema,
+        _guarded(validator.is_valid),
+        match_pattern,
+        # What other documents hold is not surveyed: they may well refer back.
+        recursive=bool(documents) or not standard or survey(schema).recursive,
+        translate=translated,
+        explainable=standard,
+    )
+
+
+def match_pattern(pattern: str) -> Verdict:
+    """Return a function that tells if a pattern is found in a text.
+
+    Raises:
+        ValueError: The pattern is not a regular expression of the engine.
+    """
+    validator = jsonschema_rs.Draft202012Validator({"pattern": pattern}, **_options({}))
+    return _guarded(validator.is_valid)
+
+
+def _guarded(verdict: Verdict) -> Verdict:
+    """Return the verdict that rejects what the engine cannot read, instead of raising."""
+
+    def is_valid(value: Any) -> bool:
+        try:
+            return verdict(value)
+        # UnicodeEncodeError, which is one, for a lone surrogate.
+        except ValueError:
+            return False
+
+    return is_valid
+
+
+def _validator(schema: dict[str, Any] | bool, documents: Mapping[str, Any]) -> Any:
+    dialect = dialect_of(schema)
+    if dialect not in _VALIDATORS and dialect not in documents:
+        raise SchemaUnsupported(
+            f"the dialect {dialect} cannot be checked; use {LATEST} or leave it out", "$schema"
+        )
+    make = _VALIDATORS.get(dialect, jsonschema_rs.Draft202012Validator)
+    try:
+        return make(schema, **_options(documents))
+    except SchemaError:
+        raise
+    except ValueError as error:
+        raise SchemaError(_why(schema, documents, error)) from None
+
+
+def _why(schema: Any, documents: Mapping[str, Any], error: ValueError) -> str:
+    """Return in our words why the engine refuses a schema."""
+    faults: list[Fault] = []
+    if dialect_of(schema) == LATEST:
+        faults = schema_faults(schema, documents, match_pattern)
+    if faults:
+        return "; ".join(f"{path_text(fault.path)}: {fault.text}" for fault in faults)
+    place = path_text(tuple(getattr(error, "instance_path", ())))
+    return f"{place}: not valid in {dialect_of(schema)}, or a reference that leads nowhere"
+
+
+def _options(documents: Mapping[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        # Never a request, whatever a $ref says (spec, basic, 1.20).
+        "offline": True,
+        # `format` is an annotation (2020-12 validation section 7.2.1).
+        "validate_formats": False,
+        "pattern_options": _PATTERNS,
+    }
+    if documents:
+        options["registry"] = jsonschema_rs.Registry(list(documents.items()), retriever=_refuse)
+    return options
+
+
+def _refuse(uri: str) -> Any:
+    raise SchemaError(f"{uri} is not among the documents, and nothing is ever fetched")

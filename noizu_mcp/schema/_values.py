@@ -1,0 +1,81 @@
+"""JSON values compared and measured as JSON Schema says (2020-12 core section 4.2.2)."""
+
+from collections.abc import Hashable
+from math import isfinite
+from typing import Any
+
+
+def type_of(value: Any) -> str:
+    """Return the JSON type of a value; a float without fraction is a number here.
+
+    What JSON cannot express (NaN, an infinity, a class of its own) is "not JSON".
+    """
+    if value is None:
+        return "null"
+    for name, kind in _KINDS:
+        if isinstance(value, kind):
+            return name
+    if isinstance(value, float) and isfinite(value):
+        return "number"
+    return "not JSON"
+
+
+_KINDS: tuple[tuple[str, type], ...] = (
+    ("boolean", bool),
+    ("string", str),
+    ("integer", int),
+    ("object", dict),
+    ("array", list),
+)
+
+
+def has_type(value: Any, wanted: str) -> bool:
+    """Tell if a value has a JSON Schema type: 1.0 is an integer, True is none."""
+    found = type_of(value)
+    if wanted == "number":
+        return found in ("number", "integer")
+    if wanted == "integer" and found == "number":
+        return bool(value.is_integer())
+    return found == wanted
+
+
+def identity(value: Any) -> Hashable:
+    """Return a key that two values share exactly if they are equal as JSON.
+
+    1 and 1.0 are equal, 1 and true are not, and the order of members does not count.
+    """
+    if isinstance(value, bool):
+        return ("boolean", value)
+    if isinstance(value, (list, tuple)):
+        return ("array", tuple(map(identity, value)))
+    if isinstance(value, dict):
+        return ("object", frozenset((name, identity(item)) for name, item in value.items()))
+    if isinstance(value, (str, int, float, type(None))):
+        return value
+    return ("other", id(value))
+
+
+def is_multiple(value: float, divisor: float) -> bool:
+    """Tell if a number is a multiple of another, in decimal: 0.3 is a multiple of 0.1.
+
+    NaN and the infinities are no numbers, so no rule for numbers can reject them.
+    """
+    if isinstance(value, int) and isinstance(divisor, int):
+        return value % divisor == 0
+    if not isfinite(value):
+        return True
+    (left, left_power), (right, right_power) = _decimal(value), _decimal(divisor)
+    low = min(left_power, right_power)
+    return bool((left * 10 ** (left_power - low)) % (right * 10 ** (right_power - low)) == 0)
+
+
+def _decimal(number: float) -> tuple[int, int]:
+    """Return the digits and the power of ten of a number, without a loss.
+
+    The shortest decimal that reads back as the float is what its author wrote.
+    """
+    if isinstance(number, int):
+        return number, 0
+    digits, _, power = repr(number).partition("e")
+    whole, _, fraction = digits.partition(".")
+    return int(whole + fraction), int(power or 0) - len(fraction)

@@ -1,0 +1,138 @@
+"""One way in which a value breaks its schema, and how values are shown in messages."""
+
+from collections.abc import Iterable
+from json import dumps
+from math import isfinite
+from typing import Any
+
+import attrs
+
+# A message is read by a model: a value is there to be recognised, not to be copied.
+MAX_SHOWN = 60
+# Rendering costs time as well as space: what lies deeper or further than this is never looked at.
+_SHOWN_DEPTH = 4
+_SHOWN_ITEMS = 8
+_MAX_DIGITS = 40
+
+Path = tuple[str | int, ...]
+
+
+@attrs.frozen
+class Violation:
+    """One way in which a value breaks its schema.
+
+    Attributes:
+        path: Where in the value: keys and indexes from its root.
+        keyword: The JSON Schema keyword that the value breaks; "" when the value is not JSON.
+        message: What was expected and what came, one line, without the path.
+        expected: What the keyword asks for: its value in the schema, the missing name, or None.
+        got: The part of the value that breaks it: the value itself, or the unknown name.
+        nearest: The declared name or value that was probably meant, if there is one.
+    """
+
+    path: Path
+    keyword: str
+    message: str
+    expected: Any = None
+    got: Any = None
+    nearest: str | None = None
+
+    @property
+    def pointer(self) -> str:
+        """The path as a JSON Pointer (RFC 6901): `/items/0/qty`; "" is the root."""
+        return pointer(self.path)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return a small JSON-ready dict, without empty keys.
+
+        Values of more than 60 characters of JSON are replaced by their beginning, as text.
+        """
+        wire: dict[str, Any] = {
+            "path": self.pointer,
+            "keyword": self.keyword,
+            "message": self.message,
+        }
+        for name, value in (("expected", self.expected), ("got", self.got)):
+            if value is not None:
+                wire[name] = _small(value)
+        if self.nearest is not None:
+            wire["nearest"] = self.nearest
+        return wire
+
+
+def pointer(path: Iterable[str | int]) -> str:
+    """Return the JSON Pointer (RFC 6901) of a path."""
+    return "".join(f"/{_escape(part)}" for part in path)
+
+
+def show(value: Any, limit: int = MAX_SHOWN) -> str:
+    """Return a value as JSON text on one line, at most `limit` characters long.
+
+    Never raises, whatever the value; what is not JSON is shown the nearest way.
+    """
+    text = _render(value, _SHOWN_DEPTH)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _escape(part: str | int) -> str:
+    text = str(part).replace("~", "~0").replace("/", "~1")
+    # Whatever comes out of here may be sent, and a lone surrogate cannot be encoded.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _small(value: Any) -> Any:
+    """Return the value if it is short JSON, else its beginning as text."""
+    text = show(value, MAX_SHOWN + 1)
+    if len(text) > MAX_SHOWN or "…" in text or not _is_plain(value):
+        return show(value)
+    return value
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell if the value can be sent as it is: JSON types only, finite, UTF-8 (and small)."""
+    try:
+        dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def _render(value: Any, depth: int) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int):
+        return str(value) if abs(value) < 10**_MAX_DIGITS else _huge(value)
+    if isinstance(value, float):
+        return (
+            repr(value)
+            if isfinite(value)
+            else {"inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), "NaN")
+        )
+    if isinstance(value, (list, tuple)):
+        return "[" + _joined((_render(item, depth - 1) for item in value), depth) + "]"
+    if isinstance(value, dict):
+        pairs = (f"{_render(name, 0)}: {_render(item, depth - 1)}" for name, item in value.items())
+        return "{" + _joined(pairs, depth) + "}"
+    return f"<{type(value).__name__}>"
+
+
+def _quoted(text: str) -> str:
+    shown = text if len(text) <= MAX_SHOWN * 4 else text[: MAX_SHOWN * 4] + "…"
+    quoted = dumps(shown, ensure_ascii=False)
+    return quoted.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _huge(value: int) -> str:
+    # str() of an int of more than 4300 digits raises; its size is all that a reader needs.
+    return f"{'-' if value < 0 else ''}<integer of {value.bit_length()} bits>"
+
+
+def _joined(parts: Iterable[str], depth: int) -> str:
+    shown: list[str] = []
+    for part in parts if depth > 0 else ():
+        if len(shown) == _SHOWN_ITEMS:
+            return ", ".join([*shown, "…"])
+        shown.append(part)
+    return ", ".join(shown) if depth > 0 else "…"
