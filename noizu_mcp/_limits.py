@@ -1,10 +1,22 @@
 """Every limit by name: what a peer can make this program hold or do."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+if TYPE_CHECKING:
+    Field = attrs.Attribute[int]
+
 MIB: Final = 1024 * 1024
+
+
+def _at_least_one(_: object, field: "Field", value: Any) -> None:
+    if type(value) is not int or value < 1:
+        raise ValueError(f"Limits.{field.name} must be an integer of at least 1, not {value!r}")
+
+
+def _limit(default: int) -> Any:
+    return attrs.field(default=default, validator=_at_least_one)
 
 
 @attrs.frozen(kw_only=True)
@@ -21,12 +33,19 @@ class Limits:
         outbox: Bytes waiting to be written. Past it the peer's requests are no longer read, and
             progress and log messages that nobody awaits are dropped.
         threads: Sync handlers that run at the same time, over all connections of a server.
+
+    Raises:
+        ValueError: A limit is no integer, or below 1.
     """
 
-    message_size: int = 16 * MIB
-    message_depth: int = 128
-    batch: int = 100
-    in_flight: int = 1000
-    subscriptions: int = 1000
-    outbox: int = 8 * MIB
-    threads: int = 40
+    message_size: int = _limit(16 * MIB)
+    message_depth: int = _limit(128)
+    batch: int = _limit(100)
+    in_flight: int = _limit(1000)
+    subscriptions: int = _limit(1000)
+    outbox: int = _limit(8 * MIB)
+    threads: int = _limit(40)
+
+
+#: What holds where nothing else is said.
+DEFAULTS: Final = Limits()

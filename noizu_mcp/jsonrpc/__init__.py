@@ -1,17 +1,13 @@
 """JSON-RPC 2.0: messages, their bytes, and newline framing. No I/O."""
 
+from .._util import publish
 from ._codec import MAX_BATCH as MAX_BATCH
-from ._codec import MAX_DEPTH as MAX_DEPTH
 from ._codec import decode as decode
 from ._codec import encode as encode
 from ._codec import encode_batch as encode_batch
 from ._codec import encode_error as encode_error
 from ._codec import encode_result as encode_result
-from ._codec import malformed as malformed
-from ._codec import parse_json as parse_json
-from ._codec import recover_id as recover_id
-from ._codec import render as render
-from ._codec import too_deep as too_deep
+from ._codec import too_large as too_large
 from ._codes import CODE_NAMES as CODE_NAMES
 from ._codes import HEADER_MISMATCH as HEADER_MISMATCH
 from ._codes import HTTP_STATUS as HTTP_STATUS
@@ -25,6 +21,10 @@ from ._codes import PARSE_ERROR as PARSE_ERROR
 from ._codes import RESOURCE_NOT_FOUND as RESOURCE_NOT_FOUND
 from ._codes import UNSUPPORTED_VERSION as UNSUPPORTED_VERSION
 from ._codes import URL_ELICITATION_REQUIRED as URL_ELICITATION_REQUIRED
+from ._json import MAX_DEPTH as MAX_DEPTH
+from ._json import parse_json as parse_json
+from ._json import render as render
+from ._json import too_deep as too_deep
 from ._lines import MAX_MESSAGE as MAX_MESSAGE
 from ._lines import LineBuffer as LineBuffer
 from ._lines import Oversized as Oversized
@@ -38,3 +38,51 @@ from ._messages import Notification as Notification
 from ._messages import Rendered as Rendered
 from ._messages import Request as Request
 from ._messages import Response as Response
+from ._recover import malformed as malformed
+from ._recover import recover_id as recover_id
+from ._recover import unreadable as unreadable
+
+__all__ = [
+    "CODE_NAMES",
+    "HEADER_MISMATCH",
+    "HTTP_STATUS",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "MAX_BATCH",
+    "MAX_DEPTH",
+    "MAX_MESSAGE",
+    "METHOD_NOT_FOUND",
+    "MISSING_CLIENT_CAPABILITY",
+    "MODERN_CODES",
+    "PARSE_ERROR",
+    "RESOURCE_NOT_FOUND",
+    "UNSUPPORTED_VERSION",
+    "URL_ELICITATION_REQUIRED",
+    "Batch",
+    "Decoded",
+    "ErrorResponse",
+    "Id",
+    "LineBuffer",
+    "Malformed",
+    "Message",
+    "Notification",
+    "Oversized",
+    "Rendered",
+    "Request",
+    "Response",
+    "decode",
+    "encode",
+    "encode_batch",
+    "encode_error",
+    "encode_result",
+    "malformed",
+    "parse_json",
+    "recover_id",
+    "render",
+    "too_deep",
+    "too_large",
+    "unreadable",
+]
+
+publish(globals())

@@ -1,15 +1,14 @@
 """Bytes to messages and back.
 
-Strict on the way in: UTF-8, JSON without NaN or Infinity, finite numbers, bounded nesting, no lone
-surrogates. Whatever breaks that becomes a `Malformed` with the error to answer, never an exception.
+Whatever breaks a rule becomes a `Malformed` with the error to answer, never an exception.
 """
 
-import json
-import re
 from collections.abc import Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
+from .._limits import DEFAULTS, Limits
 from ._codes import INVALID_REQUEST, PARSE_ERROR
+from ._json import describe, parse_json, render
 from ._messages import (
     Batch,
     Decoded,
@@ -22,143 +21,52 @@ from ._messages import (
     Request,
     Response,
 )
+from ._recover import HEAD, malformed, unreadable
 
-#: Nesting of a message. Real ones stay below 20; validators recurse, and C stacks are finite.
-MAX_DEPTH: Final = 128
-#: Messages in one array (2025-03-26): each costs a task, so an array must not multiply at will.
-MAX_BATCH: Final = 100
-
-_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
-_LEADING_ID = re.compile(
-    rb'\s*\{\s*(?:"(?:jsonrpc|method)"\s*:\s*"[^"\\]*"\s*,\s*)*"id"\s*:\s*(-?\d{1,18}|"[^"\\]*")\s*,'
-)
+#: Messages in one array (2025-03-26); see `Limits.batch`.
+MAX_BATCH: Final = DEFAULTS.batch
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if value - value != 0.0:
-        raise ValueError(f"{text[:32]} is beyond the range of a double")
-    return value
-
-
-_decode_json = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).decode
-_encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-
-
-def decode(data: bytes) -> Decoded:
+def decode(data: bytes, limits: Limits = DEFAULTS) -> Decoded:
     """Read one message, or an array of messages, from its bytes.
 
     Args:
         data: UTF-8 JSON text, without framing.
+        limits: Bounds its size, its nesting and the messages of an array.
 
     Returns:
         The message, or a `Batch`, or a `Malformed` that holds the error to answer.
     """
+    if len(data) > limits.message_size:
+        return too_large(data, limits)
     try:
-        value = parse_json(data)
+        value = parse_json(data, limits.message_depth)
     except (ValueError, RecursionError) as error:
-        return malformed(PARSE_ERROR, f"Parse error: {_reason(error)}", recover_id(data))
+        return unreadable(data, PARSE_ERROR, f"Parse error: {describe(error)}")
     if type(value) is dict:
         return _classify(value)
     if type(value) is list:
-        return _classify_batch(value)
+        return _classify_batch(value, limits.batch)
+    return _not_an_object()
+
+
+def too_large(head: bytes, limits: Limits = DEFAULTS) -> Malformed:
+    """Make the `Malformed` for a message over the size limit, from its first bytes."""
+    text = f"Message over {limits.message_size} bytes"
+    return unreadable(head[:HEAD], INVALID_REQUEST, text)
+
+
+def _not_an_object() -> Malformed:
     return malformed(INVALID_REQUEST, "Expected a JSON-RPC 2.0 object")
 
 
-def parse_json(data: bytes) -> Any:
-    """Read JSON text under this module's rules.
-
-    Raises:
-        ValueError: It is not UTF-8, not JSON, nests deeper than `MAX_DEPTH`, or holds a number or
-            a string that JSON cannot carry between programs.
-        RecursionError: It nests deeper than the interpreter can parse.
-    """
-    text = data.decode()
-    value = _decode_json(text.removeprefix("\ufeff"))
-    if data.count(b"{") + data.count(b"[") > MAX_DEPTH and too_deep(value, MAX_DEPTH):
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
-    if _SURROGATE_ESCAPE.search(data) and _has_lone_surrogate(value):
-        raise ValueError("a string holds a lone surrogate, which is no Unicode text")
-    return value
-
-
-def too_deep(value: Any, limit: int) -> bool:
-    """Tell whether arrays and objects nest deeper than `limit`; walks level by level, no stack."""
-    level = [value]
-    for _ in range(limit + 1):
-        level = [
-            child
-            for item in level
-            if type(item) is dict or type(item) is list
-            for child in (item.values() if type(item) is dict else item)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _has_lone_surrogate(value: Any) -> bool:
-    try:
-        _encode_json(value).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "the bytes are not UTF-8"
-    if isinstance(error, RecursionError):
-        return f"nested deeper than {MAX_DEPTH} levels"
-    if "limit" in str(error) and "digits" in str(error):
-        return "an integer has too many digits"
-    return str(error)
-
-
-def recover_id(data: bytes) -> Id | None:
-    """Find the id of a message that cannot be parsed, so that its sender need not wait for ever.
-
-    Only an id that certainly belongs to the message itself counts: one that stands before
-    `params`, or one in text that parses once NaN and the like are let through.
-    """
-    if found := _LEADING_ID.match(data):
-        return _valid_id(json.loads(found[1].decode("utf-8", "replace")))
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return _valid_id(value.get("id")) if type(value) is dict else None
-
-
-def _valid_id(value: Any) -> Id | None:
-    if type(value) is int:
-        return value
-    if type(value) is str and value.isprintable():
-        return value
-    return None
-
-
-def malformed(code: int, message: str, id_: Id | None = None, *, answer: bool = True) -> Malformed:
-    """Make a `Malformed` with its error."""
-    return Malformed(ErrorResponse(id_, code, message), answer)
-
-
-def _classify_batch(values: list[Any]) -> Decoded:
+def _classify_batch(values: list[Any], limit: int) -> Decoded:
     if not values:
         return malformed(INVALID_REQUEST, "An empty array is not a message")
-    if len(values) > MAX_BATCH:
-        return malformed(INVALID_REQUEST, f"More than {MAX_BATCH} messages in one array")
+    if len(values) > limit:
+        return malformed(INVALID_REQUEST, f"More than {limit} messages in one array")
     return Batch(
-        tuple(
-            _classify(value)
-            if type(value) is dict
-            else malformed(INVALID_REQUEST, "Expected a JSON-RPC 2.0 object")
-            for value in values
-        )
+        tuple(_classify(value) if type(value) is dict else _not_an_object() for value in values)
     )
 
 
@@ -169,9 +77,11 @@ def _classify(value: dict[str, Any]) -> Message | Malformed:
     params = value.get("params")
     id_ = value.get("id")
     if type(id_) is not str and type(id_) is not int and (id_ is not None or "id" in value):
-        return malformed(INVALID_REQUEST, "id must be a string or an integer")
+        return malformed(INVALID_REQUEST, "id must be a string or integer")
     if params is not None and type(params) is not dict:
-        return malformed(INVALID_REQUEST, "params must be an object", id_)
+        # Notifications are never answered (2025-11-25 `basic/index`, "Notifications").
+        text = "params must be an object"
+        return malformed(INVALID_REQUEST, text, id_, answer=id_ is not None)
     return Notification(method, params) if id_ is None else Request(id_, method, params)
 
 
@@ -184,9 +94,12 @@ def _classify_answer(value: dict[str, Any]) -> Message | Malformed:
             INVALID_REQUEST, "Expected a JSON-RPC 2.0 object", known, answer=not is_answer
         )
     if not is_answer:
-        return malformed(INVALID_REQUEST, "Not a JSON-RPC request, notification or response", known)
+        text = "Not a valid JSON-RPC request, notification, or response"
+        return malformed(INVALID_REQUEST, text, known)
     answer = _read_error(value, known) if "error" in value else _read_result(value, known)
-    return answer or malformed(INVALID_REQUEST, "Not a JSON-RPC response", known, answer=False)
+    return answer or malformed(
+        INVALID_REQUEST, "Not a valid JSON-RPC response", known, answer=False
+    )
 
 
 def _read_error(value: dict[str, Any], id_: Id | None) -> ErrorResponse | None:
@@ -202,23 +115,6 @@ def _read_error(value: dict[str, Any], id_: Id | None) -> ErrorResponse | None:
 def _read_result(value: dict[str, Any], id_: Id | None) -> Response | None:
     result = value["result"]
     return Response(id_, result) if id_ is not None and type(result) is dict else None
-
-
-def render(value: Any) -> Rendered:
-    """Write a JSON value: compact, UTF-8, no newline.
-
-    Text that is no Unicode (a lone surrogate, say from a file name) is sent with U+FFFD in its
-    place: one odd character must not cost the peer the whole answer.
-
-    Raises:
-        ValueError: It holds NaN or Infinity, or contains itself.
-        TypeError: It holds something that JSON has no form for.
-    """
-    text = _encode_json(value)
-    try:
-        return Rendered(text.encode())
-    except UnicodeEncodeError:
-        return Rendered(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())
 
 
 def encode(message: Message) -> bytes:

@@ -4,37 +4,40 @@ from typing import Final
 
 import attrs
 
-MIB: Final = 1024 * 1024
-#: One message. Room for a photograph in base64; a peer must not be able to fill memory.
-MAX_MESSAGE: Final = 16 * MIB
-#: How much of an oversized message is kept, to find its id.
-_HEAD: Final = 1024
+from .._limits import DEFAULTS
+from ._recover import HEAD
+
+#: Bytes of one message; see `Limits.message_size`.
+MAX_MESSAGE: Final = DEFAULTS.message_size
 
 
 @attrs.frozen
 class Oversized:
-    """A line over the limit; its bytes are gone except for the first."""
+    """A line over the limit; its bytes are gone except for the first, for `too_large`."""
 
     head: bytes
 
 
 class LineBuffer:
-    """Cuts a stream of bytes into lines. Linear in the input; holds at most `limit` bytes.
+    """Cuts a stream of bytes into lines. Linear in the input; keeps at most `limit` bytes of it.
 
     Args:
         limit: The longest line accepted, in bytes, without its newline.
     """
 
-    __slots__ = ("_parts", "_size", "_skipping", "limit")
+    __slots__ = ("_partial", "_skipping", "limit")
 
     def __init__(self, limit: int = MAX_MESSAGE) -> None:
         self.limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
+        # One array and not a list of chunks: chunks of one byte would cost forty bytes each.
+        self._partial = bytearray()
         self._skipping = False
 
     def feed(self, data: bytes) -> list[bytes | Oversized]:
-        """Take the next chunk and return the lines that it completes; blank ones are left out."""
+        """Take the next chunk and return the lines that it completes; blank ones are left out.
+
+        The same bytes give the same lines, however they are cut into chunks.
+        """
         *complete, rest = data.split(b"\n")
         lines: list[bytes | Oversized] = []
         for piece in complete:
@@ -51,34 +54,32 @@ class LineBuffer:
         if self._skipping:
             self._skipping = False
             return None
-        if self._size + len(piece) > self.limit:
+        if len(self._partial) + len(piece) > self.limit:
             return self._overflow(piece)
-        line = b"".join((*self._parts, piece)) if self._parts else piece
-        self._clear()
+        line = piece
+        if self._partial:
+            line = bytes(self._partial) + piece
+            self._partial.clear()
         return line if line and not line.isspace() else None
 
     def _keep(self, rest: bytes) -> Oversized | None:
         if self._skipping:
             return None
-        if self._size + len(rest) > self.limit:
+        if len(self._partial) + len(rest) > self.limit:
             # Reported at once, not at its newline: the rest may never come.
-            overflow = self._overflow(rest)
             self._skipping = True
-            return overflow
-        self._parts.append(rest)
-        self._size += len(rest)
+            return self._overflow(rest)
+        self._partial += rest
         return None
 
     def _overflow(self, piece: bytes) -> Oversized:
-        head = b"".join((*self._parts, piece[:_HEAD]))[:_HEAD]
-        self._clear()
+        # Not more than `limit`: that much is always there, wherever the chunks were cut.
+        size = min(HEAD, self.limit)
+        head = (bytes(self._partial[:size]) + piece[:size])[:size]
+        self._partial.clear()
         return Oversized(head)
-
-    def _clear(self) -> None:
-        self._parts.clear()
-        self._size = 0
 
     @property
     def pending(self) -> int:
         """Bytes of a line that has not ended."""
-        return self._size
+        return len(self._partial)

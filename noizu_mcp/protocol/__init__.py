@@ -1,8 +1,10 @@
 """The Model Context Protocol without I/O: peers for both eras that turn messages into events."""
 
+from .._util import publish
 from ._adapt import adapt_block as adapt_block
 from ._adapt import adapt_definition as adapt_definition
 from ._adapt import adapt_implementation as adapt_implementation
+from ._adapt import adapt_output_schema as adapt_output_schema
 from ._adapt import adapt_tool as adapt_tool
 from ._adapt import adapt_tool_result as adapt_tool_result
 from ._client import ClientPeer as ClientPeer
@@ -36,3 +38,45 @@ from ._versions import STATELESS as STATELESS
 from ._versions import SUPPORTED_VERSIONS as SUPPORTED_VERSIONS
 from ._versions import Revision as Revision
 from ._versions import negotiate as negotiate
+
+__all__ = [
+    "ACKNOWLEDGED",
+    "CHANGES",
+    "CLIENT_REQUESTS",
+    "HANDSHAKE_VERSIONS",
+    "LATEST_HANDSHAKE",
+    "REVISIONS",
+    "SERVER_REQUESTS",
+    "STATELESS",
+    "SUPPORTED_VERSIONS",
+    "Cancel",
+    "ClientPeer",
+    "Dispatch",
+    "Envelope",
+    "Event",
+    "Fanout",
+    "HandshakePeer",
+    "Interests",
+    "Ledger",
+    "Listening",
+    "Method",
+    "Notice",
+    "Phase",
+    "Progress",
+    "Ready",
+    "Resolve",
+    "Revision",
+    "Send",
+    "ServerPeer",
+    "StatelessPeer",
+    "adapt_block",
+    "adapt_definition",
+    "adapt_implementation",
+    "adapt_output_schema",
+    "adapt_tool",
+    "adapt_tool_result",
+    "is_stateless",
+    "negotiate",
+]
+
+publish(globals())

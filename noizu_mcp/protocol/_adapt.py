@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ._versions import Revision
+from ._wrap import is_object_schema, wrap_schema
 
 _IMPLEMENTATION_FIELDS: Final = {
-    "2025-03-26": ("name", "version"),
-    "2025-06-18": ("name", "version", "title"),
+    "2025-03-26": frozenset({"name", "version"}),
+    "2025-06-18": frozenset({"name", "version", "title"}),
 }
 
 
@@ -26,69 +27,67 @@ def adapt_definition(definition: Mapping[str, Any], revision: Revision) -> dict[
     if not revision.icons:
         adapted.pop("icons", None)
     if not revision.titles:
-        adapted.pop("title", None)
-        adapted.pop("_meta", None)
+        _drop_titles(adapted)
     return adapted
+
+
+def _drop_titles(adapted: dict[str, Any]) -> None:
+    adapted.pop("title", None)
+    adapted.pop("_meta", None)
+    if "arguments" in adapted:
+        adapted["arguments"] = [_without(each, "title") for each in adapted["arguments"]]
+    if "annotations" in adapted:
+        adapted["annotations"] = _without(adapted["annotations"], "lastModified")
+
+
+def _without(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: item for name, item in value.items() if name != key}
 
 
 def adapt_tool(definition: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
     """Write a tool definition with the fields that the revision has.
 
     2025-03-26 knows a title only among the annotations. An output schema whose root is no object
-    is wrapped before 2026-07-28, as the results are (`adapt_structured`).
+    is wrapped before 2026-07-28, as the results are (`adapt_tool_result`).
     """
     adapted = adapt_definition(definition, revision)
     if not revision.titles and "title" in definition:
-        annotations = definition.get("annotations", {})
+        annotations = definition.get("annotations") or {}
         adapted["annotations"] = {"title": definition["title"], **annotations}
+    if not revision.tasks:
+        adapted.pop("execution", None)
+    if not revision.stateless and "inputSchema" in adapted:
+        adapted["inputSchema"] = _object_properties(adapted["inputSchema"])
     if "outputSchema" in adapted:
-        schema = adapt_output_schema(adapted["outputSchema"], revision)
-        if schema is None:
-            del adapted["outputSchema"]
-        else:
+        schema = adapt_output_schema(adapted.pop("outputSchema"), revision)
+        if schema is not None:
             adapted["outputSchema"] = schema
     return adapted
 
 
 def adapt_output_schema(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any] | None:
-    """Write an output schema, or None where the revision cannot carry it."""
+    """Write an output schema, or None where the revision has none."""
     if revision.structured == "any":
         return schema
     if revision.structured == "none":
         return None
-    return schema if is_object_schema(schema) else _wrap_schema(schema)
+    return _object_properties(schema) if is_object_schema(schema) else wrap_schema(schema)
 
 
-def is_object_schema(schema: Mapping[str, Any]) -> bool:
-    """Tell whether a schema says that its values are objects."""
-    return schema.get("type") == "object"
+def _object_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Write `true` and `false` as objects: before 2026-07-28 `Tool` knows no other properties."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        return schema
+    if not any(isinstance(each, bool) for each in properties.values()):
+        return schema
+    return {**schema, "properties": {k: _as_object(each) for k, each in properties.items()}}
 
 
-def _wrap_schema(schema: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    if _mentions_root(schema):
-        return None  # `#` would mean the wrapper
-    inner = {key: value for key, value in schema.items() if key not in {"$defs", "$schema"}}
-    wrapper = {"type": "object", "properties": {"result": inner}, "required": ["result"]}
-    if "$defs" in schema:
-        wrapper["$defs"] = schema["$defs"]
-    return wrapper
-
-
-def _mentions_root(schema: Any) -> bool:
-    """Find a `$ref` that points anywhere but into `$defs`, or an `$id` that moves its base."""
-    todo = [schema]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Mapping):
-            ref = node.get("$ref")
-            if "$id" in node or "$dynamicRef" in node:
-                return True
-            if isinstance(ref, str) and not ref.startswith("#/$defs/"):
-                return True
-            todo.extend(node.values())
-        elif isinstance(node, list):
-            todo.extend(node)
-    return False
+def _as_object(schema: Any) -> Any:
+    if isinstance(schema, bool):
+        return {} if schema else {"not": {}}
+    return schema
 
 
 def adapt_tool_result(
@@ -103,11 +102,10 @@ def adapt_tool_result(
     """
     adapted = dict(result)
     if "structuredContent" in result and revision.structured != "any":
-        del adapted["structuredContent"]
-        structured = _structured(result["structuredContent"], schema, revision)
+        structured = _structured(adapted.pop("structuredContent"), schema, revision)
         if structured is not None:
             adapted["structuredContent"] = structured
-    if not revision.resource_links:
+    if not revision.resource_links and "content" in result:
         adapted["content"] = [adapt_block(block) for block in result["content"]]
     return adapted
 
@@ -119,13 +117,22 @@ def _structured(
         return None
     if schema is None or is_object_schema(schema):
         return value if isinstance(value, Mapping) else None
-    return {"result": value} if _wrap_schema(schema) is not None else None
+    return {"result": value}
 
 
 def adapt_block(block: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a content block for 2025-03-26: no `resource_link`, no `_meta`."""
-    if block.get("type") == "resource_link":
-        label = block.get("title") or block.get("name") or ""
-        text = f"{label}: {block['uri']}" if label else str(block["uri"])
-        return {"type": "text", "text": text}
-    return {key: value for key, value in block.items() if key != "_meta"}
+    """Write a content block for 2025-03-26: no `resource_link`, no `_meta`, no `lastModified`."""
+    adapted = _link_as_text(block) if block.get("type") == "resource_link" else dict(block)
+    adapted.pop("_meta", None)
+    if "annotations" in adapted:
+        adapted["annotations"] = _without(adapted["annotations"], "lastModified")
+    if "resource" in adapted:
+        adapted["resource"] = _without(adapted["resource"], "_meta")
+    return adapted
+
+
+def _link_as_text(block: Mapping[str, Any]) -> dict[str, Any]:
+    label = block.get("title") or block.get("name") or ""
+    text = f"{label}: {block['uri']}" if label else str(block["uri"])
+    adapted = {"type": "text", "text": text}
+    return {**adapted, "annotations": block["annotations"]} if "annotations" in block else adapted

@@ -1,7 +1,7 @@
 """The client's peer, for either era."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from ..jsonrpc import (
     INVALID_REQUEST,
@@ -22,11 +22,11 @@ from ..types import (
     META_PROTOCOL_VERSION,
 )
 from ._events import Dispatch, Envelope, Event, Fanout, Notice, Resolve, Send
-from ._inflight import Ledger, is_id, refuse
+from ._inflight import Ledger, refuse
+from ._malformed import receive_malformed
+from ._meta import meta_of, token_of
 from ._methods import SERVER_REQUESTS
 from ._versions import LATEST_HANDSHAKE, Revision
-
-_EMPTY: Final[Mapping[str, Any]] = {}
 
 
 class ClientPeer:
@@ -67,16 +67,16 @@ class ClientPeer:
             revision: Instead of the revision in use (a probe).
             progress: Ask for progress; the token is the id of the request.
         """
-        request = self.ledger.open(method, None if params is None else dict(params))
+        body = None if params is None else dict(params)
+        own = meta_of(body)
         meta = self._meta(revision or self.revision)
+        request = self.ledger.open(method, body)
         if progress:
             meta[META_PROGRESS_TOKEN] = request.id
         if not meta:
             return request
-        body = dict(params or _EMPTY)
         # Reserved keys win over what the caller put there (2026-07-28 `basic/index`, `_meta`).
-        body["_meta"] = {**body.get("_meta", _EMPTY), **meta}
-        return Request(request.id, method, body)
+        return Request(request.id, method, {**(body or {}), "_meta": {**own, **meta}})
 
     def _meta(self, revision: Revision) -> dict[str, Any]:
         if not revision.stateless:
@@ -102,25 +102,28 @@ class ClientPeer:
             if self.revision.batches:
                 return Fanout(tuple(map(self.receive, message.messages)))
             return Send(malformed(INVALID_REQUEST, "Batches are not supported").error)
-        return Send(message.error) if message.answer else None
+        return receive_malformed(self.ledger, message)
 
     def _notification(self, message: Notification) -> Event | None:
         if message.method == "notifications/cancelled":
-            # For a request of the server; or the end of a listen request of ours.
-            return self.ledger.cancelled(message.params) or Notice(message)
+            return self._cancelled(message)
         if message.method == "notifications/progress":
             return self.ledger.progress(message.params)
         return Notice(message)
 
+    def _cancelled(self, message: Notification) -> Event | None:
+        # Before 2026-07-28 it names a request of the server; since then, a listen request of
+        # ours that the server ends (2026-07-28 `basic/patterns/cancellation`).
+        if self.revision.stateless:
+            id_ = (message.params or {}).get("requestId")
+            return Notice(message) if self.ledger.awaits(id_) else None
+        return self.ledger.cancelled(message.params)
+
     def _request(self, request: Request) -> Event:
         if self.revision.stateless or request.method not in SERVER_REQUESTS:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        if request.method == "ping":
+        if request.method == "ping" and not self.ledger.holds(request.id):
             return Send(Response(request.id, {}))
-        meta = (request.params or _EMPTY).get("_meta")
-        meta = meta if type(meta) is dict else _EMPTY
-        token = meta.get(META_PROGRESS_TOKEN)
-        envelope = Envelope(
-            self.revision, None, _EMPTY, None, token if is_id(token) else None, meta
-        )
+        meta = meta_of(request.params)
+        envelope = Envelope(self.revision, None, {}, None, token_of(meta), meta)
         return self.ledger.accept(request) or Dispatch(request, envelope)

@@ -16,8 +16,9 @@ from ..jsonrpc import (
     malformed,
 )
 from ._events import Event, Fanout, Resolve, Send
-from ._handshake import HandshakePeer
+from ._handshake import HandshakePeer, Phase
 from ._inflight import Ledger
+from ._malformed import receive_malformed
 from ._stateless import StatelessPeer, is_stateless
 
 
@@ -54,7 +55,7 @@ class ServerPeer:
             return self.ledger.resolve(Resolve(message))
         if isinstance(message, Batch):
             return self._batch(message)
-        return Send(message.error) if message.answer else None
+        return receive_malformed(self.ledger, message)
 
     def _notification(self, message: Notification) -> Event | None:
         # Neither carries an era; both name something in the one ledger.
@@ -65,13 +66,20 @@ class ServerPeer:
         return self.handshake.receive_notification(message)
 
     def _batch(self, batch: Batch) -> Event:
-        if not self.handshake.ready or not self.handshake.revision.batches:
+        # Before `initialize` no revision is negotiated, so nothing allows an array.
+        if self.handshake.phase is Phase.NEW or not self.handshake.revision.batches:
             text = "JSON-RPC batching is not supported by this revision of MCP"
             return Send(malformed(INVALID_REQUEST, text).error)
         return Fanout(tuple(self._batched(message) for message in batch.messages))
 
     def _batched(self, message: Message | Malformed) -> Event | None:
-        if isinstance(message, Request) and message.method == "initialize":
-            text = "initialize must not be part of a batch"
-            message = Malformed(ErrorResponse(message.id, INVALID_REQUEST, text))
+        if isinstance(message, Request):
+            text = None
+            if message.method == "initialize":
+                # 2025-03-26 `basic/lifecycle`, "Initialization".
+                text = "initialize must not be part of a batch"
+            elif is_stateless(message.params):
+                text = "A 2026-07-28 request must not be part of a batch"
+            if text is not None:
+                return Send(ErrorResponse(message.id, INVALID_REQUEST, text))
         return self.receive(message)

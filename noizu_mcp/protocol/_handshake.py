@@ -11,10 +11,12 @@ from ..jsonrpc import (
     Notification,
     Request,
 )
-from ..types import LOG_LEVELS, META_PROGRESS_TOKEN
+from ..types import LOG_LEVELS
 from ._events import Dispatch, Envelope, Event, Notice, Ready, Send
-from ._inflight import Ledger, is_id, refuse
+from ._inflight import Ledger, refuse
+from ._meta import mapping, meta_of, token_of
 from ._methods import CLIENT_REQUESTS
+from ._stateless import REQUIRED_KEYS
 from ._versions import LATEST_HANDSHAKE, SUPPORTED_VERSIONS, Revision, negotiate
 
 
@@ -26,14 +28,12 @@ class Phase(enum.Enum):
     READY = "ready"
 
 
-#: (phase, method) → next phase; what is not here leaves the phase alone.
-TRANSITIONS: Final = {
-    (Phase.NEW, "initialize"): Phase.INITIALIZING,
+#: (phase, request) → next phase; every other phase refuses the request.
+REQUEST_TRANSITIONS: Final = {(Phase.NEW, "initialize"): Phase.INITIALIZING}
+#: (phase, notification) → next phase; what is not here leaves the phase alone.
+NOTIFICATION_TRANSITIONS: Final = {
     (Phase.INITIALIZING, "notifications/initialized"): Phase.READY,
 }
-
-_UNKNOWN_CLIENT: Final = {"name": "unknown", "version": "0.0.0"}
-_EMPTY: Final[Mapping[str, Any]] = {}
 
 
 class HandshakePeer:
@@ -50,8 +50,8 @@ class HandshakePeer:
     def __init__(self, ledger: Ledger) -> None:
         self.phase = Phase.NEW
         self.revision: Revision = LATEST_HANDSHAKE
-        self.client_info: Mapping[str, Any] = _UNKNOWN_CLIENT
-        self.client_capabilities: Mapping[str, Any] = _EMPTY
+        self.client_info: Mapping[str, Any] = _unknown_client()
+        self.client_capabilities: Mapping[str, Any] = {}
         self.log_level: str = LOG_LEVELS[0]
         self._ledger = ledger
 
@@ -69,11 +69,11 @@ class HandshakePeer:
             return self._not_ready(request)
         if method is None or not method.handshake:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        return self._ledger.accept(request) or Dispatch(request, self._envelope(request))
+        return self._ledger.accept(request) or Dispatch(request, self.envelope(request.params))
 
     def receive_notification(self, notification: Notification) -> Event | None:
         """Take a notification; unknown ones mean nothing."""
-        phase = TRANSITIONS.get((self.phase, notification.method))
+        phase = NOTIFICATION_TRANSITIONS.get((self.phase, notification.method))
         if phase is not None:
             self.phase = phase
             return Ready()
@@ -82,7 +82,8 @@ class HandshakePeer:
     def _initialize(self, request: Request) -> Event:
         params = request.params or {}
         version = params.get("protocolVersion")
-        if self.phase is not Phase.NEW:
+        phase = REQUEST_TRANSITIONS.get((self.phase, request.method))
+        if phase is None:
             return refuse(request, INVALID_REQUEST, "Already initialized")
         if not isinstance(version, str):
             return refuse(request, INVALID_PARAMS, "initialize requires a protocolVersion string")
@@ -90,30 +91,31 @@ class HandshakePeer:
         if refusal:
             return refusal
         self.revision = negotiate(version)
-        self.client_info = _mapping(params.get("clientInfo")) or _UNKNOWN_CLIENT
-        self.client_capabilities = _mapping(params.get("capabilities"))
-        self.phase = TRANSITIONS[self.phase, "initialize"]
-        return Dispatch(request, self._envelope(request))
+        self.client_info = mapping(params.get("clientInfo")) or _unknown_client()
+        self.client_capabilities = mapping(params.get("capabilities"))
+        self.phase = phase
+        return Dispatch(request, self.envelope(request.params))
 
     def _not_ready(self, request: Request) -> Send:
         if self.phase is Phase.INITIALIZING:
             return refuse(request, INVALID_REQUEST, "Session not initialized")
         # Neither era: 2026-07-28 `basic/versioning` asks to name what is missing and supported.
         text = "Session not initialized: send initialize, or the 2026-07-28 fields in _meta"
-        return refuse(request, INVALID_PARAMS, text, {"supported": list(SUPPORTED_VERSIONS)})
+        data = {"missing": list(REQUIRED_KEYS), "supported": list(SUPPORTED_VERSIONS)}
+        return refuse(request, INVALID_PARAMS, text, data)
 
-    def _envelope(self, request: Request) -> Envelope:
-        meta = _mapping((request.params or _EMPTY).get("_meta"))
-        token = meta.get(META_PROGRESS_TOKEN)
+    def envelope(self, params: Mapping[str, Any] | None = None) -> Envelope:
+        """Make the context of a request from the session and the request's own `_meta`."""
+        meta = meta_of(params)
         return Envelope(
             self.revision,
             self.client_info,
             self.client_capabilities,
             self.log_level,
-            token if is_id(token) else None,
+            token_of(meta),
             meta,
         )
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if type(value) is dict else _EMPTY
+def _unknown_client() -> dict[str, Any]:
+    return {"name": "unknown", "version": "0.0.0"}

@@ -54,6 +54,7 @@ class Interests:
         self._limit = limit
         self._listening: dict[Id, Listening] = {}
         self._watched: set[str] = set()
+        self._used = 0  # listen requests, their URIs and watched URIs
 
     def listen(
         self, id_: Id, params: Mapping[str, Any], capabilities: Mapping[str, Any]
@@ -66,24 +67,24 @@ class Interests:
         wanted = params.get("notifications")
         if not isinstance(wanted, Mapping):
             raise McpError(INVALID_PARAMS, "subscriptions/listen requires a notifications object")
-        uris = wanted.get(_URIS) or []
-        if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
-            raise McpError(INVALID_PARAMS, f"{_URIS} must be a list of strings")
+        uris = _read_uris(wanted)
         kinds = {
             kind
             for kind, (_, key) in CHANGES.items()
             if wanted.get(key) is True and _can(capabilities, kind, "listChanged")
         }
         if not _can(capabilities, "resources", "subscribe"):
-            uris = []
-        self._check_room(1 + len(uris))
-        listening = Listening(id_, frozenset(kinds), frozenset(uris))
-        self._listening[id_] = listening
+            uris = frozenset()
+        self._take_room(1 + len(uris))
+        self.drop(id_)
+        listening = self._listening[id_] = Listening(id_, frozenset(kinds), uris)
         return listening
 
     def drop(self, id_: Id) -> None:
         """Close a listen request, if there is one with that id."""
-        self._listening.pop(id_, None)
+        listening = self._listening.pop(id_, None)
+        if listening is not None:
+            self._used -= 1 + len(listening.uris)
 
     def watch(self, uri: str) -> None:
         """Watch one resource for a client with a handshake (`resources/subscribe`).
@@ -92,37 +93,49 @@ class Interests:
             McpError: The limit is reached.
         """
         if uri not in self._watched:
-            self._check_room(1)
+            self._take_room(1)
             self._watched.add(uri)
 
     def unwatch(self, uri: str) -> None:
         """Stop watching; a URI that is not watched is fine."""
-        self._watched.discard(uri)
+        if uri in self._watched:
+            self._watched.remove(uri)
+            self._used -= 1
 
     def changed(self, kind: str) -> list[Notification]:
         """Make the notices for a changed list: `tools`, `prompts` or `resources`."""
         method = CHANGES[kind][0]
         notices = [Notification(method)] if self.pushed else []
-        notices += [each.tag(method, {}) for each in self._open() if kind in each.kinds]
+        notices += [each.tag(method, {}) for each in self._listening.values() if kind in each.kinds]
         return notices
 
     def updated(self, uri: str) -> list[Notification]:
         """Make the notices for an updated resource."""
         params = {"uri": uri}
         notices = [Notification(RESOURCE_UPDATED, params)] if uri in self._watched else []
-        notices += [each.tag(RESOURCE_UPDATED, params) for each in self._open() if uri in each.uris]
+        notices += [
+            each.tag(RESOURCE_UPDATED, params)
+            for each in self._listening.values()
+            if uri in each.uris
+        ]
         return notices
 
-    def _open(self) -> list[Listening]:
-        return list(self._listening.values())
-
-    def _check_room(self, more: int) -> None:
-        used = sum(1 + len(each.uris) for each in self._open()) + len(self._watched)
-        if used + more > self._limit:
+    def _take_room(self, more: int) -> None:
+        if self._used + more > self._limit:
             raise McpError(
                 INVALID_PARAMS, f"More than {self._limit} subscriptions on this connection"
             )
+        self._used += more
+
+
+def _read_uris(wanted: Mapping[str, Any]) -> frozenset[str]:
+    uris = wanted.get(_URIS)
+    if uris is None:
+        return frozenset()
+    if not isinstance(uris, list) or not all(isinstance(uri, str) for uri in uris):
+        raise McpError(INVALID_PARAMS, f"{_URIS} must be a list of strings")
+    return frozenset(uris)
 
 
 def _can(capabilities: Mapping[str, Any], feature: str, ability: str) -> bool:
-    return bool(capabilities.get(feature, {}).get(ability))
+    return bool((capabilities.get(feature) or {}).get(ability))

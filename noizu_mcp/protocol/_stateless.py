@@ -9,15 +9,16 @@ from ..types import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_LOG_LEVEL,
-    META_PROGRESS_TOKEN,
     META_PROTOCOL_VERSION,
 )
 from ._events import Dispatch, Envelope, Send
-from ._inflight import Ledger, is_id, refuse
+from ._inflight import Ledger, refuse
+from ._meta import meta_of, token_of
 from ._methods import CLIENT_REQUESTS
 from ._versions import STATELESS, SUPPORTED_VERSIONS
 
-_REQUIRED: Final = ((META_PROTOCOL_VERSION, str), (META_CLIENT_CAPABILITIES, dict))
+#: What `_meta` of every request must hold, and the JSON type of it.
+REQUIRED_KEYS: Final[dict[str, type]] = {META_PROTOCOL_VERSION: str, META_CLIENT_CAPABILITIES: dict}
 
 
 def is_stateless(params: Mapping[str, Any] | None) -> bool:
@@ -39,8 +40,8 @@ class StatelessPeer:
 
         Source: 2026-07-28 `basic/index` (`_meta`), `basic/versioning`.
         """
-        meta = _meta(request)
-        missing = [key for key, kind in _REQUIRED if type(meta.get(key)) is not kind]
+        meta = meta_of(request.params)
+        missing = [key for key, kind in REQUIRED_KEYS.items() if type(meta.get(key)) is not kind]
         if missing:
             text = f"_meta requires {' and '.join(missing)}"
             data = {"missing": missing, "supported": list(SUPPORTED_VERSIONS)}
@@ -58,19 +59,13 @@ class StatelessPeer:
         return self._ledger.accept(request) or Dispatch(request, _envelope(meta))
 
 
-def _meta(request: Request) -> Mapping[str, Any]:
-    meta = (request.params or {}).get("_meta")
-    return meta if type(meta) is dict else {}
-
-
 def _envelope(meta: Mapping[str, Any]) -> Envelope:
     info = meta.get(META_CLIENT_INFO)
-    token = meta.get(META_PROGRESS_TOKEN)
     return Envelope(
         STATELESS,
         info if type(info) is dict else None,
         meta[META_CLIENT_CAPABILITIES],
         meta.get(META_LOG_LEVEL),
-        token if is_id(token) else None,
+        token_of(meta),
         meta,
     )

@@ -19,7 +19,9 @@ class Revision:
         structured: What structured tool output may be.
         titles: `title` stands beside `name`, and `_meta` on definitions and content blocks.
         icons: `icons` on definitions; description, website and icons on an implementation.
-        resource_links: The content block `resource_link` exists.
+        resource_links: The content block `resource_link` exists, and `lastModified` among the
+            annotations of content.
+        tasks: `execution` on tools, of the experimental tasks (2025-11-25 only).
     """
 
     name: str
@@ -29,11 +31,12 @@ class Revision:
     titles: bool = True
     icons: bool = True
     resource_links: bool = True
+    tasks: bool = False
 
 
 _ALL = (
     Revision(name="2026-07-28", stateless=True, structured="any"),
-    Revision(name="2025-11-25"),
+    Revision(name="2025-11-25", tasks=True),
     Revision(name="2025-06-18", icons=False),
     Revision(
         name="2025-03-26",
