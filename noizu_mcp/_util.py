@@ -2,6 +2,7 @@
 
 import enum
 import json
+import os
 import re
 from typing import Any, Final, Literal, TypeVar
 
@@ -87,3 +88,16 @@ def publish(namespace: dict[str, Any]) -> None:
         value = namespace[name]
         if getattr(value, "__module__", "").startswith(f"{package}._"):
             value.__module__ = package
+
+
+def relative_path(path: str) -> str:
+    """Shorten a path for a message.
+
+    Args:
+        path: An absolute path, or a name like `<stdin>`.
+
+    Returns:
+        The path from the current directory if the file lies below it, else the path as it is.
+    """
+    prefix = os.path.join(os.getcwd(), "")
+    return path.removeprefix(prefix)

@@ -43,7 +43,7 @@ class ResourceContents(Wire):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         if (self.text is None) == (self.blob is None):
-            raise TypeError("ResourceContents: give either text or blob")
+            raise TypeError("give either text= or blob=")
 
 
 #: The fields of a block beside `annotations` and `_meta`, by type; optional ones say `| None`.

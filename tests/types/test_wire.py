@@ -1,0 +1,182 @@
+"""The base of wire values: names, kinds, unknown keys, errors."""
+
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp._errors import ProtocolError
+from noizu_mcp.types import (
+    Annotations,
+    ContentAnnotations,
+    Icon,
+    Implementation,
+    ResourceContents,
+    ToolDefinition,
+    Wire,
+    as_tuple,
+    camel_case,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("name", "name"), ("website_url", "websiteUrl"), ("meta", "_meta"), ("ttl_ms", "ttlMs")],
+)
+def test_camel_case(name: str, key: str) -> None:
+    """A field is camelCase on the wire, and `meta` has its underscore."""
+    assert camel_case(name) == key
+
+
+def test_round_trip_keeps_everything() -> None:
+    """Reading and writing gives the same object, unknown keys at the end."""
+    wire = {
+        "name": "docs",
+        "version": "1",
+        "title": "Docs",
+        "websiteUrl": "https://example.com",
+        "icons": [{"src": "data:,", "mimeType": "image/png", "sizes": ["48x48"], "theme": "dark"}],
+        "x-new": {"a": None},
+    }
+    value = Implementation.from_wire(wire)
+    assert value.icons[0].sizes == ("48x48",)
+    assert value.extra == {"x-new": {"a": None}}
+    assert list(value.to_wire().items()) == list(wire.items())
+
+
+def test_null_and_empty_are_left_out() -> None:
+    """Optional fields that were null or empty have no key."""
+    value = Implementation.from_wire({"name": "a", "version": "1", "title": None, "icons": []})
+    assert value.to_wire() == {"name": "a", "version": "1"}
+
+
+def test_extra_never_wins() -> None:
+    """An unknown key cannot replace a known one."""
+    assert Icon("a", extra={"src": "b", "c": 1}).to_wire() == {"src": "a", "c": 1}
+
+
+@pytest.mark.parametrize(
+    ("cls", "wire", "message"),
+    [
+        (Implementation, [], "Implementation: expected an object, got []"),
+        (Implementation, {"name": "a"}, "Implementation.version: expected a string, got nothing"),
+        (Implementation, {"name": 1}, "Implementation.name: expected a string, got 1"),
+        (
+            Implementation,
+            {"name": "a", "version": "1", "icons": [{"src": "x"}, {"src": 3}]},
+            "Implementation.icons[1].src: expected a string, got 3",
+        ),
+        (
+            Implementation,
+            {"name": "a", "version": "1", "icons": "x"},
+            'Implementation.icons: expected a list, got "x"',
+        ),
+        (
+            Annotations,
+            {"readOnlyHint": 1},
+            "Annotations.readOnlyHint: expected true or false, got 1",
+        ),
+        (
+            ContentAnnotations,
+            {"priority": True},
+            "ContentAnnotations.priority: expected a number, got true",
+        ),
+        (
+            ResourceContents,
+            {"uri": "a:b", "blob": 1},
+            "ResourceContents.blob: expected a base64 string, got 1",
+        ),
+        (
+            ResourceContents,
+            {"uri": "a:b", "blob": "x" * 99},
+            f'ResourceContents.blob: expected base64, got "{"x" * 58}…',
+        ),
+        (
+            ResourceContents,
+            {"uri": "a:b"},
+            "ResourceContents: give either text= or blob=",
+        ),
+        (
+            ToolDefinition,
+            {"name": "a", "inputSchema": None},
+            "ToolDefinition.inputSchema: expected an object, got nothing",
+        ),
+        (Icon, {"src": {1, 2}}, "Icon.src: expected a string, got set"),
+    ],
+)
+def test_errors_name_the_field(cls: type[Wire], wire: Any, message: str) -> None:
+    """What a peer sent wrong is a protocol error that names the field."""
+    with pytest.raises(ProtocolError) as caught:
+        cls.from_wire(wire)
+    assert str(caught.value) == message
+
+
+def test_constructors_check_too() -> None:
+    """A wrong value is refused where it is given."""
+    with pytest.raises(TypeError, match=r"^Icon\.src: expected a string, got 3$"):
+        Icon(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^Implementation\.icons: expected a list, got"):
+        Implementation("a", "1", icons=["x"])
+    with pytest.raises(TypeError, match="expected a list, got the string 'abc'"):
+        Icon("a", sizes="abc")
+    with pytest.raises(TypeError, match=r"^give either text= or blob=$"):
+        ResourceContents("a:b", text="", blob=b"")
+
+
+def test_as_tuple_takes_none() -> None:
+    """No list is an empty one."""
+    assert as_tuple(None) == ()
+    assert as_tuple(iter([1])) == (1,)
+
+
+def test_values_are_values() -> None:
+    """Equal fields make equal values of one class; there is no hash, as mappings are inside."""
+    assert Icon("a", sizes=["1x1"]) == Icon("a", sizes=("1x1",))
+    assert Icon("a") != Icon("b")
+    assert Icon("a") != Implementation("a", "1")
+    assert repr(Icon("a", theme="dark")) == "Icon(src='a', theme='dark')"
+    with pytest.raises(TypeError):
+        hash(Icon("a"))
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        Icon("a").src = "b"  # type: ignore[misc]
+
+
+def test_anything_is_a_kind() -> None:
+    """A field may take any JSON value."""
+
+    @attrs.frozen(eq=False, repr=False)
+    class Anything(Wire):
+        value: Any
+        count: int | None = None
+
+    assert Anything.from_wire({"value": [1], "count": 2}).to_wire() == {"value": [1], "count": 2}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from([Icon, Implementation, Annotations, ToolDefinition, ResourceContents]), JSON)
+def test_anything_from_a_peer_is_read_or_refused(cls: type[Wire], wire: Any) -> None:
+    """No JSON value raises anything but ProtocolError."""
+    try:
+        value = cls.from_wire(wire)
+    except ProtocolError:
+        return
+    assert cls.from_wire(value.to_wire()) == value
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(st.text(), JSON), st.text(), st.text())
+def test_unknown_keys_survive(extra: dict[str, Any], name: str, version: str) -> None:
+    """What is not known is sent on as it came."""
+    wire = {**extra, "name": name, "version": version}
+    for known in ("title", "description", "websiteUrl", "icons"):
+        wire.pop(known, None)
+    assert Implementation.from_wire(wire).to_wire() == wire
