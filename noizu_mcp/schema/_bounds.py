@@ -68,6 +68,7 @@ def is_deeper(value: Any, limit: int) -> bool:
 
 def broken_caps(schema: Mapping[str, Any] | bool) -> list[str]:
     """Return in words each limit for schemas from elsewhere that this one breaks."""
+    # First, because whatever renders or walks a schema relies on it.
     if is_deeper(schema, MAX_SCHEMA_DEPTH):
         return [f"nested deeper than {MAX_SCHEMA_DEPTH} levels; flatten it with $defs and $ref"]
     size = len(dumps(schema, separators=(",", ":"), default=str))

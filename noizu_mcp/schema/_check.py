@@ -55,11 +55,13 @@ def read_schema(
     faults = _written_faults(plain, others, engine)
     if faults:
         return None, faults
+    # A slip in a keyword does not keep the rest from being judged.
+    slips = typo_faults(plain) if dialect_of(plain) == LATEST else []
     try:
         compiled = compile_schema(schema, engine, others)
     except SchemaError as error:
-        return None, [Fault((), str(error))]
-    faults = list(_own_value_faults(plain, others, engine))
+        return None, [*slips, Fault((), str(error))]
+    faults = [*slips, *_own_value_faults(plain, others, engine)]
     return (None, faults) if faults else (compiled, [])
 
 
@@ -74,7 +76,8 @@ def _written_faults(schema: Any, documents: Mapping[str, Any], engine: EngineNam
         known = dialect in DIALECTS or dialect in documents
         text = f"the dialect {dialect} cannot be checked; use {LATEST} or leave it out"
         return [] if known else [Fault(("$schema",), text)]
-    return [*schema_faults(schema, documents, pattern_compiler(engine)), *typo_faults(schema)]
+    faults = schema_faults(schema, documents, pattern_compiler(engine))
+    return [*faults, *typo_faults(schema)] if faults else []
 
 
 def _own_value_faults(

@@ -86,9 +86,7 @@ def _validator(schema: dict[str, Any] | bool, documents: Mapping[str, Any]) -> A
         )
     make = _VALIDATORS.get(dialect, jsonschema_rs.Draft202012Validator)
     try:
-        return make(schema, **_options(documents))
-    except SchemaError:
-        raise
+        return make(schema, **_options(documents, dialect))
     except ValueError as error:
         raise SchemaError(_why(schema, documents, error)) from None
 
@@ -104,18 +102,22 @@ def _why(schema: Any, documents: Mapping[str, Any], error: ValueError) -> str:
     return f"{place}: not valid in {dialect_of(schema)}, or a reference that leads nowhere"
 
 
-def _options(documents: Mapping[str, Any]) -> dict[str, Any]:
-    options: dict[str, Any] = {
+def _options(documents: Mapping[str, Any], dialect: str = LATEST) -> dict[str, Any]:
+    options: dict[str, Any] = {"pattern_options": _PATTERNS}
+    if dialect not in documents:
+        # `format` is an annotation (2020-12 validation section 7.2.1), unless a metaschema of the
+        # author's own asks for more.
+        options["validate_formats"] = False
+    if not documents:
         # Never a request, whatever a $ref says (spec, basic, 1.20).
-        "offline": True,
-        # `format` is an annotation (2020-12 validation section 7.2.1).
-        "validate_formats": False,
-        "pattern_options": _PATTERNS,
-    }
-    if documents:
-        options["registry"] = jsonschema_rs.Registry(list(documents.items()), retriever=_refuse)
+        return {**options, "offline": True}
+
+    def retrieve(uri: str) -> Any:
+        """Stand in for the engine's own retrieval, which would go to the network."""
+        return documents[uri.partition("#")[0]]
+
+    options["retriever"] = retrieve
+    if dialect in documents:
+        own = [(dialect, documents[dialect])]
+        options["registry"] = jsonschema_rs.Registry(own, retriever=retrieve)
     return options
-
-
-def _refuse(uri: str) -> Any:
-    raise SchemaError(f"{uri} is not among the documents, and nothing is ever fetched")

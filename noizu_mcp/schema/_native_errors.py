@@ -4,12 +4,13 @@ Only for schemas that `Explainer` cannot follow: unevaluated members, dynamic re
 documents and older dialects.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ._branches import nothing_fits
 from ._keywords import Path
-from ._violation import Violation
+from ._values import identity
+from ._violation import Violation, shorten
 from ._wording import (
     bad_name,
     broken,
@@ -74,10 +75,10 @@ def _unexpected(error: Any, path: Path, root: Any) -> Found:
 
 
 def _unexpected_items(error: Any, path: Path, _root: Any) -> Found:
-    return [
-        broken((*path, int(index)), "unevaluatedItems", False, error.instance[int(index)])
-        for index in error.kind.unexpected
-    ]
+    # The engine gives the items as text, not their places.
+    items = ", ".join(map(str, error.kind.unexpected))
+    words = f"has {len(error.kind.unexpected)} items too many: {items}"
+    return [Violation(path, "unevaluatedItems", shorten(words), False, error.instance)]
 
 
 def _names(error: Any, path: Path, root: Any) -> Found:
@@ -86,11 +87,12 @@ def _names(error: Any, path: Path, root: Any) -> Found:
 
 
 def _unique(error: Any, path: Path, _root: Any) -> Found:
-    return [equal_items(path, *_twins(error.instance), error.instance)]
-
-
-def _twins(items: Sequence[Any]) -> tuple[int, int]:
-    return 0, len(items) - 1
+    seen: dict[Any, int] = {}
+    for index, item in enumerate(error.instance):
+        first = seen.setdefault(identity(item), index)
+        if first != index:
+            return [equal_items(path, first, index, item)]
+    return _simple(error, path, _root)
 
 
 def _alternatives(error: Any, path: Path, root: Any) -> Found:

@@ -2,12 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urljoin
 
 from ._fault import Fault
 from ._keywords import RULES, Path, is_number, walk
 from ._nearest import nearest
+from ._not_json import is_encodable
 from ._refs import Refs, is_local, names
 from ._violation import show
+
+# The metaschemas: the native engine has them built in.
+_STANDARD = ("https://json-schema.org/draft", "http://json-schema.org/draft")
 
 Compile = Callable[[str], object]
 
@@ -63,7 +68,9 @@ def data_faults(schema: Any) -> list[Fault]:
             waiting.extend(((*path, str(name)), item) for name, item in node.items())
         elif isinstance(node, list):
             waiting.extend(((*path, index), item) for index, item in enumerate(node))
-        elif not (node is None or isinstance(node, (str, bool)) or is_number(node)):
+        elif isinstance(node, str) and is_encodable(node):
+            continue
+        elif not (node is None or isinstance(node, bool) or is_number(node)):
             return [Fault(path, f"{show(node)} is nothing that JSON can express")]
     return []
 
@@ -116,13 +123,14 @@ def _pattern_fault(path: Path, pattern: str, compile_pattern: Compile) -> list[F
 def ref_faults(schema: Any, documents: Mapping[str, Any]) -> list[Fault]:
     """Return every reference that leads nowhere, and every one that would have to be fetched."""
     refs = Refs(schema)
+    base = schema.get("$id", "") if isinstance(schema, dict) else ""
     embedded = any("$id" in node for path, node in walk(schema) if path)
     found: list[Fault] = []
     for path, node in walk(schema):
         ref = node.get("$ref")
         if not isinstance(ref, str):
             continue
-        text = _local_fault(refs, ref) if is_local(ref) else _remote_fault(ref, documents)
+        text = _local_fault(refs, ref) if is_local(ref) else _remote_fault(ref, base, documents)
         # Below an embedded `$id` both kinds mean something else; there the engine decides.
         if text and not embedded:
             found.append(Fault((*path, "$ref"), text))
@@ -139,9 +147,9 @@ def _local_fault(refs: Refs, ref: str) -> str | None:
     return None
 
 
-def _remote_fault(ref: str, documents: Mapping[str, Any]) -> str | None:
-    uri = ref.partition("#")[0]
-    if uri in documents or uri.startswith(("https://json-schema.org/", "http://json-schema.org/")):
+def _remote_fault(ref: str, base: str, documents: Mapping[str, Any]) -> str | None:
+    uri = urljoin(base, ref).partition("#")[0]
+    if uri in documents or uri == base.removesuffix("#") or uri.startswith(_STANDARD):
         return None
     return (
         f"{show(ref)} is another document, and nothing is ever fetched; "

@@ -70,7 +70,11 @@ def show(value: Any, limit: int = MAX_SHOWN) -> str:
 
     Never raises, whatever the value; what is not JSON is shown the nearest way.
     """
-    text = _render(value, _SHOWN_DEPTH)
+    return shorten(_render(value, _SHOWN_DEPTH), limit)
+
+
+def shorten(text: str, limit: int = MAX_SHOWN) -> str:
+    """Return a text, cut after `limit` characters."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
