@@ -1,0 +1,164 @@
+"""Which of its many forms a class uses to declare its input and its output.
+
+`input_schema` wins over `input` and the nested class `Input`; what a class declares wins over what
+its bases do; the annotations of the handler count when nothing else is there.
+"""
+
+import functools
+import inspect
+import typing
+from collections import abc
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from ..schema import Fault, Shape, output_annotation, read_parameters, read_raw, read_shape
+from ..types import Content, ToolResult
+from ._declare import Declaration
+from ._handler import UNRESOLVED, Handler, mentions
+
+Side = Literal["input", "output"]
+
+#: Annotations that say nothing about the arguments: the handler gets the plain dict.
+_PLAIN: Final = (inspect.Parameter.empty, Any, object, dict, abc.Mapping)
+_FORMS: Final = ("input", "output", "input_schema", "output_schema", "Input", "Output")
+
+
+@functools.cache
+def open_object() -> Shape:
+    """Give the input of a tool that declares none: any object, delivered as it came."""
+    return typing.cast("Shape", read_raw({"type": "object"})[0])
+
+
+def forms_of(cls: type) -> dict[str, Any]:
+    """Find the forms that a class body holds; its bases are not looked at.
+
+    Args:
+        cls: A tool, one of its bases, or a mixin.
+
+    Returns:
+        What declares the input and the output, by the name of the form.
+    """
+    given = {**vars(cls), **vars(cls).get("__mcp_options__", {})}
+    return {name: given[name] for name in _FORMS if name in given}
+
+
+class Forms:
+    """The schemas of one tool; what is wrong in them goes to the declaration.
+
+    Args:
+        declaration: The class statement.
+        method: The method that answers: `call`, or the one of a kit.
+        in_kit: Whether the options stand on the method, not on the class.
+        strict: Whether unknown arguments are refused.
+        descriptions: What docstrings say about the arguments.
+    """
+
+    def __init__(
+        self,
+        declaration: Declaration,
+        method: str,
+        *,
+        in_kit: bool,
+        strict: bool,
+        descriptions: Mapping[str, str],
+    ) -> None:
+        self._declaration = declaration
+        self._method = method
+        self._in_kit = in_kit
+        self._strict = strict
+        self._descriptions = descriptions
+
+    def declared(self, side: Side, forms: Mapping[str, Any]) -> tuple[bool, Shape | None]:
+        """Read the form that wins.
+
+        Args:
+            side: Which of the two schemas.
+            forms: The forms of one class, or the options of one method.
+
+        Returns:
+            Whether there is one; then its shape, or None after problems.
+        """
+        raw, nested = f"{side}_schema", side.capitalize()
+        if raw in forms:
+            return True, self._read(side, raw, forms[raw])
+        if side in forms and nested in forms:
+            self._fault(nested, f"{side} and the class {nested} both declare it; keep one of them")
+        elif nested in forms and not isinstance(forms[nested], type):
+            self._fault(nested, f"must be a class; write {side} = … for {forms[nested]!r}")
+        else:
+            for name in (side, nested):
+                if name in forms:
+                    return True, self._read(side, name, forms[name])
+            return False, None
+        return True, None
+
+    def arguments(self, handler: Handler) -> Shape | None:
+        """Read the input that a signature declares.
+
+        Args:
+            handler: The method.
+
+        Returns:
+            The shape, that of any object if the signature says nothing; None after problems.
+        """
+        if handler.keywords:
+            found = read_parameters(
+                handler.function,
+                list(handler.keywords),
+                strict=self._strict,
+                descriptions=self._descriptions,
+            )
+            return self._keep(self._method, found)
+        annotation = handler.args
+        if annotation is UNRESOLVED:
+            self._unresolved("arguments", "Input")
+            return None
+        if annotation in _PLAIN or typing.get_origin(annotation) in _PLAIN:
+            return open_object()
+        return self._keep(f"{self._method}.args", read_shape(annotation, strict=self._strict))
+
+    def returned(self, handler: Handler) -> Shape | None:
+        """Read the output that a return annotation declares.
+
+        Args:
+            handler: The method.
+
+        Returns:
+            The shape; None if the annotation declares none, and after problems.
+        """
+        annotation = handler.returns
+        if annotation is UNRESOLVED:
+            self._unresolved("result", "Output")
+            return None
+        plain = annotation is inspect.Parameter.empty or mentions(annotation, (Content, ToolResult))
+        if plain or not output_annotation(annotation):
+            return None
+        return self._keep(f"{self._method}.return", read_shape(annotation, input=False))
+
+    def _read(self, side: Side, name: str, value: Any) -> Shape | None:
+        path = f"{self._method}.{name}" if self._in_kit else name
+        is_input = side == "input"
+        if name.endswith("_schema"):
+            found = read_raw(value, input=is_input)
+        else:
+            strict, descriptions = self._strict and is_input, self._descriptions
+            found = read_shape(value, strict=strict, descriptions=descriptions, input=is_input)
+        return self._keep(path, found, None if self._in_kit else name)
+
+    def _keep(
+        self, path: str, found: tuple[Shape | None, list[Fault]], member: str | None = None
+    ) -> Shape | None:
+        shape, faults = found
+        self._declaration.faults(path, faults, member or self._method)
+        return None if faults else shape
+
+    def _fault(self, name: str, text: str) -> None:
+        self._declaration.problem(name, text, name)
+
+    def _unresolved(self, what: str, form: str) -> None:
+        self._declaration.problem(
+            self._method,
+            f"the annotation of its {what} names something that is not there when the class is"
+            f" made; import it for real, or declare a class {form}",
+            self._method,
+        )

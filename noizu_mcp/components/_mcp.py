@@ -1,0 +1,132 @@
+"""`@mcp`: marks a method of a toolkit as a tool. Marking registers nothing and raises nothing."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypedDict, TypeVar, Unpack, overload
+
+from ..types import Annotations, Icon
+
+_Method = TypeVar("_Method")
+
+# Where the options wait for the class statement: on the function, which stays what it is.
+_MARKS: Final = "__mcp_marks__"
+
+
+class MethodOptions(TypedDict, total=False):
+    """What `@mcp(…)` takes.
+
+    Attributes:
+        name: The name of the tool; that of the method by default.
+        title: The name for people.
+        description: What the model should know; the first paragraph of the docstring by default.
+        category: The category; None for none, whatever the kit says.
+        input: The arguments, in any of the four forms.
+        output: The structured content, in any of the four forms.
+        input_schema: The arguments as raw JSON Schema; wins over `input`.
+        output_schema: The structured content as raw JSON Schema; wins over `output`.
+        annotations: Hints for the client.
+        icons: Pictures of it.
+        meta: `_meta` of the definition.
+        hidden: Left out of `tools/list`, still callable. Wins over `visible`.
+        visible: The opposite of `hidden`.
+        timeout: Seconds a call may take, or None for no limit.
+        max_concurrency: Calls at one time, or None for no limit.
+        inline: Run a short sync method where it is called, not in a thread.
+        strict: Refuse unknown arguments.
+    """
+
+    name: str
+    title: str
+    description: str
+    category: str | None
+    input: Any
+    output: Any
+    input_schema: Mapping[str, Any] | str
+    output_schema: Mapping[str, Any] | str
+    annotations: Annotations | Mapping[str, Any] | None
+    icons: Iterable[Icon]
+    meta: Mapping[str, Any] | None
+    hidden: bool
+    visible: bool
+    timeout: float | None
+    max_concurrency: int | None
+    inline: bool
+    strict: bool
+
+
+class Mark:
+    """One `@mcp` line that waits for its method, or that has nothing it could be put on.
+
+    Attributes:
+        options: What stands in the parentheses.
+        misplaced: What it was put on, if that cannot be a tool.
+        stray: Positional arguments, which `@mcp` does not take.
+    """
+
+    def __init__(self, options: Mapping[str, Any], stray: tuple[Any, ...] = ()) -> None:
+        self.options = options
+        self.misplaced: Any = None
+        self.stray = stray
+
+    def __call__(self, method: Any) -> Any:
+        function = method.__func__ if isinstance(method, staticmethod | classmethod) else method
+        if self.stray or isinstance(method, type) or not hasattr(function, "__code__"):
+            self.misplaced = method
+            return self
+        # A new tuple: a decorator in between may have copied the old one to another function.
+        setattr(function, _MARKS, (*getattr(function, _MARKS, ()), self.options))
+        return method
+
+
+@overload
+def mcp(method: _Method, /) -> _Method: ...
+@overload
+def mcp(**options: Unpack[MethodOptions]) -> Callable[[_Method], _Method]: ...
+def mcp(*args: Any, **options: Any) -> Any:
+    """Mark a method of a `Toolkit` as a tool; the method stays as it is.
+
+    `@mcp` alone takes the name from the method and the description from its docstring. Lines can
+    be stacked: they make one set of options, and the line written lower wins.
+
+    Args:
+        *args: The method, when there are no parentheses.
+        **options: See `MethodOptions`.
+
+    Returns:
+        The method, or what marks it. Whatever is wrong is reported by the class statement.
+    """
+    if len(args) == 1 and not options and callable(args[0]):
+        return Mark({})(args[0])
+    if len(args) == 1 and isinstance(args[0], staticmethod | classmethod) and not options:
+        return Mark({})(args[0])
+    return Mark(options, args)
+
+
+def is_marked(value: Any) -> bool:
+    """Tell whether `@mcp` stands above something in a class body."""
+    return isinstance(value, Mark) or marked_options(value) is not None
+
+
+def marked_options(value: Any) -> dict[str, Any] | None:
+    """Collect the options of a marked method.
+
+    Args:
+        value: What stands in a class body.
+
+    Returns:
+        The options of all its `@mcp` lines, the lower line winning; None if there is no such line.
+    """
+    function = value.__func__ if isinstance(value, staticmethod | classmethod) else value
+    marks = getattr(function, _MARKS, None) if hasattr(function, "__code__") else None
+    if marks is None:
+        return None
+    # Decorators apply from the bottom up, so the lowest line comes first and must win.
+    return {key: value for mark in reversed(marks) for key, value in mark.items()}
+
+
+def mark_problem(mark: Mark) -> str:
+    """Say what is wrong with a line that marks nothing."""
+    if mark.stray:
+        return "@mcp takes keywords only; write @mcp(name=…)"
+    if mark.misplaced is None:
+        return "@mcp(…) stands above nothing; put it on the line before a method"
+    return f"@mcp marks methods; {type(mark.misplaced).__name__} is none: write def … under it"
