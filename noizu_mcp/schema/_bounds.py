@@ -1,8 +1,8 @@
-"""What a schema may cost: size, depth, and the work that one value can cause; all without running it.
+"""What a schema may cost: size, depth, and the work that one value can cause, without running it.
 
-A cost is counted on the graph of subschemas, where `$ref` is an edge: work doubles at each level of
-a chain in which everybody refers twice to the next. What refers back to itself counts once, because
-the native engine remembers its answers there and the depth of the value bounds the rest.
+A cost is counted on the graph of subschemas, where `$ref` is an edge: work doubles at each level
+of a chain in which everybody refers twice to the next. What refers back to itself counts once: the
+native engine remembers its answers there, and the depth of the value bounds the rest.
 """
 
 from collections.abc import Iterable, Mapping
@@ -151,9 +151,8 @@ class _Graph:
         if "$id" in node and node is not self._root:
             # References below start from here, not from the root: out of sight.
             self.recursive = True
-        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-            if keyword in node:
-                found.append(self._target(keyword, node[keyword]))
+        references = (key for key in ("$ref", "$dynamicRef", "$recursiveRef") if key in node)
+        found.extend(self._target(key, node[key]) for key in references)
         return [child for child in found if isinstance(child, dict)]
 
     def _target(self, keyword: str, ref: Any) -> Any:

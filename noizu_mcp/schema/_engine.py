@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
 from typing import Any, Literal
 
 import attrs
@@ -21,8 +22,8 @@ class CompiledSchema:
     Attributes:
         schema: The schema as it was given; it is never changed.
         engine: What judges: "native" or "python".
-        is_valid: Tells if a value fits. Never raises, and never changes the value: what is not JSON,
-            such as a lone surrogate that a keyword looks at, does not fit; nor does a value nested
+        is_valid: Tells if a value fits. Never raises, never changes the value. What is not JSON,
+            such as a lone surrogate that a keyword looks at, does not fit, nor does a value nested
             deeper than 128 levels if the schema is recursive.
         violations: Returns every violation of a value, `[]` exactly if it fits. Never raises.
     """
@@ -66,7 +67,7 @@ def compile_schema(
 def has_native() -> bool:
     """Tell if the native engine is installed; it is loaded to find out."""
     try:
-        from . import _native as _native
+        import_module("._native", __package__)
     except ImportError:
         return False
     return True

@@ -1,11 +1,12 @@
 """Why a value breaks its schema: every violation at once, in our own words.
 
-Walks schema and value together, after an engine has rejected the value; so it may be slow, but it is
-bounded. It serves every engine alike, for schemas that `is_explainable` accepts: all of 2020-12 that
-can be judged without another document and without remembering what was evaluated.
+Walks schema and value together, after an engine has rejected the value; so it may be slow, but it
+is bounded. It serves every engine alike, for schemas that `is_explainable` accepts: all of 2020-12
+that can be judged without another document and without remembering what was evaluated.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ._explain_keywords import CHECKS, Found
@@ -77,10 +78,8 @@ class Explainer:
         self._steps = 0
         self._active.clear()
         found: Found = []
-        try:
+        with suppress(_ExhaustedError, RecursionError):
             self.judge(schema, value, (), found)
-        except (_ExhaustedError, RecursionError):
-            pass
         unique = {(fault.path, fault.keyword, fault.message): fault for fault in reversed(found)}
         return list(reversed(unique.values()))
 

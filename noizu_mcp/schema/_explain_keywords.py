@@ -19,6 +19,9 @@ from ._wording import (
 
 Found = list[Violation]
 
+# A tuple is what a program hands over for a list; both engines take it.
+_ARRAY = (list, tuple)
+
 
 class Walk(Protocol):
     """What a keyword may ask of the walk that called it."""
@@ -56,7 +59,7 @@ def _pattern(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out:
 
 
 def _items(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
-    if not isinstance(value, list):
+    if not isinstance(value, _ARRAY):
         return
     first: list[Any] = schema.get("prefixItems", [])
     for index, (own, item) in enumerate(zip(first, value, strict=False)):
@@ -67,7 +70,7 @@ def _items(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: F
 
 
 def _contains(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
-    if not isinstance(value, list):
+    if not isinstance(value, _ARRAY):
         return
     least, most = schema.get("minContains", 1), schema.get("maxContains", len(value))
     places = enumerate(value)
@@ -80,7 +83,7 @@ def _contains(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out
 
 
 def _unique(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
-    if not schema["uniqueItems"] or not isinstance(value, list):
+    if not schema["uniqueItems"] or not isinstance(value, _ARRAY):
         return
     seen: dict[Any, int] = {}
     for index, item in enumerate(value):
@@ -186,7 +189,7 @@ def _number(keyword: str, holds: Callable[[Any, Any], bool]) -> Check:
     return _single(keyword, lambda value: has_type(value, "number"), holds)
 
 
-def _sized(keyword: str, kind: type, holds: Callable[[Any, Any], bool]) -> Check:
+def _sized(keyword: str, kind: type | tuple[type, ...], holds: Callable[[Any, Any], bool]) -> Check:
     return _single(
         keyword,
         lambda value: isinstance(value, kind),
@@ -217,8 +220,8 @@ _IN_ORDER: tuple[tuple[str, Check], ...] = (
     ("minLength", _sized("minLength", str, lambda size, limit: size >= limit)),
     ("maxLength", _sized("maxLength", str, lambda size, limit: size <= limit)),
     ("pattern", _pattern),
-    ("minItems", _sized("minItems", list, lambda size, limit: size >= limit)),
-    ("maxItems", _sized("maxItems", list, lambda size, limit: size <= limit)),
+    ("minItems", _sized("minItems", _ARRAY, lambda size, limit: size >= limit)),
+    ("maxItems", _sized("maxItems", _ARRAY, lambda size, limit: size <= limit)),
     ("minProperties", _sized("minProperties", dict, lambda size, limit: size >= limit)),
     ("maxProperties", _sized("maxProperties", dict, lambda size, limit: size <= limit)),
     ("uniqueItems", _unique),

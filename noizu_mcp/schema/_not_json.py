@@ -27,7 +27,7 @@ def find_not_json(value: Any) -> Violation | None:
 def _members(node: Any) -> Iterator[tuple[str | int, Any]]:
     if isinstance(node, dict):
         yield from node.items()
-    elif isinstance(node, list):
+    elif isinstance(node, (list, tuple)):
         yield from enumerate(node)
 
 

@@ -15,7 +15,7 @@ from ._not_json import is_encodable
 from ._values import is_multiple
 
 
-class Mismatch(JsonSchemaValueException):  # type: ignore[misc]  # the library has no types
+class Mismatch(JsonSchemaValueException):
     """The value does not fit; raised without words, which `Explainer` has."""
 
     def __init__(self) -> None:
@@ -36,8 +36,12 @@ _TYPES = {
 }
 
 
-class Generator(CodeGeneratorDraft07):  # type: ignore[misc]  # the library has no types
+class Generator(CodeGeneratorDraft07):
     """Writes one function per definition; each raises `Mismatch`, or returns."""
+
+    # The library sets these two around the writing of each part.
+    _definition: Any
+    _variable: Any
 
     def exc(self, *_args: Any, **_kwargs: Any) -> None:
         """Write the rejection: no message, whatever the original has to say."""
@@ -61,15 +65,16 @@ class Generator(CodeGeneratorDraft07):  # type: ignore[misc]  # the library has 
 
     def generate_multiple_of(self) -> None:
         """Write an exact check; the original divides floats, and fails on infinity."""
-        with self.l(
-            "if isinstance({variable}, (int, float)) and not isinstance({variable}, bool):"
+        with (
+            self.l("if isinstance({variable}, (int, float)) and not isinstance({variable}, bool):"),
+            self.l("if not is_multiple({variable}, {multipleOf}):"),
         ):
-            with self.l("if not is_multiple({variable}, {multipleOf}):"):
-                self.exc()
+            self.exc()
 
     def generate_contains(self) -> None:
         """Write the count of the items that fit; the original knows no bounds."""
-        self.create_variable_is_list()
+        library: Any = self  # its own methods have no types
+        library.create_variable_is_list()
         with self.l("if {variable}_is_list:"):
             self.l("{variable}_fitting = 0")
             with self.l("for {variable}_key in {variable}:"):
@@ -81,9 +86,10 @@ class Generator(CodeGeneratorDraft07):  # type: ignore[misc]  # the library has 
                     self.exc()
 
     def _count_if_fitting(self) -> None:
+        library: Any = self
         item = f"{self._variable}_key"
         with self.l("try:"):
-            self.generate_func_code_block(
+            library.generate_func_code_block(
                 self._definition["contains"], item, self._variable_name, clear_variables=True
             )
             self.l("{variable}_fitting += 1")
@@ -98,7 +104,8 @@ def generate(schema: dict[str, Any]) -> Callable[[Any], Any]:
         schema: The output of `rewrite`; the library may change it.
     """
     resolver = RefResolver.from_schema(schema, store={})
-    generator = Generator(schema, resolver, use_default=False, detailed_exceptions=False)
+    make: Any = Generator
+    generator = make(schema, resolver, use_default=False, detailed_exceptions=False)
     helpers = {"Mismatch": Mismatch, "is_multiple": is_multiple, "is_encodable": is_encodable}
     scope = {**generator.global_state, **helpers}
     exec(generator.func_code, scope)

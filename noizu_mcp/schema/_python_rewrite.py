@@ -1,8 +1,8 @@
 """A 2020-12 schema said in the draft-07 words that fastjsonschema gets right.
 
 References become `#/definitions/rN`, since names are lost in its function names; what stands beside
-a reference goes into `allOf`, since it would be ignored; deep subschemas get functions of their own,
-since Python nests at most 20 blocks.
+a reference goes into `allOf`, since it would be ignored; deep subschemas get functions of their
+own, since Python nests at most 20 blocks.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,5 @@
-"""References inside one schema: JSON Pointers and anchors, and nothing that needs another document."""
+"""References inside one schema: JSON Pointers and anchors, nothing that needs another document."""
 
-from collections.abc import Mapping
 from re import Match
 from re import sub as replace
 from typing import Any
@@ -69,9 +68,9 @@ def _follow(root: Any, fragment: str) -> tuple[Path, Any]:
         step: str | int = part.replace("~1", "/").replace("~0", "~")
         if isinstance(node, list):
             step = _index(part, len(node))
-        elif not isinstance(node, Mapping) or step not in node:
+        elif not isinstance(node, dict) or step not in node:
             raise LookupError(f'there is no "{step}" at "#{fragment}"')
-        node = node[step]  # type: ignore[index]  # an int for a list, a str for a mapping
+        node = node[step]
         path.append(step)
     return tuple(path), node
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from .._errors import SchemaUnsupported
 from ._dialects import LATEST, dialect_of
-from ._keywords import Path, walk
+from ._keywords import walk
 from ._refs import Refs, is_local, names
 from ._violation import show
 
@@ -39,28 +39,27 @@ def check_served(schema: Any) -> None:
     if len(set(anchors)) != len(anchors):
         raise unsupported("$anchor", "two anchors of one name")
     refs = Refs(schema)
-    for path, node in reachable(schema, refs):
-        _check_object(path, node, root=node is schema)
+    for node in reachable(schema, refs):
+        _check_object(node, root=node is schema)
     if _is_endless(schema, refs):
         raise unsupported("$ref", 'a "$ref" that leads back to itself without going deeper')
 
 
-def reachable(schema: Any, refs: Refs) -> Iterator[tuple[Path, dict[str, Any]]]:
+def reachable(schema: Any, refs: Refs) -> Iterator[dict[str, Any]]:
     """Yield every schema object below a schema and behind its local references, each once."""
     seen: set[int] = set()
-    waiting: list[tuple[Path, Any]] = [((), schema)]
+    waiting: list[Any] = [schema]
     while waiting:
-        base, start = waiting.pop()
-        for path, node in walk(start, base):
+        for _path, node in walk(waiting.pop()):
             if id(node) in seen:
                 continue
             seen.add(id(node))
-            yield path, node
+            yield node
             if is_local(node.get("$ref")):
-                waiting.append(refs.find(node["$ref"]))
+                waiting.append(refs.find(node["$ref"])[1])
 
 
-def _check_object(path: Path, node: Mapping[str, Any], *, root: bool) -> None:
+def _check_object(node: Mapping[str, Any], *, root: bool) -> None:
     for keyword in _UNSERVED:
         if keyword in node:
             raise unsupported(keyword, f'"{keyword}"')
@@ -73,7 +72,7 @@ def _check_object(path: Path, node: Mapping[str, Any], *, root: bool) -> None:
 def _is_endless(schema: Any, refs: Refs) -> bool:
     """Tell if some subschema is applied to a value on the way to applying itself to that value."""
     done: set[int] = set()
-    for _path, start in reachable(schema, refs):
+    for start in reachable(schema, refs):
         active: set[int] = set()
         waiting: list[tuple[Any, bool]] = [(start, False)]
         while waiting:

@@ -1,10 +1,10 @@
 """Whether a pattern can make Python's backtracking engine explode.
 
-A repetition is dangerous if its body can match one text in two ways: then there are 2^n ways through
-n rounds. It is safe if each character decides by itself where the match stands: in the terms of
-Glushkov's construction, no two ways to go on share a character. Whatever is repeated and is not a
-single character is asked for that; it is stricter than needed, never laxer. Patterns without such a
-repetition are polynomial, and the degree is limited by the same analysis.
+A repetition is dangerous if its body can match one text in two ways: then there are 2^n ways
+through n rounds. It is safe if each character decides by itself where the match stands: in the
+terms of Glushkov's construction, no two ways to go on share a character. Whatever is repeated and
+is not a single character is asked for that; it is stricter than needed, never laxer. Patterns
+without such a repetition are polynomial, and the degree is limited by the same analysis.
 """
 
 from collections.abc import Sequence as Many

@@ -1,7 +1,7 @@
 """The part of the regular expressions of ECMA-262 that Python's engine can serve, as a tree.
 
-Whatever is left out is refused with its reason: it means something else in Python, or something else
-in the native engine, or nothing at all.
+Whatever is left out is refused with its reason: it means something else in Python, or something
+else in the native engine, or nothing at all.
 """
 
 import attrs

@@ -20,12 +20,13 @@ def type_of(value: Any) -> str:
     return "not JSON"
 
 
-_KINDS: tuple[tuple[str, type], ...] = (
+_KINDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
     ("boolean", bool),
     ("string", str),
     ("integer", int),
     ("object", dict),
-    ("array", list),
+    # A tuple is what a program hands over for one; both engines take it.
+    ("array", (list, tuple)),
 )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from json import dumps
-from math import isfinite
 from typing import Any
 
 import attrs
@@ -104,16 +103,8 @@ def _is_plain(value: Any) -> bool:
 def _render(value: Any, depth: int) -> str:
     if isinstance(value, str):
         return _quoted(value)
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    if isinstance(value, int):
-        return str(value) if abs(value) < 10**_MAX_DIGITS else _huge(value)
-    if isinstance(value, float):
-        return (
-            repr(value)
-            if isfinite(value)
-            else {"inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), "NaN")
-        )
+    if isinstance(value, (int, float, type(None))):
+        return _scalar(value)
     if isinstance(value, (list, tuple)):
         return "[" + _joined((_render(item, depth - 1) for item in value), depth) + "]"
     if isinstance(value, dict):
@@ -122,15 +113,17 @@ def _render(value: Any, depth: int) -> str:
     return f"<{type(value).__name__}>"
 
 
+def _scalar(value: Any) -> str:
+    if isinstance(value, int) and abs(value) >= 10**_MAX_DIGITS:
+        # str() of an int of more than 4300 digits raises; its size is all that a reader needs.
+        return f"{'-' if value < 0 else ''}<integer of {value.bit_length()} bits>"
+    return dumps(value)
+
+
 def _quoted(text: str) -> str:
     shown = text if len(text) <= MAX_SHOWN * 4 else text[: MAX_SHOWN * 4] + "…"
     quoted = dumps(shown, ensure_ascii=False)
     return quoted.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _huge(value: int) -> str:
-    # str() of an int of more than 4300 digits raises; its size is all that a reader needs.
-    return f"{'-' if value < 0 else ''}<integer of {value.bit_length()} bits>"
 
 
 def _joined(parts: Iterable[str], depth: int) -> str:

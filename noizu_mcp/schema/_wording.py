@@ -1,6 +1,6 @@
 """The words for each way of breaking a schema: one table, for every engine.
 
-A text says what was expected and what came, in terms of the value; it names no class and no library.
+A text says what was expected and what came, in terms of the value: no class, no library.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
