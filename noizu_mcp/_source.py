@@ -1,0 +1,105 @@
+"""Where a class or a member stands in its source file, for messages.
+
+Only asked for once something is wrong: the source is read and parsed then, never before.
+"""
+
+import ast
+import linecache
+import sys
+from collections.abc import Iterator
+from os.path import abspath, relpath
+
+_Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def locate(
+    module: str, qualname: str, member: str | None = None, near: int | None = None
+) -> tuple[str | None, int | None]:
+    """Find the line of a class, a function, or something inside it.
+
+    Args:
+        module: The module that declares it, as `__module__` says.
+        qualname: Of the class or function, as `__qualname__` says.
+        member: An attribute, method or parameter in it; with a dot, a key of the mapping that is
+            assigned there: `input.limit`. If it is not there, the class or function is meant.
+        near: The line to prefer, if the name is defined more than once; else the last one counts.
+
+    Returns:
+        The file, relative to the working directory if it lies below, and the line counted from 1;
+        None for what is not known.
+    """
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        return None, None
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return _shown(file), None
+    steps = [step for step in qualname.split(".") if step != "<locals>"]
+    lines = _lines(tree, steps, member.split(".") if member else [])
+    if not lines:
+        return _shown(file), None
+    best = lines[-1] if near is None else min(lines, key=lambda line: abs(line - near))
+    return _shown(file), best
+
+
+def _shown(file: str) -> str:
+    full = abspath(file)
+    short = relpath(full)
+    return full if short.startswith("..") else short
+
+
+def _lines(tree: ast.AST, steps: list[str], member: list[str]) -> list[int]:
+    homes: list[ast.AST] = [tree]
+    for step in steps:
+        homes = [found for home in homes for found in _definitions(home) if found.name == step]
+    lines: list[int] = []
+    for home in homes:
+        inside = list(_member_lines(home, member)) if member else []
+        lines.extend(inside or [home.lineno])  # type: ignore[attr-defined]
+    return lines
+
+
+def _statements(home: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements of a body, those under `if`, `try`, `with` and loops included."""
+    for child in ast.iter_child_nodes(home):
+        if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
+            yield child
+            if not isinstance(child, _Definition):
+                yield from _statements(child)
+
+
+def _definitions(home: ast.AST) -> Iterator[_Definition]:
+    for statement in _statements(home):
+        if isinstance(statement, _Definition):
+            yield statement
+
+
+def _member_lines(home: ast.AST, member: list[str]) -> Iterator[int]:
+    name, keys = member[0], member[1:]
+    for statement in _statements(home):
+        if isinstance(statement, _Definition) and statement.name == name:
+            yield statement.lineno
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            if any(isinstance(t, ast.Name) and t.id == name for t in _targets(statement)):
+                yield _key_line(statement.value, keys) or statement.lineno
+    if isinstance(home, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        for argument in ast.walk(home.args):
+            if isinstance(argument, ast.arg) and argument.arg == name:
+                yield argument.lineno
+
+
+def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
+    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+
+
+def _key_line(value: ast.expr | None, keys: list[str]) -> int | None:
+    """Return the line of a key in a mapping that is written out, the deepest that is found."""
+    if not keys or value is None:
+        return None
+    for node in ast.walk(value):
+        if isinstance(node, ast.Dict):
+            for key, inner in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == keys[0]:
+                    return _key_line(inner, keys[1:]) or key.lineno
+    return None

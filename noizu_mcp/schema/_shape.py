@@ -1,0 +1,278 @@
+"""A declared input or output, whatever its form → one `Shape`, ready for the call path."""
+
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, unwrap
+from typing import Any
+
+import attrs
+
+from . import _dump
+from ._build import Builder
+from ._check import read_schema
+from ._checked import checked, is_risky
+from ._classes import annotated_field, is_plain, read_class
+from ._data import is_field, read_data
+from ._defaults import own_value_text
+from ._emit import Emitter, Path, Place, TooLarge
+from ._engine import CompiledSchema, compile_schema
+from ._fault import Fault
+from ._headers import header_faults
+from ._infer import infer
+from ._nodes import Array, Format, Map, Node, Object, Scalar, walk
+from ._raw import copy_schema, decode_schema
+from ._reading import Reading
+from ._resolve import Scope, class_scope
+from ._violation import show
+
+# On a `Schema` class that stands by itself: its shape, made when the class statement ran.
+SHAPE = "__mcp_shape__"
+
+
+@attrs.frozen
+class Shape:
+    """A declared input or output, ready for the call path.
+
+    Attributes:
+        schema: The published JSON Schema: JSON types only, in a stable order.
+        build: JSON value that the schema accepts → typed value; None if it stays as it is.
+        dump: Typed value, or JSON already → JSON types. Raises TypeError for what has no JSON form.
+        type: The class of the built value; None for raw forms and unions.
+        compiled: The validator: of the schema, and of what a typed class refuses besides.
+        is_object: True if the root of the schema is of type object.
+    """
+
+    schema: dict[str, Any]
+    build: Callable[[Any], Any] | None
+    dump: Callable[[Any], Any] | None
+    type: Any
+    compiled: CompiledSchema
+    is_object: bool
+
+
+Read = tuple[Shape | None, list[Fault]]
+
+
+def read_shape(
+    declared: Any,
+    *,
+    strict: bool = False,
+    descriptions: Mapping[str, str] | None = None,
+    input: bool = True,
+) -> Read:
+    """Read a declared input or output.
+
+    Args:
+        declared: A class with fields, any concrete annotation, a mapping (fields as data, or a JSON
+            Schema), JSON text, or a ready `Shape`.
+        strict: True to publish `additionalProperties: false` for typed and data forms.
+        descriptions: Descriptions for fields of the root that have none of their own.
+        input: True if the root must be an object.
+
+    Returns:
+        The shape, or None; and what is wrong. One of the two is empty.
+    """
+    if isinstance(declared, Shape):
+        faults = [] if declared.is_object or not input else [Fault((), _NOT_AN_OBJECT)]
+        return (None if faults else declared), faults
+    if isinstance(declared, str):
+        return read_raw(declared, input=input)
+    if isinstance(declared, Mapping):
+        return _read_mapping(declared, strict, descriptions, input)
+    if declared is None:
+        return None, [Fault((), "expected a class, a mapping of fields, a JSON Schema; got None")]
+    return read_annotation(declared, strict, descriptions, input)[:2]
+
+
+_NOT_AN_OBJECT = (
+    'the root of an input must be of type "object"; '
+    "declare a class with fields, a mapping of fields, or a schema with that type"
+)
+
+
+def read_raw(declared: Any, *, input: bool = True) -> Read:
+    """Read a JSON Schema: a mapping, or JSON text.
+
+    Args:
+        declared: The schema; values arrive validated and otherwise untouched.
+        input: True if the root must be an object.
+
+    Returns:
+        The shape, or None; and what is wrong, with line and column if the text is malformed.
+    """
+    if isinstance(declared, str):
+        schema, faults = decode_schema(declared)
+    elif isinstance(declared, Mapping):
+        schema, faults = copy_schema(declared)
+    else:
+        return None, [Fault((), f"expected a JSON Schema or JSON text, got {show(declared)}")]
+    if schema is None:
+        return None, faults
+    compiled, faults = read_schema(schema)
+    if input and schema.get("type") != "object":
+        faults = [*faults, Fault((), _NOT_AN_OBJECT)]
+    if input:
+        faults = [*faults, *header_faults(schema)]
+    if faults or compiled is None:
+        return None, faults
+    is_object = schema.get("type") == "object"
+    return Shape(schema, None, _dump.dump_value, None, compiled, is_object), []
+
+
+def read_parameters(
+    fn: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    *,
+    strict: bool = False,
+    descriptions: Mapping[str, str] | None = None,
+) -> Read:
+    """Read keyword-only parameters as an input; what is built is the dict of arguments to pass.
+
+    Args:
+        fn: The function, for the names in its annotations.
+        parameters: Those that are arguments of the tool.
+        strict: True to publish `additionalProperties: false`.
+        descriptions: Descriptions by name, from the docstring.
+
+    Returns:
+        The shape, or None; and what is wrong, with paths that start with the parameter's name.
+    """
+    plain = unwrap(getattr(fn, "__func__", fn))
+    local = "<locals>" in plain.__qualname__
+    scope = Scope(getattr(plain, "__globals__", {}), None, local)
+    reading = Reading(infer)
+    node = Object(name=plain.__name__, make="arguments", type=dict)
+    for parameter in parameters:
+        with reading.at(parameter.name, None):
+            annotation = parameter.annotation
+            about = {} if parameter.default is Parameter.empty else {"default": parameter.default}
+            if annotation is Parameter.empty:
+                reading.fault("has no annotation; write its type")
+                annotation = Any
+            node.fields.append(
+                annotated_field(reading, parameter.name, annotation, scope, None, about)
+            )
+    return _finish(reading, node, plain.__qualname__, strict, descriptions, input=True)
+
+
+def _read_mapping(
+    declared: Mapping[Any, Any],
+    strict: bool,
+    descriptions: Mapping[str, str] | None,
+    input: bool,
+) -> Read:
+    fields = [name for name, value in declared.items() if is_field(value)]
+    if not fields and declared:
+        return read_raw(declared, input=input)
+    if len(fields) < len(declared):
+        others = ", ".join(str(name) for name in declared if name not in fields)
+        text = f"a mixture of fields and something else ({others}); write fields only, or a schema"
+        return None, [Fault((), text)]
+    reading = Reading(infer, output=not input)
+    node = read_data(reading, declared, "Arguments")
+    return _finish(reading, node, "Arguments", strict, descriptions, input)
+
+
+def read_annotation(
+    declared: Any,
+    strict: bool = False,
+    descriptions: Mapping[str, str] | None = None,
+    input: bool = True,
+) -> tuple[Shape | None, list[Fault], bool]:
+    """Read a class with fields, or any other annotation.
+
+    Args:
+        declared: The annotation.
+        strict: As for `read_shape`.
+        descriptions: As for `read_shape`.
+        input: As for `read_shape`.
+
+    Returns:
+        As for `read_shape`, and whether a name in it does not exist (yet).
+    """
+    made = declared.__dict__.get(SHAPE) if isinstance(declared, type) else None
+    if made is not None and not strict and not descriptions:
+        return made, [], False
+    reading = Reading(infer, output=not input)
+    if isinstance(declared, type) and is_plain(declared, empty=True):
+        node: Node = read_class(reading, declared)
+    else:
+        scope = class_scope(declared) if isinstance(declared, type) else Scope({})
+        node = reading.node(declared, scope)
+    name = getattr(declared, "__qualname__", None) or str(declared)
+    shape, faults = _finish(reading, node, name, strict, descriptions, input)
+    return shape, faults, reading.unresolved
+
+
+def _finish(
+    reading: Reading,
+    node: Node,
+    name: str,
+    strict: bool,
+    descriptions: Mapping[str, str] | None,
+    input: bool,
+) -> Read:
+    """Turn a form that has been read into a shape: emit, check, compile, build."""
+    if isinstance(node, Object):
+        for field in node.fields:
+            field.description = field.description or (descriptions or {}).get(field.name)
+    emitter = Emitter(reading, strict)
+    try:
+        schema = emitter.root(node)
+    except TooLarge:
+        reading.fault("is too large once its classes are written out; make it flatter")
+        return None, reading.faults
+    if input and schema.get("type") != "object":
+        reading.fault(_NOT_AN_OBJECT)
+    if reading.faults:
+        return None, reading.faults
+    compiled, faults = read_schema(schema)
+    faults = [*faults, *(header_faults(schema) if input else ())]
+    if faults or compiled is None:
+        return None, [_at_field(fault, emitter.places, schema) for fault in faults]
+    return _shape(node, name, emitter, compiled, schema), []
+
+
+def _at_field(fault: Fault, places: Mapping[Path, Place], schema: Mapping[str, Any]) -> Fault:
+    """Return a fault of the emitted schema as one of the field that it comes from."""
+    for length in range(len(fault.path), 0, -1):
+        place = places.get(fault.path[:length])
+        if place is not None:
+            at, rest = fault.path[:length], fault.path[length:]
+            own_value = rest == ("default",) or (len(rest) == 2 and rest[0] == "examples")
+            text = own_value_text(schema, at, rest) if own_value else fault.text
+            return Fault(place.path, text, place.owner)
+    return fault
+
+
+def _shape(
+    node: Node, name: str, emitter: Emitter, compiled: CompiledSchema, schema: dict[str, Any]
+) -> Shape:
+    def compile_test(branch: Node) -> Callable[[Any], bool]:
+        part = emitter.with_definitions(emitter.schema(branch, (), Place((), None)))
+        alone = compile_schema(part)
+        if not is_risky(branch):
+            return alone.is_valid
+        inner = Builder(name, compile_test)
+        build = inner.compile(branch)
+        return alone.is_valid if build is None else checked(alone, branch, inner, build).is_valid
+
+    builder = Builder(name, compile_test)
+    build = builder.compile(node)
+    if build is not None and is_risky(node):
+        compiled = checked(compiled, node, builder, build)
+    for found in walk(node):
+        if isinstance(found, Object):
+            _dump.register(found)
+    is_object = schema.get("type") == "object"
+    return Shape(schema, build, _dump.dump_value, _type_of(node), compiled, is_object)
+
+
+def _type_of(node: Node) -> Any:
+    if isinstance(node, Object):
+        return dict if node.make == "dict" else node.type
+    if isinstance(node, Scalar):
+        named = {"string": str, "boolean": bool, "number": float, "integer": int}
+        return None if isinstance(node.cast, Format) else named.get(node.type)
+    if isinstance(node, Array):
+        return node.collection
+    return dict if isinstance(node, Map) else None
