@@ -4,9 +4,12 @@ from ._abc import MessageStream as MessageStream
 from ._exchange import Collector as Collector
 from ._exchange import Delivery as Delivery
 from ._exchange import Exchange as Exchange
+from ._failure import single_failure as single_failure
+from ._gate import LoopGate as LoopGate
 from ._link import Handler as Handler
 from ._link import Job as Job
 from ._link import Link as Link
 from ._link import Peer as Peer
+from ._log import logger as logger
 from ._outbox import Outbox as Outbox
 from ._waiters import OnProgress as OnProgress

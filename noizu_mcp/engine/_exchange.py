@@ -20,6 +20,7 @@ from ..jsonrpc import (
     encode_result,
 )
 from ..protocol import Envelope
+from ._log import logger
 from ._outbox import Outbox
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Exchange:
         try:
             answer = encode_result(self.request.id, result)
         except (ValueError, TypeError, RecursionError) as error:
-            self.link.report(f"the result of {self.request.method} is not JSON", error)
+            logger.error("the result of %s is not JSON", self.request.method, exc_info=error)
             answer = encode_error(ErrorResponse(self.id, INTERNAL_ERROR, "Result is not JSON"))
         self._answer(answer)
 

@@ -1,6 +1,5 @@
 """Drives a peer over a stream: one nursery, one reader, one writer, at most a task a request."""
 
-import logging
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Protocol
@@ -36,10 +35,9 @@ from ..protocol import (
 )
 from ._abc import MessageStream
 from ._exchange import Collector, Exchange
+from ._log import logger
 from ._outbox import Outbox
 from ._waiters import OnProgress, Waiter, Waiters
-
-logger: Final = logging.getLogger("noizu_mcp")
 
 #: Seconds to write what is left once everything else has ended; a peer that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
@@ -140,6 +138,7 @@ class Link:
             self._waiters.close()
             self._handler.closing()
             await self._finish(grace)
+            self._nursery.cancel_scope.cancel()
         with trio.move_on_after(DRAIN_TIMEOUT):
             await self.outbox.drain()
 
@@ -152,6 +151,11 @@ class Link:
             exchange.fail(INTERNAL_ERROR, "The server is shutting down")
             if exchange.scope is not None:
                 exchange.scope.cancel()
+
+    def spawn(self, work: Job) -> None:
+        """Run something beside the requests; it is cancelled when they are."""
+        if self._nursery is not None:
+            self._nursery.start_soon(work)
 
     def stop(self) -> None:
         """Take no more messages and let `run` end in order."""
@@ -219,8 +223,11 @@ class Link:
             self._nursery.start_soon(self._work, exchange, job, scope)
 
     async def _work(self, exchange: Exchange, job: Job, scope: trio.CancelScope) -> None:
-        with scope:
-            await job()
+        try:
+            with scope:
+                await job()
+        except Exception as error:  # noqa: BLE001 - what the scope left of an exception group
+            logger.error("%s failed", exchange.request.method, exc_info=error)
         if not exchange.answered and not exchange.cancelled:
             self._handler.expired(exchange)
 
@@ -317,7 +324,3 @@ class Link:
         finally:
             self._waiters.discard(request.id)
             self._peer.ledger.close(request.id)
-
-    def report(self, text: str, error: BaseException) -> None:
-        """Write to the log what no peer may see."""
-        logger.error("%s", text, exc_info=error)

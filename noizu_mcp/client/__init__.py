@@ -1,0 +1,8 @@
+"""Clients: connect to a server in memory or over stdio, and call it."""
+
+from ._client import Client as Client
+from ._client import Progress as Progress
+from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
+from ._connect import TIMEOUT as TIMEOUT
+from ._connect import connect as connect
+from ._handlers import ClientHandler as ClientHandler

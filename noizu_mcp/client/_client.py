@@ -1,0 +1,211 @@
+"""`Client`: typed calls over a session."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import attrs
+import trio
+
+from .._errors import ProtocolError
+from ..engine import single_failure
+from ..protocol import CHANGES
+from ..types import (
+    META_SERVER_INFO,
+    Implementation,
+    LogLevel,
+    ServerCapabilities,
+    ToolDefinition,
+    ToolResult,
+)
+from ._session import ClientSession
+
+
+@attrs.frozen
+class Progress:
+    """News of a running call.
+
+    Attributes:
+        progress: How far it is.
+        total: How far it will go, if known.
+        message: What is being done, if said.
+    """
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+class Client:
+    """A connection to one server; `connect` makes it.
+
+    Attributes:
+        server_info: Who the server says it is.
+        capabilities: What it offers.
+        instructions: How it says it is used best, or None.
+        timeout: Seconds that a request may take unless it says otherwise.
+    """
+
+    def __init__(self, session: ClientSession, timeout: float) -> None:
+        self.server_info = Implementation("unknown", "")
+        self.capabilities = ServerCapabilities()
+        self.instructions: str | None = None
+        self.timeout = timeout
+        self._session = session
+
+    @property
+    def protocol_version(self) -> str:
+        """The revision in use."""
+        return self._session.peer.revision.name
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the server is told when it expires
+        progress: Callable[[Progress], object] | None = None,
+    ) -> dict[str, Any]:
+        """Send any request.
+
+        Args:
+            method: The method.
+            params: Its params; `_meta` of the revision is added.
+            timeout: Seconds; the client's own by default. Progress starts it again.
+            progress: Called with each progress notice.
+
+        Returns:
+            The decoded result.
+
+        Raises:
+            McpError: The server answered with an error.
+            RequestTimeout: It did not answer in time; it has been told to stop.
+            ConnectionClosed: The connection ended first.
+        """
+        peer = self._session.peer
+        request = peer.request(method, params, progress=progress is not None)
+
+        def report(params: Mapping[str, Any]) -> None:
+            if progress is not None:
+                progress(Progress(params["progress"], params.get("total"), params.get("message")))
+
+        result = await self._session.link.request(
+            request,
+            timeout=self.timeout if timeout is None else timeout,
+            on_progress=report,
+        )
+        return dict(result)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Send any notification, and wait until the connection has room for more."""
+        self._session.link.notify(method, params)
+        await self._session.link.outbox.room()
+
+    async def list_tools(self) -> list[ToolDefinition]:
+        """List the tools of the server; walks all pages.
+
+        Raises:
+            ProtocolError: A cursor came twice, or a definition is none.
+        """
+        tools: list[ToolDefinition] = []
+        cursors: set[str] = set()
+        params: dict[str, Any] = {}
+        while True:
+            page = await self.request("tools/list", params)
+            tools += [ToolDefinition.from_wire(tool, "tool") for tool in page.get("tools", ())]
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                return tools
+            if cursor in cursors:
+                raise ProtocolError("tools/list gave the same cursor twice")
+            cursors.add(cursor)
+            params = {"cursor": cursor}
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the server is told when it expires
+        progress: Callable[[Progress], object] | None = None,
+    ) -> ToolResult:
+        """Call a tool.
+
+        Args:
+            name: Its name.
+            arguments: Its arguments.
+            timeout: Seconds; the client's own by default. Progress starts it again.
+            progress: Called with each `Progress`.
+
+        Returns:
+            The result; a tool that failed has `is_error`, it does not raise.
+
+        Raises:
+            McpError: There is no such tool, or it answered with an error of the protocol.
+            RequestTimeout: It did not answer in time; it has been told to stop.
+            ConnectionClosed: The connection ended first.
+        """
+        params = {"name": name, "arguments": dict(arguments or {})}
+        result = await self.request("tools/call", params, timeout=timeout, progress=progress)
+        return ToolResult.from_wire(_without_envelope(result))
+
+    async def ping(self) -> None:
+        """Ask whether the server is there; on 2026-07-28, which has no ping, `server/discover`."""
+        stateless = self._session.peer.revision.stateless
+        await self.request("server/discover" if stateless else "ping")
+
+    async def set_log_level(self, level: LogLevel) -> None:
+        """Ask for log messages of a level and above; 2026-07-28 sends it with every request."""
+        if self._session.peer.revision.stateless:
+            self._session.peer.log_level = level
+        else:
+            await self.request("logging/setLevel", {"level": level})
+
+    @asynccontextmanager
+    async def listen(
+        self,
+        *,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool = False,
+        uris: Sequence[str] = (),
+    ) -> AsyncIterator[Mapping[str, Any]]:
+        """Hear of changes (2026-07-28 `subscriptions/listen`) while the block runs.
+
+        The notifications go to the handler. Earlier revisions send list changes unasked.
+
+        Args:
+            tools: Changes of the list of tools.
+            prompts: Changes of the list of prompts.
+            resources: Changes of the list of resources.
+            uris: Resources whose updates are wanted.
+
+        Yields:
+            What the server agreed to tell.
+
+        Raises:
+            McpError: The server refused.
+        """
+        wanted: dict[str, Any] = {
+            CHANGES[kind][1]: True
+            for kind, want in (("tools", tools), ("prompts", prompts), ("resources", resources))
+            if want
+        }
+        if uris:
+            wanted["resourceSubscriptions"] = list(uris)
+        session = self._session
+        request = session.peer.request("subscriptions/listen", {"notifications": wanted})
+        with single_failure():
+            async with trio.open_nursery() as nursery:
+                acknowledged = session.expect_acknowledgement(request.id)
+                nursery.start_soon(session.link.request, request)
+                yield await acknowledged()
+                nursery.cancel_scope.cancel()
+
+
+def _without_envelope(result: dict[str, Any]) -> dict[str, Any]:
+    """Take out what 2026-07-28 adds to every result: it is no part of the tool's answer."""
+    meta = {k: v for k, v in (result.get("_meta") or {}).items() if k != META_SERVER_INFO}
+    if meta:
+        return {**result, "_meta": meta}
+    return {key: value for key, value in result.items() if key != "_meta"}

@@ -1,0 +1,86 @@
+"""From a target to a client: a server in memory, or a command."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any, Final
+
+import trio
+
+from .._errors import TransportError
+from .._limits import Limits
+from .._version import __version__
+from ..engine import MessageStream, single_failure
+from ..server import Server, serve
+from ..transports import Stdio, memory_pair, open_process
+from ..types import ClientCapabilities, Implementation
+from ._client import Client
+from ._handlers import ClientHandler
+from ._negotiate import negotiate
+from ._session import ClientSession
+
+#: Seconds that a request may take unless it says otherwise.
+TIMEOUT: Final = 60.0
+#: Seconds to wait for the answer to the first `server/discover`: old servers may stay silent.
+PROBE_TIMEOUT: Final = 5.0
+
+Target = Server | type[Server] | Stdio | MessageStream
+
+
+@asynccontextmanager
+async def connect(
+    target: Target,
+    *,
+    handler: ClientHandler | None = None,
+    version: str | None = None,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - the default of every request
+    probe_timeout: float = PROBE_TIMEOUT,
+    client_info: Implementation | None = None,
+    capabilities: ClientCapabilities | None = None,
+) -> AsyncIterator[Client]:
+    """Connect to a server for as long as the block runs.
+
+    Args:
+        target: A `Server` class or instance, served in memory, through bytes; a `Stdio` command;
+            or a ready `MessageStream`.
+        handler: What to do when the server speaks first.
+        version: The one protocol revision to use; None: the best that both know.
+        timeout: Seconds that a request may take unless it says otherwise, the first one too.
+        probe_timeout: Seconds to wait for the answer to the probe of the era.
+        client_info: Who the client says it is.
+        capabilities: What it says it can do.
+
+    Yields:
+        The client, the era negotiated.
+
+    Raises:
+        TransportError: The server could not be reached.
+        ProtocolError: There is no revision that both know.
+    """
+    info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
+    abilities = (capabilities or ClientCapabilities()).to_wire()
+    with single_failure():
+        async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
+            stream = await _open(target, stack, nursery)
+            session = ClientSession(stream, info, abilities, handler or ClientHandler(), Limits())
+            await nursery.start(session.run)
+            client = Client(session, timeout)
+            await negotiate(client, session, version, probe_timeout)
+            try:
+                yield client
+            finally:
+                session.link.stop()
+
+
+async def _open(target: Target, stack: AsyncExitStack, nursery: trio.Nursery) -> MessageStream:
+    if isinstance(target, Stdio):
+        stream, _ = await stack.enter_async_context(open_process(target))
+        return stream
+    if isinstance(target, MessageStream):
+        return target
+    server: Any = target() if isinstance(target, type) else target
+    if not isinstance(server, Server):
+        raise TransportError(f"cannot connect to {target!r}: give a Server or Stdio(…)")
+    ours, theirs = memory_pair(server.options.limits.message_size)
+    nursery.start_soon(partial(serve, server, theirs, transport="memory"))
+    return ours

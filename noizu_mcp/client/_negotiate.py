@@ -1,0 +1,109 @@
+"""Which era a server speaks: probe, choose, shake hands (2026-07-28 `basic/versioning`)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._errors import McpError, ProtocolError, RequestTimeout
+from ..jsonrpc import MODERN_CODES
+from ..protocol import (
+    HANDSHAKE_VERSIONS,
+    LATEST_HANDSHAKE,
+    REVISIONS,
+    STATELESS,
+    Revision,
+    adapt_implementation,
+)
+from ..types import META_SERVER_INFO, Implementation, ServerCapabilities
+from ._client import Client
+from ._session import ClientSession
+
+
+async def negotiate(
+    client: Client, session: ClientSession, version: str | None, probe_timeout: float
+) -> None:
+    """Agree on a revision with the server and fill in what it says of itself.
+
+    Args:
+        client: Gets `server_info`, `capabilities` and `instructions`.
+        session: Gets the revision.
+        version: The one revision to use; None: the best that both know.
+        probe_timeout: Seconds to wait for the answer to the probe; old servers stay silent.
+
+    Raises:
+        ProtocolError: There is no revision that both know.
+        ConnectionClosed: The server ended the connection.
+        RequestTimeout: It did not answer `initialize`.
+    """
+    if version is not None and version not in REVISIONS:
+        known = ", ".join(REVISIONS)
+        raise ValueError(f"no revision {version!r}; there are: {known}")
+    if version is None:
+        revision = await _probe(client, session, probe_timeout)
+        if revision is None:
+            return
+    else:
+        revision = REVISIONS[version]
+    if revision.stateless:
+        await _discover(client, session, client.timeout)
+    else:
+        await _initialize(client, session, revision, pinned=version is not None)
+
+
+async def _probe(client: Client, session: ClientSession, probe_timeout: float) -> Revision | None:
+    """Ask `server/discover` first; None when that was all there was to do.
+
+    Any error that only a 2026-07-28 server knows means that era; any other error, and silence,
+    means a handshake: old servers answer an unknown method in many ways, or not at all.
+    """
+    try:
+        await _discover(client, session, probe_timeout)
+    except McpError as error:
+        if error.code not in MODERN_CODES:
+            return LATEST_HANDSHAKE
+        return _mutual(error)
+    except RequestTimeout:
+        return LATEST_HANDSHAKE
+    return None
+
+
+def _mutual(error: McpError) -> Revision:
+    supported = error.data.get("supported") if isinstance(error.data, Mapping) else None
+    for version in REVISIONS:
+        if isinstance(supported, list) and version in supported and version != STATELESS.name:
+            return REVISIONS[version]
+    raise ProtocolError(f"no protocol version in common with the server: {error.message}")
+
+
+async def _discover(client: Client, session: ClientSession, timeout: float) -> None:  # noqa: ASYNC109
+    peer = session.peer
+    request = peer.request("server/discover", {}, revision=STATELESS)
+    result = await session.link.request(request, timeout=timeout)
+    peer.revision = STATELESS
+    info = (result.get("_meta") or {}).get(META_SERVER_INFO)
+    _fill_in(client, result, info)
+
+
+async def _initialize(
+    client: Client, session: ClientSession, revision: Revision, *, pinned: bool
+) -> None:
+    peer = session.peer
+    params = {
+        "protocolVersion": revision.name,
+        "capabilities": peer.capabilities,
+        "clientInfo": adapt_implementation(peer.info, revision),
+    }
+    request = peer.request("initialize", params, revision=revision)
+    result = await session.link.request(request, timeout=client.timeout, cancellable=False)
+    version = result.get("protocolVersion")
+    if version not in HANDSHAKE_VERSIONS or (pinned and version != revision.name):
+        raise ProtocolError(f"the server wants protocol version {version!r}")
+    peer.revision = REVISIONS[version]
+    _fill_in(client, result, result.get("serverInfo"))
+    await client.notify("notifications/initialized")
+
+
+def _fill_in(client: Client, result: Mapping[str, Any], info: Any) -> None:
+    if info is not None:
+        client.server_info = Implementation.from_wire(info, "serverInfo")
+    client.capabilities = ServerCapabilities.from_wire(result.get("capabilities", {}))
+    client.instructions = result.get("instructions")

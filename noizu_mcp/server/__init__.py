@@ -1,0 +1,14 @@
+"""Servers: what they offer, how requests reach it, and `serve`, which needs only a stream."""
+
+from ._bus import MERGE_WINDOW as MERGE_WINDOW
+from ._connection import Connection as Connection
+from ._options import Cache as Cache
+from ._options import ServerOptions as ServerOptions
+from ._pages import PAGE_SIZE as PAGE_SIZE
+from ._pages import Page as Page
+from ._registry import Registry as Registry
+from ._registry import ToolSet as ToolSet
+from ._serve import GRACE as GRACE
+from ._serve import open_connection as open_connection
+from ._serve import serve as serve
+from ._server import Server as Server

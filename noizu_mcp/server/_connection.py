@@ -1,0 +1,240 @@
+"""One connection of a server: what it remembers, and where its requests go."""
+
+import math
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from .._errors import McpError
+from ..components import Context
+from ..engine import Exchange, Job, Link, LoopGate, MessageStream, logger
+from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
+from ..protocol import CHANGES, Envelope, Interests, ServerPeer
+from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID
+from ._bus import Merger
+from ._call import Call
+from ._calls import TIMED_OUT
+
+if TYPE_CHECKING:
+    from ._server import Server
+
+_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+
+#: Serves one method: answers at once, or returns the rest of the work. May raise `McpError`.
+Route = Callable[["Connection", Exchange], Job | None]
+
+
+class Connection:
+    """Serves one peer; the `engine.Handler` of its link.
+
+    Args:
+        server: The server.
+        routes: Which feature serves which method.
+        stream: Carries the messages.
+        state: What the server's lifespan yielded.
+        transport: `stdio`, `http` or `memory`.
+
+    Attributes:
+        peer: What the client has said.
+        interests: Which change notices it asked for.
+        session: What handlers stored with `put_session`; replaced, never changed.
+        gate: The way in for other threads.
+    """
+
+    def __init__(
+        self,
+        server: "Server",
+        routes: Mapping[str, Route],
+        stream: MessageStream,
+        state: Any,
+        transport: str,
+    ) -> None:
+        limits = server.options.limits
+        self.server = server
+        self.state = state
+        self.transport = transport
+        self.peer = ServerPeer(limits.in_flight)
+        self.interests = Interests(limits.subscriptions)
+        self.session = _EMPTY
+        self.gate = LoopGate()
+        self.link = Link(stream, self.peer, self, limits)
+        self._routes = routes
+        self._listening: dict[Any, Exchange] = {}
+        self._initialised: trio.Event | None = None
+
+    async def run(self, grace: float) -> None:
+        """Serve until the peer ends the connection or `stop` is called.
+
+        Args:
+            grace: Seconds that running requests get once no more can come.
+        """
+        async with trio.open_nursery() as nursery:
+            merger = Merger(self._send_change, nursery)
+
+            def listener(change: Hashable) -> None:
+                self.gate.run_soon(lambda: merger.report(change))
+
+            self.server.bus.add(listener)
+            try:
+                await self.link.run(grace=grace)
+            finally:
+                self.server.bus.discard(listener)
+                nursery.cancel_scope.cancel()
+
+    def stop(self) -> None:
+        """Take no more messages and let `run` end in order."""
+        self.link.stop()
+
+    # engine.Handler
+
+    def handle(self, exchange: Exchange) -> Job | None:
+        """Begin a request."""
+        waiting = self._initialised
+        if waiting is None or waiting.is_set() or exchange.envelope.revision.stateless:
+            return self._route(exchange)
+
+        async def after_init() -> None:
+            await waiting.wait()
+            job = self._route(exchange)
+            if job is not None:
+                await job()
+
+        return after_init
+
+    def _route(self, exchange: Exchange) -> Job | None:
+        route = self._routes.get(exchange.request.method)
+        try:
+            if route is None:
+                self.refuse(exchange)
+            else:
+                return route(self, exchange)
+        except McpError as error:
+            exchange.fail(error.code, error.message, error.data)
+        except Exception as error:  # noqa: BLE001 - one request must not end the others
+            self.crash(exchange, error)
+        return None
+
+    def notice(self, notification: Notification) -> None:
+        """Take a notification; none of those that are left means anything to a server yet."""
+
+    def ready(self) -> None:
+        """Begin to push list changes, and let the server set the session up."""
+        self.interests.pushed = True
+        if self.server.overrides("init"):
+            self._initialised = trio.Event()
+            self.link.spawn(self._init)
+
+    async def _init(self) -> None:
+        try:
+            await self.server.init(Context(Call(self, self.peer.handshake.envelope(), _EMPTY)))
+        except Exception as error:  # noqa: BLE001 - the author's; the session cannot go on
+            logger.error("init of %r failed; the session ends", self.server, exc_info=error)
+            self.stop()
+        finally:
+            if self._initialised is not None:
+                self._initialised.set()
+
+    def cancelled(self, exchange: Exchange) -> None:
+        """Forget a request that its sender no longer wants."""
+        self._listening.pop(exchange.id, None)
+        self.interests.drop(exchange.id)
+
+    def expired(self, exchange: Exchange) -> None:
+        """Answer a request that has run out of time."""
+        if exchange.request.method == "tools/call":
+            self.reply(exchange, TIMED_OUT.to_wire())
+        else:
+            exchange.fail(INTERNAL_ERROR, "Request timed out")
+
+    def closing(self) -> None:
+        """End the listen requests, as the specification wants it on stdio.
+
+        2026-07-28 is of two minds: `basic/patterns/cancellation` demands the notification,
+        `basic/patterns/subscriptions` the result. Both are sent; a client takes either.
+        """
+        for exchange in list(self._listening.values()):
+            self.link.notify("notifications/cancelled", {"requestId": exchange.id})
+            self.interests.drop(exchange.id)
+            self.reply(exchange, {"_meta": {META_SUBSCRIPTION_ID: exchange.id}})
+        self._listening.clear()
+
+    # What features need
+
+    def context(self, exchange: Exchange) -> Context:
+        """Make the context of a request."""
+        stateless = exchange.envelope.revision.stateless
+        return Context(
+            Call(self, exchange.envelope, _EMPTY if stateless else self.session, exchange)
+        )
+
+    def listen(self, exchange: Exchange) -> None:
+        """Keep a listen request open: it ends when its client or its connection does."""
+        self._listening[exchange.id] = exchange
+
+    def reply(self, exchange: Exchange, result: Mapping[str, Any]) -> None:
+        """Answer with a complete result, in the envelope of its era."""
+        if exchange.envelope.revision.stateless:
+            meta = {**result.get("_meta", _EMPTY), META_SERVER_INFO: self.server.info}
+            result = {"resultType": "complete", **result, "_meta": meta}
+        exchange.reply(result)
+
+    def reply_rendered(self, exchange: Exchange, body: Rendered, tail: bytes = b"") -> None:
+        """Answer with a result that is JSON already, without `_meta` of its own.
+
+        Args:
+            exchange: The request.
+            body: The result: a JSON object with at least one key.
+            tail: More members for 2026-07-28, each with a comma before it.
+        """
+        if exchange.envelope.revision.stateless:
+            body = Rendered(
+                b'{"resultType":"complete",%b%b%b' % (body[1:-1], tail, self.server.result_tail)
+            )
+        exchange.reply(body)
+
+    def refuse(self, exchange: Exchange) -> None:
+        """Answer a method that this server does not offer."""
+        exchange.fail(METHOD_NOT_FOUND, f"Method not found: {exchange.request.method}")
+
+    def crash(self, exchange: Exchange, error: BaseException) -> None:
+        """Answer a request whose handler failed; the details go to the log only."""
+        logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
+        exchange.fail(INTERNAL_ERROR, "Request handler failed")
+
+    def in_background(self, exchange: Exchange, work: Callable[[], Awaitable[None]]) -> Job:
+        """Make the rest of the work on a request that calls the author's code.
+
+        Whatever it raises becomes the one answer; cancellation passes.
+        """
+
+        async def job() -> None:
+            try:
+                await work()
+            except McpError as error:
+                exchange.fail(error.code, error.message, error.data)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - never ends the session
+                self.crash(exchange, error)
+
+        timeout = self.server.options.tool_timeout
+        exchange.deadline = math.inf if timeout is None else trio.current_time() + timeout
+        return job
+
+    def log_level(self, envelope: Envelope) -> str | None:
+        """Say from which level on a client wants log messages; None: none at all."""
+        if envelope.revision.stateless:
+            return envelope.log_level
+        return self.peer.handshake.log_level
+
+    def put_session(self, key: str, value: Any) -> None:
+        """Store a value for later requests; the snapshots of running ones stay."""
+        self.session = MappingProxyType({**self.session, key: value})
+
+    def _send_change(self, change: Hashable) -> None:
+        if change in CHANGES:
+            notices = self.interests.changed(str(change))
+        else:
+            notices = self.interests.updated(str(change))
+        for notice in notices:
+            self.link.send(notice)

@@ -1,0 +1,134 @@
+"""The options of a server, and what each may be."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from .._limits import Limits
+from ..components._options import (
+    Table,
+    read_count,
+    read_flag,
+    read_icons,
+    read_seconds,
+    read_text,
+)
+from ._pages import PAGE_SIZE
+
+#: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
+TOOL_TIMEOUT: Final = 30.0
+#: What `cache` can be set for: results that 2026-07-28 lets a client keep.
+CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read")
+
+
+@attrs.frozen
+class Cache:
+    """How long a client may keep a result (2026-07-28 `server/utilities/caching`).
+
+    Attributes:
+        ttl: Seconds; 0: it is stale at once.
+        scope: `private`: for this caller only; `public`: it is the same for every caller.
+    """
+
+    ttl: float = attrs.field(default=0.0)
+    scope: str = attrs.field(
+        default="private", validator=attrs.validators.in_(("private", "public"))
+    )
+
+    @ttl.validator
+    def _check_ttl(self, _: Any, value: float) -> None:
+        if not value >= 0:
+            raise ValueError(f"ttl must be seconds, 0 or more, got {value!r}")
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the two members that a cacheable result carries."""
+        return {"ttlMs": round(self.ttl * 1000), "cacheScope": self.scope}
+
+    def tail(self) -> bytes:
+        """Write them as JSON members, each with a comma before it."""
+        return b',"ttlMs":%d,"cacheScope":"%b"' % (round(self.ttl * 1000), self.scope.encode())
+
+
+_STALE: Final = Cache()
+
+
+@attrs.frozen(kw_only=True)
+class ServerOptions:
+    """The options of one server class, checked.
+
+    Attributes:
+        name: The name for programs.
+        version: The version of the server, any form.
+        title: The name for people.
+        description: What it is for.
+        instructions: What a model should know to use it well.
+        website_url: Where to read about it.
+        icons: Pictures of it.
+        tool_timeout: Seconds that a call may take; infinite for no limit.
+        page_size: Entries of one page of a list.
+        limits: The limits of a connection.
+        cache: How long clients may keep what, by `CACHEABLE` name.
+    """
+
+    name: str
+    version: str
+    title: str | None = None
+    description: str | None = None
+    instructions: str | None = None
+    website_url: str | None = None
+    icons: tuple[Any, ...] = ()
+    tool_timeout: float | None = TOOL_TIMEOUT
+    page_size: int = PAGE_SIZE
+    limits: Limits = attrs.field(factory=Limits)
+    cache: Mapping[str, Cache] = attrs.field(factory=dict)
+
+    def cache_of(self, kind: str) -> Cache:
+        """Say how long clients may keep results of a kind; unless set, they are stale at once."""
+        return self.cache.get(kind, _STALE)
+
+
+def _read_limits(value: Any) -> Limits:
+    if not isinstance(value, Limits):
+        raise ValueError(f"must be Limits(…), got {value!r}")
+    return value
+
+
+def _read_cache(value: Any) -> Mapping[str, Cache]:
+    if isinstance(value, Cache):
+        return dict.fromkeys(CACHEABLE, value)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"must be Cache(…) or a mapping to it, got {value!r}")
+    for kind, cache in value.items():
+        if kind not in CACHEABLE:
+            raise ValueError(f"no kind {kind!r}; there are: {', '.join(CACHEABLE)}")
+        if not isinstance(cache, Cache):
+            raise ValueError(f"must be Cache(…) for {kind!r}, got {cache!r}")
+    return dict(value)
+
+
+def _read_page_size(value: Any) -> int:
+    count = read_count(value)
+    if count is None:
+        raise ValueError("must be a whole number above 0")
+    return count
+
+
+#: What the statement of a `Server` takes.
+SERVER_OPTIONS: Final[Table] = {
+    "name": read_text,
+    "version": read_text,
+    "title": read_text,
+    "description": read_text,
+    "instructions": read_text,
+    "website_url": read_text,
+    "icons": read_icons,
+    "tool_timeout": read_seconds,
+    "page_size": _read_page_size,
+    "limits": _read_limits,
+    "cache": _read_cache,
+    "abstract": read_flag,
+}
+
+#: Options that are no options of a running server.
+STATEMENT_ONLY: Final = ("abstract",)

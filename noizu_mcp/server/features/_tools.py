@@ -1,0 +1,119 @@
+"""`tools/list` and `tools/call` (`server/tools`)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import trio
+
+from ..._errors import McpError
+from ..._util import UNSET
+from ...components import ToolSpec, prepare, to_result
+from ...engine import Exchange, Job
+from ...jsonrpc import INVALID_PARAMS
+from ...protocol import adapt_tool_result
+from ...types import ToolResult
+from .._calls import failure, find, run, run_inline
+from .._connection import Connection
+from .._registry import read_tools_page, tools_page
+
+
+def list_tools(connection: Connection, exchange: Exchange) -> Job | None:
+    """Answer `tools/list` from what is rendered already, or ask the server's override.
+
+    Raises:
+        McpError: The cursor is invalid (-32602).
+    """
+    server = connection.server
+    cursor = (exchange.request.params or {}).get("cursor")
+    if not server.offers_tools:
+        connection.refuse(exchange)
+        return None
+    cache = server.options.cache_of("tools")
+    revision = exchange.envelope.revision
+    if not server.overrides("list_tools"):
+        body = server.registry.rendered_tools(cursor, revision)
+        connection.reply_rendered(exchange, body, cache.tail())
+        return None
+    context = connection.context(exchange)
+
+    async def ask() -> None:
+        page = read_tools_page(await server.list_tools(cursor, context))
+        result = tools_page(page, revision)
+        connection.reply(exchange, {**result, **cache.to_wire()} if revision.stateless else result)
+
+    return connection.in_background(exchange, ask)
+
+
+def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
+    """Find the tool, check the arguments, and begin the call.
+
+    Bad arguments are answered with a result that the model can act on (2025-11-25
+    `server/tools`, "Error Handling"); an unknown tool and a malformed request with an error.
+
+    Raises:
+        McpError: No such tool, or no call of one (-32602).
+    """
+    server = connection.server
+    if not server.offers_tools:
+        connection.refuse(exchange)
+        return None
+    name, arguments = _read(exchange.request.params or {})
+    if server.overrides("call_tool"):
+        return _ask_override(connection, exchange, name, arguments)
+    spec = find(server, name)
+    args, refusal = prepare(spec, arguments)
+    if refusal is not None:
+        _reply(connection, exchange, spec, refusal)
+        return None
+    context = connection.context(exchange) if spec.takes_context else None
+    if spec.mode == "inline":
+        _reply(connection, exchange, spec, run_inline(spec, args, context))
+        return None
+    timeout = server.options.tool_timeout if spec.timeout is UNSET else spec.timeout
+    if timeout is not None:
+        exchange.deadline = trio.current_time() + timeout
+
+    async def call() -> None:
+        try:
+            _reply(connection, exchange, spec, await run(server, spec, args, context))
+        except McpError as error:
+            exchange.fail(error.code, error.message, error.data)
+
+    return call
+
+
+def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    name, arguments = params.get("name"), params.get("arguments")
+    if not isinstance(name, str):
+        raise McpError(INVALID_PARAMS, "tools/call requires a tool name")
+    if arguments is not None and not isinstance(arguments, dict):
+        raise McpError(INVALID_PARAMS, "arguments of tools/call must be an object")
+    return name, arguments or {}
+
+
+def _reply(
+    connection: Connection, exchange: Exchange, spec: ToolSpec | None, result: ToolResult
+) -> None:
+    wire = result.to_wire()
+    revision = exchange.envelope.revision
+    if revision.structured != "any":
+        schema = spec.output.schema if spec is not None and spec.output is not None else None
+        wire = adapt_tool_result(wire, schema, revision)
+    connection.reply(exchange, wire)
+
+
+def _ask_override(
+    connection: Connection, exchange: Exchange, name: str, arguments: dict[str, Any]
+) -> Job:
+    """Let the server's own `call_tool` answer; what it returns is taken as a handler's."""
+    server = connection.server
+    context = connection.context(exchange)
+
+    async def ask() -> None:
+        try:
+            result, _ = to_result(None, await server.call_tool(name, arguments, context))
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the author raises
+            result = failure(f"call_tool of {server!r}", error)
+        _reply(connection, exchange, server.registry.find(name), result)
+
+    return connection.in_background(exchange, ask)

@@ -1,0 +1,9 @@
+"""Where messages travel: stdio and memory."""
+
+from ._lines import LineStream as LineStream
+from ._memory import MemoryStream as MemoryStream
+from ._memory import memory_pair as memory_pair
+from ._process import Stdio as Stdio
+from ._process import open_process as open_process
+from ._stdio import claimed_stdio as claimed_stdio
+from ._stdio import serve_stdio as serve_stdio

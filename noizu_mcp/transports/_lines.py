@@ -1,0 +1,96 @@
+"""Newline-framed messages over a pair of file descriptors (`basic/transports/stdio`)."""
+
+import os
+import stat
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from ..engine import MessageStream
+from ..jsonrpc import LineBuffer, Oversized
+
+#: Bytes asked for in one read: what a pipe holds on Linux.
+CHUNK: Final = 65536
+
+
+class LineStream(MessageStream):
+    """Messages, one a line, over two descriptors that this object owns and closes.
+
+    Pipes, sockets and terminals are read when they are readable; regular files, which the kernel
+    calls always readable and cannot wait for, are read at once.
+
+    Args:
+        read_fd: Where messages come from.
+        write_fd: Where messages go.
+        limit: The longest line taken, in bytes.
+    """
+
+    def __init__(self, read_fd: int, write_fd: int, limit: int) -> None:
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._lines = LineBuffer(limit)
+        self._rest = b""
+        self._closed = False
+        self._blocking = {fd: os.get_blocking(fd) for fd in (read_fd, write_fd)}
+        self._waits = {fd: not stat.S_ISREG(os.fstat(fd).st_mode) for fd in (read_fd, write_fd)}
+        for fd in self._blocking:
+            os.set_blocking(fd, False)
+
+    async def receive(self) -> Sequence[bytes | Oversized]:
+        """Wait for messages; see `MessageStream`."""
+        while True:
+            await self._readable()
+            try:
+                data = os.read(self._read_fd, CHUNK)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise trio.BrokenResourceError from error
+            if not data:
+                return ()  # a line that never ended is no message
+            lines = self._lines.feed(data)
+            if lines:
+                return lines
+
+    async def _readable(self) -> None:
+        if self._closed:
+            raise trio.ClosedResourceError
+        if self._waits[self._read_fd]:
+            await trio.lowlevel.wait_readable(self._read_fd)
+        else:
+            await trio.lowlevel.checkpoint()
+
+    def send_nowait(self, messages: Sequence[bytes]) -> bool:
+        """Write what the descriptor takes now; see `MessageStream`."""
+        if self._closed:
+            raise trio.BrokenResourceError
+        data = self._rest + b"".join([message + b"\n" for message in messages])
+        self._rest = data[self._write(data) :]
+        return not self._rest
+
+    def _write(self, data: bytes) -> int:
+        try:
+            return os.write(self._write_fd, data) if data else 0
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise trio.BrokenResourceError from error
+
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Write messages, waiting as long as it takes; see `MessageStream`."""
+        await trio.lowlevel.checkpoint()
+        done = self.send_nowait(messages)
+        while not done:
+            await trio.lowlevel.wait_writable(self._write_fd)
+            done = self.send_nowait(())
+
+    async def aclose(self) -> None:
+        """Close both descriptors, and leave what they share with others as it was."""
+        if not self._closed:
+            self._closed = True
+            for fd, blocking in self._blocking.items():
+                trio.lowlevel.notify_closing(fd)
+                os.set_blocking(fd, blocking)
+                os.close(fd)
+        await trio.lowlevel.checkpoint()

@@ -1,0 +1,98 @@
+"""A connected pair of streams in memory; messages still travel as bytes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from .._limits import Limits
+from ..engine import MessageStream
+from ..jsonrpc import Oversized
+
+#: Bytes that may wait at one end before the other must.
+CAPACITY: Final = 1024 * 1024
+_HEAD: Final = 1024
+
+
+class _Pipe:
+    """One direction: what one end has sent and the other has not received."""
+
+    def __init__(self, limit: int) -> None:
+        self.closed = False
+        self._limit = limit
+        self._messages: list[bytes | Oversized] = []
+        self._size = 0
+        self._arrived = trio.Event()
+        self._taken = trio.Event()
+
+    @property
+    def has_room(self) -> bool:
+        return self._size <= CAPACITY
+
+    def put(self, messages: Sequence[bytes]) -> None:
+        for message in messages:
+            fits = len(message) <= self._limit
+            self._messages.append(message if fits else Oversized(message[:_HEAD]))
+            self._size += len(message)
+        self._arrived.set()
+
+    async def take(self) -> Sequence[bytes | Oversized]:
+        await trio.lowlevel.checkpoint()
+        while not self._messages and not self.closed:
+            self._arrived = trio.Event()
+            await self._arrived.wait()
+        messages, self._messages = self._messages, []
+        self._size = 0
+        self._taken.set()
+        return messages
+
+    async def wait_room(self) -> None:
+        while not self.has_room and not self.closed:
+            self._taken = trio.Event()
+            await self._taken.wait()
+
+    def close(self) -> None:
+        self.closed = True
+        self._arrived.set()
+        self._taken.set()
+
+
+class MemoryStream(MessageStream):
+    """One end of a pair; `memory_pair` makes both."""
+
+    def __init__(self, incoming: _Pipe, outgoing: _Pipe) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+
+    async def receive(self) -> Sequence[bytes | Oversized]:
+        """Wait for messages; see `MessageStream`."""
+        return await self._incoming.take()
+
+    def send_nowait(self, messages: Sequence[bytes]) -> bool:
+        """Hand messages to the other end; see `MessageStream`."""
+        if self._outgoing.closed:
+            raise trio.BrokenResourceError
+        self._outgoing.put(messages)
+        return self._outgoing.has_room
+
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Hand messages to the other end and wait until it has room; see `MessageStream`."""
+        await trio.lowlevel.checkpoint()
+        if not self.send_nowait(messages):
+            await self._outgoing.wait_room()
+
+    async def aclose(self) -> None:
+        """Close both directions; the other end reads what is left, then the end."""
+        self._incoming.close()
+        self._outgoing.close()
+        await trio.lowlevel.checkpoint()
+
+
+def memory_pair(limit: int = Limits().message_size) -> tuple[MemoryStream, MemoryStream]:
+    """Make two connected streams.
+
+    Args:
+        limit: The longest message, in bytes.
+    """
+    there, back = _Pipe(limit), _Pipe(limit)
+    return MemoryStream(back, there), MemoryStream(there, back)
