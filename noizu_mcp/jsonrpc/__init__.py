@@ -38,12 +38,14 @@ from ._messages import Notification as Notification
 from ._messages import Rendered as Rendered
 from ._messages import Request as Request
 from ._messages import Response as Response
+from ._recover import HEAD as HEAD
 from ._recover import malformed as malformed
 from ._recover import recover_id as recover_id
 from ._recover import unreadable as unreadable
 
 __all__ = [
     "CODE_NAMES",
+    "HEAD",
     "HEADER_MISMATCH",
     "HTTP_STATUS",
     "INTERNAL_ERROR",

@@ -1,0 +1,138 @@
+"""Messages and values to bytes."""
+
+import json
+
+import pytest
+
+from noizu_mcp.jsonrpc import (
+    CODE_NAMES,
+    HTTP_STATUS,
+    MODERN_CODES,
+    ErrorResponse,
+    Notification,
+    Rendered,
+    Request,
+    Response,
+    encode,
+    encode_batch,
+    encode_error,
+    encode_result,
+    render,
+)
+from noizu_mcp.jsonrpc._json import make_writer
+
+
+@pytest.mark.parametrize(
+    ("message", "data"),
+    [
+        (Request(1, "ping"), b'{"jsonrpc":"2.0","id":1,"method":"ping"}'),
+        (Request("a", "m", {}), b'{"jsonrpc":"2.0","id":"a","method":"m","params":{}}'),
+        (Notification("n"), b'{"jsonrpc":"2.0","method":"n"}'),
+        (Notification("n", {"a": 1}), b'{"jsonrpc":"2.0","method":"n","params":{"a":1}}'),
+        (Response(1, {}), b'{"jsonrpc":"2.0","id":1,"result":{}}'),
+        (Response("1", {"é": "\n"}), '{"jsonrpc":"2.0","id":"1","result":{"é":"\\n"}}'.encode()),
+        (Response(0, Rendered(b'{"r":1}')), b'{"jsonrpc":"2.0","id":0,"result":{"r":1}}'),
+        (
+            ErrorResponse(2, -1, "no"),
+            b'{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"no"}}',
+        ),
+        (
+            ErrorResponse(None, -1, "no", {"d": 0}),
+            b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no","data":{"d":0}}}',
+        ),
+        (
+            ErrorResponse('"', -1, "", False),
+            b'{"jsonrpc":"2.0","id":"\\"","error":{"code":-1,"message":"","data":false}}',
+        ),
+    ],
+)
+def test_messages(message, data):
+    """Compact, in the order of JSON-RPC, without what is not there."""
+    assert data == encode(message)
+
+
+def test_huge_id():
+    """An integer id of any size comes back digit by digit."""
+    id_ = -(10**4000)
+    assert f'{{"jsonrpc":"2.0","id":{id_},"result":{{}}}}'.encode() == encode_result(id_, {})
+
+
+def test_batch():
+    """Answers to an array travel as one array."""
+    first, second = encode_result(1, {}), encode_error(ErrorResponse(2, -1, "no"))
+    assert [json.loads(first), json.loads(second)] == json.loads(encode_batch([first, second]))
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("a\ud800b", "a\ufffdb"),
+        ("\udc00", "\ufffd"),
+        ("\ud83d\ude00", "\U0001f600"),
+        ("\ud800\ud83d\ude00\udfff", "\ufffd\U0001f600\ufffd"),
+    ],
+)
+def test_lone_surrogates(text, sent):
+    """What is no Unicode is replaced, character by character, and the answer still goes out."""
+    assert {sent: [sent]} == json.loads(render({text: [text]}))
+
+
+def test_one_line():
+    """Rendered JSON never holds a newline, whatever the strings hold."""
+    assert b"\n" not in render(["\n", "\r", "\u2028", {"\n": "\n"}])
+
+
+def circle():
+    value = []
+    value.append(value)
+    return value
+
+
+def tower():
+    value = []
+    for _ in range(100_000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), [float("-inf")], {"a": float("nan")}]
+)
+def test_not_finite(value):
+    """JSON has no NaN and no Infinity."""
+    with pytest.raises(ValueError, match="JSON compliant"):
+        render(value)
+
+
+@pytest.mark.parametrize("make", [circle, tower])
+def test_bottomless(make):
+    """A value that contains itself, or nests too deep, is refused and costs no process."""
+    with pytest.raises(ValueError, match="contains itself or nests too deep"):
+        render(make())
+
+
+def test_refused_value_leaves_nothing_behind():
+    """The writer serves the next value as if nothing had happened."""
+    shared = {"a": 1}
+    for _ in range(2):
+        with pytest.raises(ValueError, match="JSON"):
+            render([shared, float("nan")])
+    assert render([shared, shared]) == b'[{"a":1},{"a":1}]'
+
+
+@pytest.mark.parametrize("native", [json.encoder.c_make_encoder, None])
+def test_writers(native):
+    """The native writer and the portable one write the same and refuse the same."""
+    write = make_writer(native)
+    assert write({"a": [1, "é", None, True, 1.5], 1: {}}) == '{"a":[1,"é",null,true,1.5],"1":{}}'
+    with pytest.raises(TypeError, match="set has no JSON form"):
+        write({"a": {1}})
+    with pytest.raises(TypeError, match="keys must be"):
+        write({(1,): 1})
+
+
+def test_codes():
+    """Every code with an HTTP status of its own has a name, and the modern ones answer 400."""
+    assert set(HTTP_STATUS) <= set(CODE_NAMES)
+    assert {400} == {HTTP_STATUS[code] for code in MODERN_CODES}
+    assert HTTP_STATUS[-32601] == 404

@@ -1,0 +1,131 @@
+"""Laws of the codec, for any bytes and any message."""
+
+import json
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp._limits import Limits
+from noizu_mcp.jsonrpc import (
+    Batch,
+    ErrorResponse,
+    Malformed,
+    Notification,
+    Rendered,
+    Request,
+    Response,
+    decode,
+    encode,
+    encode_batch,
+    recover_id,
+    render,
+)
+
+LAW = settings(max_examples=300, deadline=None)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+IDS = st.integers() | st.integers(-(10**50), 10**50) | TEXT
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(TEXT, VALUES, max_size=4)
+MESSAGES = st.one_of(
+    st.builds(Request, IDS, TEXT, st.none() | OBJECTS),
+    st.builds(Notification, TEXT, st.none() | OBJECTS),
+    st.builds(Response, IDS, OBJECTS),
+    st.builds(ErrorResponse, st.none() | IDS, st.integers(), TEXT, VALUES),
+)
+
+#: Bytes that look like messages: fragments of JSON in any order.
+FRAGMENTS = st.lists(
+    st.sampled_from(
+        [
+            b'{"jsonrpc":"2.0",', b'"id":', b'"method":', b'"params":', b'"result":', b'"error":',
+            b"1", b"-01", b"1.5", b"1e999", b"NaN", b"null", b"true", b'"x"', b'"\\ud800"', b'"\xff"',
+            b'"a\nb"', b'""', b"{", b"}", b"[", b"]", b",", b":", b"\n", b" ", b"\xef\xbb\xbf", b"\\u",
+        ]
+    ),
+    max_size=25,
+).map(b"".join)  # fmt: skip
+MEMBERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "jsonrpc": st.sampled_from(["2.0", "1.0", 2, None]),
+        "id": st.sampled_from([1, "1", 1.0, True, None, [], "a\nb", 10**40]),
+        "method": st.sampled_from(["m", "", 5, None]),
+        "params": st.sampled_from([{}, None, [], "x", {"_meta": 1}]),
+        "result": st.sampled_from([{}, None, [], 1]),
+        "error": st.sampled_from([{}, None, 1, {"code": 1, "message": "m"}, {"code": True}]),
+    },
+)
+ALMOST = st.recursive(MEMBERS | VALUES, lambda inner: st.lists(inner, max_size=3), max_leaves=4)
+
+
+@LAW
+@given(data=st.binary() | FRAGMENTS | ALMOST.map(json.dumps).map(str.encode))
+@example(data=b'{"jsonrpc":"2.0","id":007,"method":"m","params":')
+@example(data=b'{"jsonrpc":"2.0","id":"a\nb","method":"m","params":')
+@example(data=b'{"id":"\xed\xa0\x80","method":"m","params":')
+@example(data=b'{"a":' * 5000)
+def test_decode_never_raises(data):
+    """Any bytes become a message, a batch or an error that can be sent."""
+    for limits in (Limits(), Limits(message_depth=2, message_size=40, batch=1)):
+        decoded = decode(data, limits)
+        messages = decoded.messages if isinstance(decoded, Batch) else (decoded,)
+        for message in messages:
+            encode(message.error if isinstance(message, Malformed) else message)
+
+
+@LAW
+@given(data=FRAGMENTS)
+def test_recovered_ids_can_be_sent(data):
+    """A recovered id is a string or an integer that comes back as it is."""
+    id_ = recover_id(data)
+    if id_ is not None:
+        assert ErrorResponse(id_, 1, "") == decode(encode(ErrorResponse(id_, 1, "")))
+
+
+@LAW
+@given(message=MESSAGES)
+def test_round_trip(message):
+    """Every message reads back as itself, on one line."""
+    data = encode(message)
+    assert message == decode(data)
+    assert b"\n" not in data
+
+
+@LAW
+@given(messages=st.lists(MESSAGES, min_size=1, max_size=5))
+def test_batch_round_trip(messages):
+    """An array of messages reads back as the same messages."""
+    assert Batch(tuple(messages)) == decode(encode_batch([encode(each) for each in messages]))
+
+
+@LAW
+@given(value=VALUES)
+def test_rendered_result_is_the_result(value):
+    """Rendering a result first changes nothing on the wire."""
+    rendered = render({"value": value})
+    assert isinstance(rendered, Rendered)
+    assert encode(Response(1, {"value": value})) == encode(Response(1, rendered))
+
+
+@LAW
+@given(text=st.text(st.characters(categories=["Cs", "Ll", "So"])))
+def test_any_python_string_can_be_sent(text):
+    """Text that is no Unicode is sent with replacements; other text as it is."""
+    sent = json.loads(render(text))
+    sent.encode()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        assert "\ufffd" in sent or any(ord(c) > 0xFFFF for c in sent)
+    else:
+        assert text == sent

@@ -1,0 +1,45 @@
+"""Limits are checked when they are made."""
+
+import attrs
+import pytest
+
+from noizu_mcp._limits import DEFAULTS, MIB, Limits
+from noizu_mcp.jsonrpc import MAX_BATCH, MAX_DEPTH, MAX_MESSAGE, LineBuffer
+
+NAMES = [field.name for field in attrs.fields(Limits)]
+
+
+def test_defaults():
+    """The defaults leave room for a photograph and for real nesting."""
+    assert (
+        DEFAULTS.message_size,
+        DEFAULTS.message_depth,
+        DEFAULTS.batch,
+    ) == (16 * MIB, 128, 100)
+    assert Limits() == DEFAULTS
+
+
+def test_one_source():
+    """The constants of the codec and of the framing are the defaults of the limits."""
+    assert (DEFAULTS.message_size, DEFAULTS.message_depth, DEFAULTS.batch) == (
+        MAX_MESSAGE,
+        MAX_DEPTH,
+        MAX_BATCH,
+    )
+    assert DEFAULTS.message_size == LineBuffer().limit
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "10", None])
+def test_refused(name, value):
+    """A limit that is no positive integer is refused, by name."""
+    with pytest.raises(
+        ValueError, match=rf"^Limits\.{name} must be an integer of at least 1, not "
+    ):
+        Limits(**{name: value})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_smallest(name):
+    """One is a limit."""
+    assert getattr(Limits(**{name: 1}), name) == 1

@@ -1,0 +1,77 @@
+"""What is told of a message that cannot be read."""
+
+import pytest
+
+from noizu_mcp.jsonrpc import decode, malformed, recover_id, too_large, unreadable
+
+REQUESTS = [
+    (b'{"jsonrpc":"2.0","id":1,"method":"m","params":{', 1),
+    (b'{"jsonrpc":"2.0","method":"m","id":"a b","params":{', "a b"),
+    (b'{"method":"m","jsonrpc":"2.0","id":-5,"params":[[[', -5),
+    (b'\xef\xbb\xbf { "id" : 0 , "method" : "m" , "params": \xff', 0),
+    (b'{"jsonrpc":"2.0","id":"\xc3\xa9","method":"m","params":\xff', "é"),
+    (b'{"params":{"x":NaN},"jsonrpc":"2.0","method":"m","id":7}', 7),
+    (b'{"params":{"x":"\xff"},"method":"m","id":"q"}', "q"),
+    (b'{"params":{"x":"\\ud800"},"method":"m","id":"a\\tb"}', "a\tb"),
+    (b'{"params":1e999,"method":"m","id":12345678901234567890123}', 12345678901234567890123),
+]
+
+NOTHING = [
+    b"",
+    b"{",
+    b"[1",
+    b"NaN",
+    b"[NaN]",
+    b'{"jsonrpc":"2.0","id":007,"method":"m","params":{',
+    b'{"jsonrpc":"2.0","id":"a\nb","method":"m","params":{',
+    b'{"jsonrpc":"2.0","id":"\xff","method":"m","params":{',
+    b'{"jsonrpc":"2.0","id":1,"params":{"method":"m"',
+    b'{"jsonrpc":"2.0","params":{"id":1,"method":"m",',
+    b'{"jsonrpc":"2.0","id":1.5,"method":"m","params":{',
+    b'{"jsonrpc":"2.0","id":true,"method":"m","params":NaN}',
+    b'{"jsonrpc":"2.0","id":null,"method":"m","params":NaN}',
+    b'{"jsonrpc":"2.0","method":"m","params":NaN}',
+    b'{"params":NaN,"id":"\xff","method":"m"}',
+    b'{"params":NaN,"id":"\\ud800","method":"m"}',
+    b'{"params":NaN,"id":1,"method":5}',
+    b'{"params":NaN,"id":' + b"9" * 5000 + b',"method":"m"}',
+    b'{"params":' + b"[" * 100_000,
+]
+
+ANSWERS = [
+    (b'{"jsonrpc":"2.0","id":3,"result":{"x":NaN}}', 3),
+    (b'{"jsonrpc":"2.0","id":"s","error":{', "s"),
+    (b'{"result":{"x":NaN},"id":4}', 4),
+    (b'{"error":NaN}', None),
+]
+
+
+@pytest.mark.parametrize(("data", "id_"), REQUESTS)
+def test_requests(data, id_):
+    """The sender of a broken request is told which one it was."""
+    assert id_ == recover_id(data)
+    assert type(id_) is type(recover_id(data))
+    assert malformed(-1, "x", id_) == unreadable(data, -1, "x")
+
+
+@pytest.mark.parametrize("data", NOTHING)
+def test_nothing(data):
+    """An id that is not certain is left out, and the error is sent all the same."""
+    assert recover_id(data) is None
+    assert malformed(-1, "x") == unreadable(data, -1, "x")
+
+
+@pytest.mark.parametrize(("data", "id_"), ANSWERS)
+def test_answers(data, id_):
+    """A broken answer is never answered: its id is one of ours, not of its sender."""
+    assert recover_id(data) is None
+    assert malformed(-1, "x", id_, answer=False) == unreadable(data, -1, "x")
+    assert not decode(data).answer
+
+
+def test_only_the_head_is_looked_at():
+    """Of a message that is too large only the first bytes count."""
+    head = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":"'
+    assert too_large(head + b"y" * 5000).error.id == 1
+    late = b'{"jsonrpc":"2.0","method":"m",' + b" " * 2000 + b'"id":1,"params":{}}'
+    assert too_large(late).error.id is None
