@@ -7,7 +7,7 @@ import ast
 import linecache
 import sys
 from collections.abc import Iterator
-from os.path import abspath, relpath
+from os.path import relpath
 
 _Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -44,9 +44,8 @@ def locate(
 
 
 def _shown(file: str) -> str:
-    full = abspath(file)
-    short = relpath(full)
-    return full if short.startswith("..") else short
+    short = relpath(file)
+    return file if short.startswith("..") else short
 
 
 def _lines(tree: ast.AST, steps: list[str], member: list[str]) -> list[int]:
@@ -80,17 +79,17 @@ def _member_lines(home: ast.AST, member: list[str]) -> Iterator[int]:
     for statement in _statements(home):
         if isinstance(statement, _Definition) and statement.name == name:
             yield statement.lineno
-        elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            if any(isinstance(t, ast.Name) and t.id == name for t in _targets(statement)):
-                yield _key_line(statement.value, keys) or statement.lineno
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and name in _names(statement):
+            yield _key_line(statement.value, keys) or statement.lineno
     if isinstance(home, (ast.FunctionDef, ast.AsyncFunctionDef)):
         for argument in ast.walk(home.args):
             if isinstance(argument, ast.arg) and argument.arg == name:
                 yield argument.lineno
 
 
-def _targets(statement: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+def _names(statement: ast.Assign | ast.AnnAssign) -> list[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _key_line(value: ast.expr | None, keys: list[str]) -> int | None:

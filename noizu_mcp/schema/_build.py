@@ -84,19 +84,17 @@ class Builder:
 
     def value(self, node: Node, name: str) -> str | None:
         """Return an expression for the typed value of a variable; None if it stays as it is."""
-        if isinstance(node, Scalar):
-            return self._scalar(node, name)
-        if isinstance(node, Choice):
-            return self._choice(node, name)
-        if isinstance(node, Array):
-            return self._array(node, name)
-        if isinstance(node, Tuple):
-            return self._tuple(node, name)
-        if isinstance(node, Map):
-            return self._map(node, name)
-        if isinstance(node, Union):
-            return self._union(node, name)
-        return self._object(node, name) if isinstance(node, Object) else None
+        writers: dict[type, Callable[[Any, str], str | None]] = {
+            Scalar: self._scalar,
+            Choice: self._choice,
+            Array: self._array,
+            Tuple: self._tuple,
+            Map: self._map,
+            Union: self._union,
+            Object: self._object,
+        }
+        writer = writers.get(type(node))
+        return writer(node, name) if writer is not None else None
 
     def _constant(self, prefix: str, value: Any) -> str:
         name = f"{prefix}{next(self._fresh)}"
@@ -106,9 +104,9 @@ class Builder:
     def _scalar(self, node: Scalar, name: str) -> str | None:
         if isinstance(node.cast, Format):
             return f"{self._constant('parse', node.cast.parse)}({name})"
-        if node.cast is int:
+        if node.cast == "int":
             return f"({name} if {name}.__class__ is int else whole({name}))"
-        if node.cast is float:
+        if node.cast == "float":
             return f"({name} if {name}.__class__ is float else real({name}))"
         return None
 
@@ -191,7 +189,7 @@ class Builder:
         if node.make in ("dict", "arguments"):
             steps = [step for field in fields for step in self._entry(node, field)]
             return [*head, "    made = {}", *steps, "    return made"]
-        cls = self._constant("cls", node.type)
+        cls = self._constant("cls", node.cls)
         if node.make == "call":
             return [*head, *self._call(fields, cls)]
         steps = [step for f in fields for step in self._assign(f, f"state[{f.attribute!r}]")]
@@ -283,7 +281,7 @@ def _picker(pairs: list[tuple[Test, str | None]], names: dict[str, Any]) -> Buil
 def _kinds(node: Node) -> frozenset[str]:
     """Return the JSON types that a value of a node may have; `number` covers both."""
     if isinstance(node, Scalar):
-        found = {node.type}
+        found = {node.kind}
     elif isinstance(node, Choice):
         found = set(map(json_type, node.values))
     elif isinstance(node, (Array, Tuple)):

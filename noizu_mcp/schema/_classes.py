@@ -10,7 +10,7 @@ import attrs
 from ._constraints import apply_validator
 from ._docstring import docstring_parameters, docstring_summary
 from ._freeze import IMPLICIT, MARKER, PROBLEMS, freeze
-from ._marker import MISSING, Marker
+from ._marker import Marker
 from ._nodes import Field, Object
 from ._reading import Reading, make_field
 from ._resolve import Scope, Unresolved, class_scope, unwrap
@@ -65,7 +65,7 @@ def read_class(reading: Reading, cls: type, args: tuple[tuple[Any, Scope], ...] 
             return node
     if is_plain(cls, empty=True) and not attrs.has(cls):
         freeze(cls)
-    node = Object(name=cls.__name__, make=_make(cls), type=cls, risky=_is_risky(cls))
+    node = Object(name=cls.__name__, make=_make(cls), cls=cls, risky=_is_risky(cls))
     reading.classes.append((cls, arguments, node))
     if len(reading.classes) > MAX_CLASSES:
         reading.fault(f"more than {MAX_CLASSES} classes in one form: {cls.__name__} has no end")
@@ -88,11 +88,12 @@ def _make(cls: type) -> str:
     return "direct" if hasattr(cls, PROBLEMS) and not _is_risky(cls) else "call"
 
 
-def _is_risky(cls: type) -> bool:
+def _is_risky(cls: Any) -> bool:
     """Tell if the constructor may refuse values that the schema accepts."""
     if is_typed_dict(cls):
         return False
-    if any(hasattr(cls, hook) for hook in _HOOKS) or cls.__new__ is not object.__new__:
+    written = any("__new__" in vars(base) for base in cls.__mro__[:-1])
+    if written or any(hasattr(cls, hook) for hook in _HOOKS):
         return True
     code = getattr(cls.__init__, "__code__", None)
     # attrs and dataclasses compile the constructor from text without a file.

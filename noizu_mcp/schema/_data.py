@@ -1,6 +1,7 @@
 """The data form, `{"path": f.string(required=True), "note": str}` → nodes."""
 
 from collections.abc import Callable, Mapping
+from enum import EnumMeta
 from typing import Any, get_origin
 
 from . import _nodes as nodes
@@ -36,7 +37,7 @@ def read_data(reading: Reading, fields: Mapping[Any, Any], name: str) -> nodes.O
             else:
                 reading.fault(f"the name of a field is text, got {key!r}")
     cls = record_class(name, [field.name for field in read])
-    return nodes.Object(name=name, make="direct", type=cls, fields=read)
+    return nodes.Object(name=name, make="direct", cls=cls, fields=read)
 
 
 def _field(reading: Reading, name: str, value: Any) -> Field:
@@ -94,7 +95,7 @@ def _enum(reading: Reading, values: Any) -> Node:
 
 
 def _members(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, type) and hasattr(value, "__members__") else [value]
+    return list(value) if isinstance(value, EnumMeta) else [value]
 
 
 def _object(reading: Reading, fields: Any) -> Node:
@@ -114,8 +115,8 @@ def _array(reading: Reading, item: Any) -> Node:
 
 _KINDS: Mapping[str, Callable[[Reading, Any], Node]] = {
     "string": lambda _reading, _inner: Scalar("string"),
-    "integer": lambda _reading, _inner: Scalar("integer", int),
-    "number": lambda _reading, _inner: Scalar("number", float),
+    "integer": lambda _reading, _inner: Scalar("integer", "int"),
+    "number": lambda _reading, _inner: Scalar("number", "float"),
     "boolean": lambda _reading, _inner: Scalar("boolean"),
     "enum": _enum,
     "object": _object,

@@ -60,13 +60,13 @@ def dump_value(value: Any) -> Any:
 
 def register(node: Object) -> None:
     """Keep how instances of a form's class are dumped: only the form knows names and absence."""
-    if issubclass(node.type, (dict, Record)):
+    if issubclass(node.cls, (dict, Record)):
         return
     fields = [
         (field.attribute, field.name, not (field.required or field.may_be_null))
         for field in node.fields
     ]
-    _by_class[node.type] = _by_attributes(fields)
+    _by_class[node.cls] = _by_attributes(fields)
 
 
 def _choose(cls: type) -> Dump:
@@ -82,6 +82,10 @@ def _choose(cls: type) -> Dump:
     if hasattr(cls, "__dataclass_fields__"):
         fields = sys.modules["dataclasses"].fields(cls)
         return _by_attributes([(field.name, field.name, False) for field in fields])
+    return _choose_kind(cls)
+
+
+def _choose_kind(cls: type) -> Dump:
     for kind, dump in _KINDS:
         if issubclass(cls, kind):
             return dump

@@ -144,7 +144,7 @@ class Emitter:
     def _plain(self, node: Node, at: Path, place: Place) -> dict[str, Any]:
         if isinstance(node, Scalar):
             format_ = node.cast.keywords if isinstance(node.cast, Format) else {}
-            return {"type": node.type, **format_}
+            return {"type": node.kind, **format_}
         if isinstance(node, Choice):
             return _choice(node)
         if isinstance(node, Array):
@@ -237,7 +237,7 @@ class Emitter:
         if field.default is not MISSING:
             made["default"] = self._json(field.default, "default", place)
         elif field.factory in _PURE:
-            made["default"] = dump_value(field.factory())  # type: ignore[misc]
+            made["default"] = dump_value(field.factory())
 
     def _json(self, value: Any, what: str, place: Place) -> Any:
         try:

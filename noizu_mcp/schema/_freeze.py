@@ -1,5 +1,6 @@
 """A class body with annotations → a frozen attrs class; what `Schema` does to its subclasses."""
 
+from collections.abc import Mapping
 from inspect import get_annotations
 from typing import Any, ClassVar, get_origin
 
@@ -13,7 +14,7 @@ MARKER = "noizu_mcp.marker"
 IMPLICIT = "noizu_mcp.implicit"
 PROBLEMS = "__mcp_problems__"
 
-_MUTABLE = {list: "list", dict: "dict", set: "set"}
+_MUTABLE: Mapping[type, str] = {list: "list", dict: "dict", set: "set"}
 
 
 def freeze(cls: type, keywords: dict[str, Any] | None = None) -> None:
@@ -86,7 +87,7 @@ def _attribute(
     if "factory" in options:
         return attrs.field(factory=options["factory"], metadata=metadata)
     optional = options.get("required")
-    if optional is False or optional is None and may_be_none(annotation, class_scope(cls)):
+    if optional is False or (optional is None and may_be_none(annotation, class_scope(cls))):
         metadata[IMPLICIT] = True
         return attrs.field(default=None, metadata=metadata)
     return attrs.field(metadata=metadata)

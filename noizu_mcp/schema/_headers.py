@@ -1,4 +1,4 @@
-"""`x-mcp-header` in a schema: where it may stand (spec 2026-07-28, streamable HTTP, custom headers).
+"""`x-mcp-header`: where it may stand (spec 2026-07-28, streamable HTTP, custom headers).
 
 A client must drop a tool with an invalid one, so it is refused where the tool is defined.
 """

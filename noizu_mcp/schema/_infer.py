@@ -1,8 +1,8 @@
 """Type annotations → nodes."""
 
 import enum
+from collections import abc
 from collections.abc import Callable, Iterable, Mapping
-from collections.abc import Set as AbstractSet
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -16,15 +16,14 @@ from ._resolve import Scope
 
 _SCALARS: Mapping[Any, Callable[[], Node]] = {
     str: lambda: Scalar("string"),
-    int: lambda: Scalar("integer", int),
-    float: lambda: Scalar("number", float),
+    int: lambda: Scalar("integer", "int"),
+    float: lambda: Scalar("number", "float"),
     bool: lambda: Scalar("boolean"),
     None: lambda: Scalar("null"),
     NoneType: lambda: Scalar("null"),
     Any: Node,
     object: Node,
 }
-_SETS = (set, frozenset, AbstractSet)
 
 
 def infer(reading: Reading, annotation: Any, scope: Scope) -> Node:
@@ -43,6 +42,8 @@ def infer(reading: Reading, annotation: Any, scope: Scope) -> Node:
     """
     annotation = scope.resolve(annotation)
     origin = get_origin(annotation)
+    if origin in _FORMS:
+        return _FORMS[origin](reading, annotation, scope)
     if isinstance(annotation, TypeVar):
         return _variable(reading, annotation, scope)
     if origin is None and _hashable(annotation) and annotation in _SCALARS:
@@ -51,12 +52,6 @@ def infer(reading: Reading, annotation: Any, scope: Scope) -> Node:
         return reading.node(annotation.__supertype__, scope)
     if hasattr(annotation, "__value__") and hasattr(annotation, "__type_params__"):
         return _alias(reading, annotation, scope)
-    if origin is Annotated:
-        return _annotated(reading, annotation, scope)
-    if origin is Literal:
-        return _literal(reading, get_args(annotation))
-    if origin in (Union, UnionType):
-        return _union(reading, get_args(annotation), scope)
     return _of_class(reading, annotation, origin or annotation, scope)
 
 
@@ -95,8 +90,8 @@ def _annotated(reading: Reading, annotation: Any, scope: Scope) -> Node:
     return node
 
 
-def _literal(reading: Reading, values: Iterable[Any]) -> Node:
-    return choice(reading, list(values), "Literal")
+def _literal(reading: Reading, annotation: Any, _scope: Scope) -> Node:
+    return choice(reading, list(get_args(annotation)), "Literal")
 
 
 def choice(reading: Reading, results: list[Any], what: str) -> nodes.Choice:
@@ -118,17 +113,17 @@ def choice(reading: Reading, results: list[Any], what: str) -> nodes.Choice:
     return nodes.Choice(tuple(value for value, _ in pairs), tuple(result for _, result in pairs))
 
 
-def _union(reading: Reading, parts: Iterable[Any], scope: Scope) -> Node:
+def _union(reading: Reading, annotation: Any, scope: Scope) -> Node:
     branches: list[Node] = []
-    for part in parts:
+    for part in get_args(annotation):
         node = reading.node(part, scope)
         branches.extend(node.branches if isinstance(node, nodes.Union) else [node])
-    kinds = {(branch.type, branch.cast) for branch in branches if isinstance(branch, Scalar)}
-    if {("integer", int), ("number", float)} <= kinds:
+    kinds = {(branch.kind, branch.cast) for branch in branches if isinstance(branch, Scalar)}
+    if {("integer", "int"), ("number", "float")} <= kinds:
         # Together they are every number, and each arrives as it came.
-        branches = [b for b in branches if not (isinstance(b, Scalar) and b.type == "integer")]
+        branches = [b for b in branches if not (isinstance(b, Scalar) and b.kind == "integer")]
         for branch in branches:
-            if isinstance(branch, Scalar) and branch.cast is float:
+            if isinstance(branch, Scalar) and branch.cast == "float":
                 branch.cast = None
     return branches[0] if len(branches) == 1 else nodes.Union(branches)
 
@@ -136,29 +131,26 @@ def _union(reading: Reading, parts: Iterable[Any], scope: Scope) -> Node:
 def _of_class(reading: Reading, annotation: Any, cls: Any, scope: Scope) -> Node:
     if not isinstance(cls, type):
         return _unsupported(reading, annotation)
-    args = get_args(annotation)
     if issubclass(cls, enum.Enum):
         return _enum(reading, cls)
     made = text_format(cls)
     if made is not None:
         return Scalar("string", made)
     if is_class_form(cls):
-        return read_class(reading, cls, tuple((arg, scope) for arg in args))
-    if cls is tuple:
-        return _tuple(reading, args, scope)
-    if cls in _SETS:
-        return _set(reading, cls, args, scope)
+        return read_class(reading, cls, tuple((arg, scope) for arg in get_args(annotation)))
     return _collection(reading, annotation, cls, scope)
 
 
 def _collection(reading: Reading, annotation: Any, cls: type, scope: Scope) -> Node:
     args = get_args(annotation)
-    if cls is dict or cls.__module__ == "collections.abc" and issubclass(cls, Mapping):
-        return _map(reading, args, scope)
-    lists = ("Sequence", "MutableSequence", "Iterable", "Collection")
-    if cls is list or cls.__module__ == "collections.abc" and cls.__name__ in lists:
-        return nodes.Array(reading.node(args[0], scope) if args else Node())
+    for classes, reader in _COLLECTIONS:
+        if cls in classes:
+            return reader(reading, cls, args, scope)
     return _unsupported(reading, annotation)
+
+
+def _list(reading: Reading, _cls: type, args: tuple[Any, ...], scope: Scope) -> Node:
+    return nodes.Array(reading.node(args[0], scope) if args else Node())
 
 
 def _enum(reading: Reading, cls: type[enum.Enum]) -> Node:
@@ -168,7 +160,7 @@ def _enum(reading: Reading, cls: type[enum.Enum]) -> Node:
     return choice(reading, members, cls.__name__)
 
 
-def _tuple(reading: Reading, args: tuple[Any, ...], scope: Scope) -> Node:
+def _tuple(reading: Reading, _cls: type, args: tuple[Any, ...], scope: Scope) -> Node:
     if len(args) == 2 and args[1] is Ellipsis:
         return nodes.Array(reading.node(args[0], scope), tuple)
     if not args:
@@ -194,10 +186,10 @@ def _may_be_member(node: Node) -> bool:
     return isinstance(node, (Scalar, nodes.Choice))
 
 
-def _map(reading: Reading, args: tuple[Any, ...], scope: Scope) -> Node:
+def _map(reading: Reading, _cls: type, args: tuple[Any, ...], scope: Scope) -> Node:
     key, value = (reading.node(arg, scope) for arg in args) if args else (Scalar("string"), Node())
     texts = isinstance(key, nodes.Choice) and all(type(name) is str for name in key.values)
-    if not texts and not (isinstance(key, Scalar) and key.type == "string" and key.cast is None):
+    if not texts and not (isinstance(key, Scalar) and key.kind == "string" and key.cast is None):
         reading.fault("the names of a JSON object are text: write dict[str, ...]")
     return nodes.Map(key, value)
 
@@ -214,3 +206,17 @@ def _unsupported(reading: Reading, annotation: Any) -> Node:
     )
     reading.fault(f"{shown} has no JSON Schema; {hint}")
     return Node()
+
+
+_FORMS: Mapping[Any, Callable[[Reading, Any, Scope], Node]] = {
+    Annotated: _annotated,
+    Literal: _literal,
+    Union: _union,
+    UnionType: _union,
+}
+_COLLECTIONS: tuple[tuple[Iterable[type], Callable[..., Node]], ...] = (
+    ((list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection), _list),
+    ((dict, abc.Mapping, abc.MutableMapping), _map),
+    ((tuple,), _tuple),
+    ((set, frozenset, abc.Set, abc.MutableSet), _set),
+)

@@ -85,7 +85,7 @@ def field(*, factory: Callable[[], T], **options: Unpack[FieldOptions]) -> T: ..
 @overload
 def field(**options: Unpack[FieldOptions]) -> Any: ...
 def field(*misplaced: Any, **options: Any) -> Any:
-    """Describe a field of a `Schema` class, or of any class as `Annotated[int, field(min=1)]`.
+    """Say more of a field than its type; inside `Annotated[...]` for any class or parameter.
 
     Never raises: what is wrong is reported by the class that uses the field.
 

@@ -45,13 +45,13 @@ class Scalar(Node):
     """A text, a number, a boolean or null.
 
     Attributes:
-        type: The JSON Schema type.
-        cast: The class to deliver, if another JSON value may stand for it: int for 1.0, float
-            for 1, or a `Format`.
+        kind: The JSON Schema type.
+        cast: What to deliver where another JSON value may stand for it: "int" for 1.0, "float"
+            for 1, or the value of a `Format`.
     """
 
-    type: str
-    cast: type | Format | None = None
+    kind: str
+    cast: Format | str | None = None
 
 
 @attrs.define(eq=False)
@@ -166,13 +166,13 @@ class Object(Node):
         name: For `$defs` and for the generated source.
         make: `direct` (attributes set without a constructor), `call` (constructor), `dict` (absent
             keys stay absent) or `arguments` (a dict with every key).
-        type: The class to deliver.
+        cls: The class to deliver.
         risky: True if the constructor may refuse what the schema accepts.
     """
 
     name: str
     make: str
-    type: type
+    cls: type
     fields: list[Field] = attrs.field(factory=list)
     description: str | None = None
     risky: bool = False
@@ -185,7 +185,7 @@ class Object(Node):
 
 def is_null(node: Node) -> bool:
     """Tell if only null fits."""
-    return isinstance(node, Scalar) and node.type == "null"
+    return isinstance(node, Scalar) and node.kind == "null"
 
 
 def is_nullable(node: Node) -> bool:

@@ -76,12 +76,7 @@ _OPTION_TAKES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "header": (lambda value: isinstance(value, str), "text"),
     "factory": (callable, "a callable without arguments"),
 }
-_BOUNDS = (
-    ("minimum", "maximum"),
-    ("minLength", "maxLength"),
-    ("minItems", "maxItems"),
-    ("minProperties", "maxProperties"),
-)
+_BOUNDS = (("min", "max"), ("min_length", "max_length"))
 
 
 def marker_problems(marker: Marker) -> list[str]:
@@ -119,7 +114,7 @@ def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:
         if option in CONSTRAINTS and value is not None:
             problems.extend(_constrain(node, option, value))
     for target in _targets(node):
-        problems.extend(_crossed(target.keywords))
+        problems.extend(_crossed(target))
     return problems
 
 
@@ -146,7 +141,7 @@ def _targets(node: Node) -> list[Node]:
 def family(node: Node) -> str:
     """Return the name of a node's type, as a row of `KEYWORDS` where it has one."""
     if isinstance(node, Scalar):
-        return node.cast.name if isinstance(node.cast, Format) else node.type
+        return node.cast.name if isinstance(node.cast, Format) else node.kind
     names = {
         Choice: "enum",
         Array: "array",
@@ -167,9 +162,12 @@ def _misfit(node: Node, option: str) -> str:
     return f"{text}, which takes {', '.join(own)}" if own else f"{text}; leave it out"
 
 
-def _crossed(keywords: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{low} {keywords[low]} is above {high} {keywords[high]}: nothing fits"
-        for low, high in _BOUNDS
-        if low in keywords and high in keywords and keywords[low] > keywords[high]
-    ]
+def _crossed(node: Node) -> list[str]:
+    names = KEYWORDS.get(family(node), {})
+    problems: list[str] = []
+    for low, high in _BOUNDS:
+        least = node.keywords.get(names.get(low, ""))
+        most = node.keywords.get(names.get(high, ""))
+        if least is not None and most is not None and least > most:
+            problems.append(f"{low} {least} is above {high} {most}: nothing fits")
+    return problems

@@ -1,4 +1,4 @@
-"""What is shared while one declaration is read: where the reader stands, and what is wrong so far."""
+"""What is shared while a declaration is read: where the reader stands, what is wrong so far."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -45,7 +45,7 @@ class Record:
 
 def record_class(name: str, fields: list[str]) -> type[Record]:
     """Return an attrs class with these names as attributes, as far as they are identifiers."""
-    # What attrs writes into its generated code must be a name; the others live in the instance only.
+    # attrs writes them into generated code; what is no name lives in the instance only.
     named = [field for field in fields if field.isidentifier() and not iskeyword(field)]
     these = {field: attrs.field(init=False) for field in named if not field.startswith("__")}
     cls = type(name, (Record,), {"__module__": __name__})

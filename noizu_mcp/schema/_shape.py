@@ -140,7 +140,7 @@ def read_parameters(
     local = "<locals>" in plain.__qualname__
     scope = Scope(getattr(plain, "__globals__", {}), None, local)
     reading = Reading(infer)
-    node = Object(name=plain.__name__, make="arguments", type=dict)
+    node = Object(name=plain.__name__, make="arguments", cls=dict)
     for parameter in parameters:
         with reading.at(parameter.name, None):
             annotation = parameter.annotation
@@ -223,13 +223,23 @@ def _finish(
         return None, reading.faults
     if input and schema.get("type") != "object":
         reading.fault(_NOT_AN_OBJECT)
-    if reading.faults:
-        return None, reading.faults
-    compiled, faults = read_schema(schema)
-    faults = [*faults, *(header_faults(schema) if input else ())]
+    compiled, found = read_schema(schema)
+    found = [*found, *(header_faults(schema) if input else ())]
+    known = {fault.path for fault in reading.faults}
+    placed = [_at_field(fault, emitter.places, schema) for fault in found]
+    # What was wrong with a field already has its consequences in the schema.
+    faults = [*reading.faults, *(fault for fault in placed if fault.path not in known)]
     if faults or compiled is None:
-        return None, [_at_field(fault, emitter.places, schema) for fault in faults]
+        return None, _in_order(faults, node)
     return _shape(node, name, emitter, compiled, schema), []
+
+
+def _in_order(faults: list[Fault], node: Node) -> list[Fault]:
+    """Return faults in the order of the fields of the root, those of the whole first."""
+    names = [field.name for field in node.fields] if isinstance(node, Object) else []
+    order = {name: place for place, name in enumerate(names)}
+    # A field that could not be made has no place in the class; it comes last.
+    return sorted(faults, key=lambda f: order.get(f.path[0], len(names)) if f.path else -1)
 
 
 def _at_field(fault: Fault, places: Mapping[Path, Place], schema: Mapping[str, Any]) -> Fault:
@@ -269,10 +279,10 @@ def _shape(
 
 def _type_of(node: Node) -> Any:
     if isinstance(node, Object):
-        return dict if node.make == "dict" else node.type
+        return dict if node.make == "dict" else node.cls
     if isinstance(node, Scalar):
         named = {"string": str, "boolean": bool, "number": float, "integer": int}
-        return None if isinstance(node.cast, Format) else named.get(node.type)
+        return None if isinstance(node.cast, Format) else named.get(node.kind)
     if isinstance(node, Array):
         return node.collection
     return dict if isinstance(node, Map) else None

@@ -50,7 +50,7 @@ def string(*misplaced: Never, **options: Unpack[StringOptions]) -> Marker:
 
 
 def integer(*misplaced: Never, **options: Unpack[NumberOptions]) -> Marker:
-    """Return a whole-number field: `min`, `max`, `exclusive_min`, `exclusive_max`, `multiple_of`."""
+    """Return an integer field: `min`, `max`, `exclusive_min`, `exclusive_max`, `multiple_of`."""
     return Marker("f.integer", {**options}, misplaced, "integer")
 
 
