@@ -1,3 +1,59 @@
-"""A trio-native framework for the Model Context Protocol: tools are classes, checked at import."""
+"""A trio-native framework for the Model Context Protocol: tools are classes, checked at import.
 
+The layers, each importing only from those above it:
+
+    _errors, _limits, _source, _util   the exception tree, limits, small tools
+    types/        values that cross the wire
+    jsonrpc/      bytes and messages
+    protocol/     peers without I/O, one per era
+    schema/       Python declarations and JSON Schema
+    components/   what users subclass
+    engine/       trio: a peer on a stream
+    server/       registry, features, dispatch
+    transports/   stdio and memory
+    client/       the other end
+    testing/      the test kit
+    cli/          commands
+"""
+
+from ._errors import AuthError as AuthError
+from ._errors import ConnectionClosed as ConnectionClosed
+from ._errors import DefinitionError as DefinitionError
+from ._errors import McpError as McpError
+from ._errors import NoSessionError as NoSessionError
+from ._errors import Problem as Problem
+from ._errors import ProtocolError as ProtocolError
+from ._errors import RequestTimeout as RequestTimeout
+from ._errors import SchemaError as SchemaError
+from ._errors import SchemaUnsupported as SchemaUnsupported
+from ._errors import ToolError as ToolError
+from ._errors import TransportError as TransportError
+from ._limits import Limits as Limits
 from ._version import __version__ as __version__
+from .client import Client as Client
+from .client import ClientHandler as ClientHandler
+from .client import Progress as Progress
+from .client import connect as connect
+from .components import Context as Context
+from .components import Tool as Tool
+from .components import Toolkit as Toolkit
+from .components import mcp as mcp
+from .components import tool as tool
+from .schema import Schema as Schema
+from .schema import field as field
+from .schema import fields as fields
+from .server import Cache as Cache
+from .server import Page as Page
+from .server import Server as Server
+from .transports import Stdio as Stdio
+from .transports import serve_stdio as serve_stdio
+from .types import Annotations as Annotations
+from .types import Content as Content
+from .types import ContentAnnotations as ContentAnnotations
+from .types import Icon as Icon
+from .types import Implementation as Implementation
+from .types import ResourceContents as ResourceContents
+from .types import ToolDefinition as ToolDefinition
+from .types import ToolResult as ToolResult
+from .types import plain_text as plain_text
+from .types import text_content as text_content

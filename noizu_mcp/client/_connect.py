@@ -12,7 +12,7 @@ from .._limits import Limits
 from .._version import __version__
 from ..engine import MessageStream, single_failure
 from ..server import Server, serve
-from ..transports import Stdio, memory_pair, open_process
+from ..transports import Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation
 from ._client import Client
 from ._handlers import ClientHandler
@@ -37,6 +37,7 @@ async def connect(
     probe_timeout: float = PROBE_TIMEOUT,
     client_info: Implementation | None = None,
     capabilities: ClientCapabilities | None = None,
+    tap: Tap | None = None,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
@@ -49,6 +50,7 @@ async def connect(
         probe_timeout: Seconds to wait for the answer to the probe of the era.
         client_info: Who the client says it is.
         capabilities: What it says it can do.
+        tap: Sees every message, as bytes, in both directions.
 
     Yields:
         The client, the era negotiated.
@@ -62,6 +64,8 @@ async def connect(
     with single_failure():
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             stream = await _open(target, stack, nursery)
+            if tap is not None:
+                stream = TappedStream(stream, tap)
             session = ClientSession(stream, info, abilities, handler or ClientHandler(), Limits())
             await nursery.start(session.run)
             client = Client(session, timeout)

@@ -140,6 +140,14 @@ class Server(metaclass=ComponentMeta):
         """
         return await call_registered(self, name, args, ctx)
 
+    # Serving it
+
+    def run(self) -> None:
+        """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes."""
+        from .._run import run_stdio
+
+        run_stdio(self)
+
     # The running server
 
     def notify_changed(self, kind: str) -> None:

@@ -7,3 +7,5 @@ from ._process import Stdio as Stdio
 from ._process import open_process as open_process
 from ._stdio import claimed_stdio as claimed_stdio
 from ._stdio import serve_stdio as serve_stdio
+from ._tap import Tap as Tap
+from ._tap import TappedStream as TappedStream

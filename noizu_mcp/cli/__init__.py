@@ -1,0 +1,3 @@
+"""The command line: `noizu-mcp`."""
+
+from ._main import main as main

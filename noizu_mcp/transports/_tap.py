@@ -1,0 +1,49 @@
+"""A stream that lets somebody read along."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from ..engine import MessageStream
+from ..jsonrpc import Oversized
+
+Direction = Literal["sent", "received"]
+#: Called with every message, in order; must not raise and must not wait.
+Tap = Callable[[Direction, bytes], None]
+
+
+class TappedStream(MessageStream):
+    """Passes every message on and shows it to a tap.
+
+    Args:
+        stream: The stream underneath; closed with this one.
+        tap: Sees the messages.
+    """
+
+    def __init__(self, stream: MessageStream, tap: Tap) -> None:
+        self._stream = stream
+        self._tap = tap
+
+    async def receive(self) -> Sequence[bytes | Oversized]:
+        """Wait for messages; see `MessageStream`."""
+        messages = await self._stream.receive()
+        for message in messages:
+            self._tap("received", message.head if isinstance(message, Oversized) else message)
+        return messages
+
+    def send_nowait(self, messages: Sequence[bytes]) -> bool:
+        """Write what can be written now; see `MessageStream`."""
+        self._show(messages)
+        return self._stream.send_nowait(messages)
+
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Write messages, waiting as long as it takes; see `MessageStream`."""
+        self._show(messages)
+        await self._stream.send(messages)
+
+    def _show(self, messages: Sequence[bytes]) -> None:
+        for message in messages:
+            self._tap("sent", message)
+
+    async def aclose(self) -> None:
+        """Close the stream underneath."""
+        await self._stream.aclose()
