@@ -1,10 +1,12 @@
-"""What is wrong with a default or an example, in the words of the options that it breaks."""
+"""What is wrong with defaults and examples, in the words of the options that they break."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ._emit import Path
+from .._errors import SchemaError
+from ._emit import Path, Place
 from ._engine import compile_schema
+from ._fault import Fault
 from ._report import describe
 from ._violation import show
 
@@ -24,28 +26,38 @@ _WORDS = {
 }
 
 
-def own_value_text(schema: Mapping[str, Any], at: Path, what: Path) -> str:
-    """Return why the default or an example of a field breaks the field's own schema.
+def own_value_faults(schema: Mapping[str, Any], places: Mapping[Path, Place]) -> Iterator[Fault]:
+    """Yield a fault for each default and example that its own field refuses.
 
     Args:
-        schema: The whole schema.
-        at: Where the schema of the field stands in it.
-        what: Where the value stands in that: `("default",)` or `("examples", 0)`.
+        schema: The whole schema, which may have other faults: a field that has is passed over.
+        places: Where the schema of each field stands in it.
     """
-    field: Any = schema
-    for step in at:
-        field = field[step]
-    name = "default" if what == ("default",) else "example"
-    value = field["default"] if what == ("default",) else field["examples"][what[1]]
-    bare = {key: part for key, part in field.items() if key not in ("default", "examples")}
-    compiled = compile_schema({**bare, "$defs": schema.get("$defs", {})})
-    violations = compiled.violations(value)
+    for path, place in places.items():
+        field: Any = schema
+        for step in path:
+            field = field[step]
+        bare = {key: part for key, part in field.items() if key not in ("default", "examples")}
+        values = [("default", field["default"])] if "default" in field else []
+        values += [("example", example) for example in field.get("examples", ())]
+        for name, value in values:
+            text = _text({**bare, "$defs": schema.get("$defs", {})}, name, value)
+            if text is not None:
+                yield Fault(place.path, text, place.owner)
+
+
+def _text(schema: Mapping[str, Any], name: str, value: Any) -> str | None:
+    try:
+        violations = compile_schema(schema).violations(value)
+    except SchemaError:
+        return None
+    if not violations:
+        return None
     first = violations[0]
     if first.keyword in _WORDS and not first.path:
         reason = _WORDS[first.keyword].format(show(first.expected))
     elif value is None:
-        reason = "does not fit the type; annotate it with | None, or leave the default out"
-        return f"{name} null {reason}"
+        return f"{name} null does not fit the type; annotate it with | None, or leave it out"
     else:
         reason = "does not fit: " + describe(violations)[0].removeprefix("(root): ")
     return f"{name} {show(value)} {reason}; change the {name} or the field"

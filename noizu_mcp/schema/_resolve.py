@@ -139,8 +139,8 @@ def unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]:
             entries = [*annotation.__metadata__, *entries]
             annotation = annotation.__origin__
         elif getattr(origin, "_name", None) in _WRAPPERS:
-            if origin._name != "Final":  # noqa: SLF001 - the only name a special form has
-                required = {"Required": True, "NotRequired": False}.get(origin._name, required)  # noqa: SLF001
+            if origin._name != "Final":
+                required = {"Required": True, "NotRequired": False}.get(origin._name, required)
             (annotation,) = get_args(annotation)
         else:
             return annotation, entries, required

@@ -12,7 +12,7 @@ from ._check import read_schema
 from ._checked import checked, is_risky
 from ._classes import annotated_field, is_plain, read_class
 from ._data import is_field, read_data
-from ._defaults import own_value_text
+from ._defaults import own_value_faults
 from ._emit import Emitter, Path, Place, TooLarge
 from ._engine import CompiledSchema, compile_schema
 from ._fault import Fault
@@ -225,32 +225,40 @@ def _finish(
         reading.fault(_NOT_AN_OBJECT)
     compiled, found = read_schema(schema)
     found = [*found, *(header_faults(schema) if input else ())]
-    known = {fault.path for fault in reading.faults}
-    placed = [_at_field(fault, emitter.places, schema) for fault in found]
-    # What was wrong with a field already has its consequences in the schema.
-    faults = [*reading.faults, *(fault for fault in placed if fault.path not in known)]
-    if faults or compiled is None:
-        return None, _in_order(faults, node)
+    if reading.faults or found or compiled is None:
+        return None, _all_faults(reading, node, emitter, schema, found)
     return _shape(node, name, emitter, compiled, schema), []
 
 
-def _in_order(faults: list[Fault], node: Node) -> list[Fault]:
-    """Return faults in the order of the fields of the root, those of the whole first."""
+def _all_faults(
+    reading: Reading, node: Node, emitter: Emitter, schema: Mapping[str, Any], found: list[Fault]
+) -> list[Fault]:
+    """Return what was wrong with the declaration, then what is wrong with what it says."""
+    known = {fault.path for fault in reading.faults}
+    places = emitter.places
+    placed = [_at_field(f, places) for f in found if not _is_own_value(f.path, places)]
+    placed += own_value_faults(schema, places)
+    # What was wrong with a field already has its consequences in the schema.
+    faults = [*reading.faults, *(fault for fault in placed if fault.path not in known)]
     names = [field.name for field in node.fields] if isinstance(node, Object) else []
-    order = {name: place for place, name in enumerate(names)}
-    # A field that could not be made has no place in the class; it comes last.
+    order: dict[Any, int] = {name: place for place, name in enumerate(names)}
+    # In the order of the fields, the whole first; a field that could not be made comes last.
     return sorted(faults, key=lambda f: order.get(f.path[0], len(names)) if f.path else -1)
 
 
-def _at_field(fault: Fault, places: Mapping[Path, Place], schema: Mapping[str, Any]) -> Fault:
+def _is_own_value(path: Path, places: Mapping[Path, Place]) -> bool:
+    """Tell if a fault is about the default or an example of a field."""
+    return (path[:-1] in places and path[-1] == "default") or (
+        path[:-2] in places and path[-2] == "examples"
+    )
+
+
+def _at_field(fault: Fault, places: Mapping[Path, Place]) -> Fault:
     """Return a fault of the emitted schema as one of the field that it comes from."""
     for length in range(len(fault.path), 0, -1):
         place = places.get(fault.path[:length])
         if place is not None:
-            at, rest = fault.path[:length], fault.path[length:]
-            own_value = rest == ("default",) or (len(rest) == 2 and rest[0] == "examples")
-            text = own_value_text(schema, at, rest) if own_value else fault.text
-            return Fault(place.path, text, place.owner)
+            return Fault(place.path, fault.text, place.owner)
     return fault
 
 
