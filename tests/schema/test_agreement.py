@@ -1,0 +1,138 @@
+"""Both engines agree wherever both answer, and every rejection is explained, whatever the schema."""
+
+import copy
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp import SchemaUnsupported
+from noizu_mcp.schema import compile_schema, describe
+
+NAMES = ["a", "b", '"', "\\", "{a}", "%s", "$ref", "id", "é", "a\nb", "a b", "0", "", "/", "~"]
+PATTERNS = ["^a", "b$", r"\d", "[^ab]+", "^(?:a|b)*$", "é", r"\{a\}", r"\\", "^.{1,2}$", "(?!a)b"]
+names = st.sampled_from(NAMES)
+scalars = st.sampled_from(
+    [None, True, False, 0, 1, 1.0, -1, 1.5, 2, 2**53 + 1, 1e22, "", "a", "b", "ab", "é", '"', "{a}"]
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
+    max_leaves=6,
+)
+numbers = st.sampled_from([-1, 0, 1, 1.5, 2, 0.1, 2**53, 1e22])
+counts = st.integers(0, 3) | st.just(1.0)
+types = st.sampled_from(["null", "boolean", "object", "array", "number", "string", "integer"])
+patterns = st.sampled_from([*PATTERNS, r"\p{L}", "(a+)+"])
+
+
+def keywords(inner):
+    """Every keyword with what it takes, subschemas drawn from `inner`."""
+    some = st.lists(inner, min_size=1, max_size=3)
+    named = st.dictionaries(names, inner, max_size=3)
+    lists = st.lists(names, unique=True, max_size=2)
+    return {
+        "type": types | st.lists(types, min_size=1, max_size=3, unique=True),
+        "enum": st.lists(values, max_size=3),
+        "const": values,
+        **dict.fromkeys(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], numbers),
+        "multipleOf": st.sampled_from([1, 2, 0.1, 1.5]),
+        **dict.fromkeys(["minLength", "maxLength", "minItems", "maxItems"], counts),
+        **dict.fromkeys(["minProperties", "maxProperties"], counts),
+        **dict.fromkeys(["minContains", "maxContains"], counts),
+        "pattern": patterns,
+        "uniqueItems": st.booleans(),
+        "required": lists,
+        "dependentRequired": st.dictionaries(names, lists, max_size=2),
+        **dict.fromkeys(["properties", "dependentSchemas"], named),
+        "patternProperties": st.dictionaries(st.sampled_from(PATTERNS), inner, max_size=2),
+        **dict.fromkeys(["additionalProperties", "propertyNames", "items", "contains"], inner),
+        **dict.fromkeys(["not", "if", "then", "else"], inner),
+        **dict.fromkeys(["allOf", "anyOf", "oneOf", "prefixItems"], some),
+        "unevaluatedProperties": inner,
+        "$ref": st.sampled_from(["#/$defs/a", "#/$defs/A", "#b", "#"]),
+        "default": values,
+        "format": st.just("email"),
+        "$comment": st.just("{variable} {name} \n"),
+    }
+
+
+def objects(inner):
+    """Schemas of a few keywords each."""
+    table = keywords(inner)
+    chosen = st.lists(st.sampled_from(sorted(table)), unique=True, min_size=1, max_size=4)
+    return chosen.flatmap(lambda keys: st.fixed_dictionaries({key: table[key] for key in keys}))
+
+
+nodes = st.recursive(st.booleans() | objects(st.booleans()), objects, max_leaves=6)
+
+
+@st.composite
+def schemas(draw):
+    """A schema whose references lead somewhere."""
+    root = draw(objects(nodes))
+    anchored = draw(objects(st.booleans()))
+    return {**root, "$defs": {"a": draw(nodes), "A": draw(nodes), "x": {**anchored, "$anchor": "b"}}}
+
+
+def compiled_in_python(schema):
+    """Return the schema compiled in Python, or None where it is refused."""
+    try:
+        return compile_schema(schema, "python")
+    except SchemaUnsupported:
+        return None
+
+
+@settings(max_examples=300, deadline=None)
+@given(schemas(), st.lists(values, min_size=1, max_size=5))
+def test_engines_agree(schema, instances):
+    """Verdicts and lines are the same, lines are there exactly for rejections, nothing is changed."""
+    before = copy.deepcopy((schema, instances))
+    native = compile_schema(schema, "native")
+    python = compiled_in_python(schema)
+    for value in instances:
+        valid = native.is_valid(value)
+        lines = describe(native.violations(value))
+        assert valid is (not lines)
+        if python is not None:
+            assert valid is python.is_valid(value)
+            assert lines == describe(python.violations(value))
+            assert "(root): does not match the schema" not in lines
+    assert before == (schema, instances)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(PATTERNS), st.text("ab1é{}\\ \n", max_size=5))
+def test_patterns_agree(pattern, text):
+    """A pattern that both engines serve matches the same texts."""
+    schema = {"pattern": pattern}
+    native, python = compile_schema(schema, "native"), compile_schema(schema, "python")
+    assert native.is_valid(text) is python.is_valid(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values, values)
+def test_equality_agrees(left, right):
+    """What is equal as JSON is the same for const, enum and uniqueItems on both engines."""
+    answers = {
+        compile_schema(schema, engine).is_valid(value) is expected
+        for engine in ("native", "python")
+        for schema, value, expected in (
+            ({"const": left}, right, True),
+            ({"enum": [left]}, right, True),
+            ({"uniqueItems": True}, [left, right], False),
+        )
+    }
+    assert len(answers) == 1
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.integers(-(10**30), 10**30) | st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([1, 2, 3, 7, 0.1, 0.01, 0.5, 1.5, 2.5, 0.1234]),
+)
+def test_multiples_agree(value, divisor):
+    """multipleOf is exact in decimal on both engines."""
+    schema = {"multipleOf": divisor}
+    native, python = compile_schema(schema, "native"), compile_schema(schema, "python")
+    assert native.is_valid(value) is python.is_valid(value)
+    assert native.violations(value) == python.violations(value)
