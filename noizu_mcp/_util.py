@@ -86,7 +86,9 @@ def publish(namespace: dict[str, Any]) -> None:
     package = namespace["__name__"]
     for name in namespace["__all__"]:
         value = namespace[name]
-        if getattr(value, "__module__", "").startswith(f"{package}._"):
+        # Values of ours have the home of their class, and may be frozen: they are left alone.
+        named = isinstance(value, type) or hasattr(value, "__code__")
+        if named and value.__module__.startswith(f"{package}._"):
             value.__module__ = package
 
 

@@ -6,7 +6,7 @@ so that one `DefinitionError` lists it all, each problem with its place in the s
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import FrameType
 from typing import Any, Final
 
@@ -156,7 +156,7 @@ class ComponentMeta(type):
     ) -> "ComponentMeta":
         cls = super().__new__(mcs, name, bases, namespace)
         if any(isinstance(base, ComponentMeta) for base in bases):
-            declaration = Declaration(cls, cls.__mcp_table__, keywords, _statement_frame())
+            declaration = Declaration(cls, cls.__mcp_table__, keywords, _statement_frame(sys._getframe()))
             type.__setattr__(cls, "__mcp_options__", declaration.own)
             cls._read_class(declaration)
             declaration.finish()
@@ -168,16 +168,11 @@ class ComponentMeta(type):
         super().__init__(name, bases, namespace)
 
 
-def _statement_frame() -> FrameType:
+def _statement_frame(frame: FrameType) -> FrameType:
     """Find the frame that runs the class statement: the first one outside of metaclasses."""
-    return next(frame for frame in _callers() if frame.f_code.co_name != "__new__")
-
-
-def _callers() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        yield frame
+    while frame.f_code.co_name == "__new__" and frame.f_back is not None:
         frame = frame.f_back
+    return frame
 
 
 def kind_of(target: Any) -> str | None:

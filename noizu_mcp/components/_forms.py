@@ -111,7 +111,7 @@ class Forms:
             return self._keep(self._method, found)
         annotation = handler.args
         if annotation is UNRESOLVED:
-            self._unresolved("arguments", "Input")
+            self._unresolved("arguments", "input")
             return None
         if annotation in _PLAIN or typing.get_origin(annotation) in _PLAIN:
             return open_object()
@@ -128,7 +128,7 @@ class Forms:
         """
         annotation = handler.returns
         if annotation is UNRESOLVED:
-            self._unresolved("result", "Output")
+            self._unresolved("result", "output")
             return None
         plain = annotation is inspect.Parameter.empty or mentions(annotation, (Content, ToolResult))
         if plain or not output_annotation(annotation):
@@ -155,10 +155,11 @@ class Forms:
     def _fault(self, name: str, text: str) -> None:
         self._declaration.problem(name, text, name)
 
-    def _unresolved(self, what: str, form: str) -> None:
+    def _unresolved(self, what: str, side: Side) -> None:
+        other = f"give @mcp({side}=…)" if self._in_kit else f"declare a class {side.capitalize()}"
         self._declaration.problem(
             self._method,
             f"the annotation of its {what} names something that is not there when the class is"
-            f" made; import it for real, or declare a class {form}",
+            f" made; import it, not for type checkers alone, or {other}",
             self._method,
         )

@@ -63,17 +63,17 @@ class Handler:
         Returns:
             A function of the arguments and the context; it passes on what the method takes.
         """
-        method = getattr(instance, self.attribute)
+        method: Callable[..., Any] = getattr(instance, self.attribute)
         match self.passes:
             case "nothing":
-                return lambda args, ctx: method()  # noqa: ARG005 - one shape for all
+                return lambda args, ctx: method()
             case "args":
-                return lambda args, ctx: method(args)  # noqa: ARG005 - one shape for all
+                return lambda args, ctx: method(args)
             case "keywords":
-                return lambda args, ctx: method(**args)  # noqa: ARG005 - one shape for all
+                return lambda args, ctx: method(**args)
             case "ctx, keywords":
                 return lambda args, ctx: method(ctx, **args)
-        return method  # type: ignore[no-any-return]  # whatever the author wrote
+        return method
 
 
 def read_handler(
@@ -132,7 +132,7 @@ class _Signature:
         self._report = report
         self.failed = False
         self.args: Any = Parameter.empty
-        resolved = [p.replace(annotation=self.resolve(p.annotation)) for p in parameters]
+        resolved = list(map(self._resolved, parameters))
         self.positional = [p for p in resolved if p.kind in _POSITIONAL]
         self.keywords = [p for p in resolved if p.kind is Parameter.KEYWORD_ONLY]
         for p in resolved:
@@ -157,8 +157,14 @@ class _Signature:
             return eval(
                 annotation, names, dict(self.scope)
             )  # what `get_type_hints` does, one by one
-        except Exception:  # noqa: BLE001 - text in a program may raise anything
+        except Exception:
             return UNRESOLVED
+
+    def _resolved(self, p: Parameter) -> Parameter:
+        annotation = self.resolve(p.annotation)
+        # Text stays text for a field of the input: its reader says what is missing.
+        keep = annotation is UNRESOLVED and p.kind is Parameter.KEYWORD_ONLY
+        return p if keep else p.replace(annotation=annotation)
 
     def returns(self) -> Any:
         return self.resolve(inspect.signature(self.function).return_annotation)
@@ -219,7 +225,7 @@ class _Signature:
 
 def _example(function: Any, parameters: str) -> str:
     inner = f"self, {parameters}" if parameters else "self"
-    return f"def {getattr(function, '__name__', 'call')}({inner})"
+    return f"def {function.__name__}({inner})"
 
 
 def _mode(function: Any, report: Report, *, inline: bool) -> Mode | None:

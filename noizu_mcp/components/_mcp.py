@@ -94,9 +94,8 @@ def mcp(*args: Any, **options: Any) -> Any:
     Returns:
         The method, or what marks it. Whatever is wrong is reported by the class statement.
     """
-    if len(args) == 1 and not options and callable(args[0]):
-        return Mark({})(args[0])
-    if len(args) == 1 and isinstance(args[0], staticmethod | classmethod) and not options:
+    # Bare: above a method, or above what should be one, so that the class can say it is none.
+    if len(args) == 1 and not options and (callable(args[0]) or hasattr(args[0], "__get__")):
         return Mark({})(args[0])
     return Mark(options, args)
 
@@ -129,4 +128,5 @@ def mark_problem(mark: Mark) -> str:
         return "@mcp takes keywords only; write @mcp(name=…)"
     if mark.misplaced is None:
         return "@mcp(…) stands above nothing; put it on the line before a method"
-    return f"@mcp marks methods; {type(mark.misplaced).__name__} is none: write def … under it"
+    kind = "class" if isinstance(mark.misplaced, type) else type(mark.misplaced).__name__
+    return f"@mcp marks methods and this is a {kind}; write def … under it"

@@ -15,6 +15,9 @@ from .._util import json_text
 from ..schema._nearest import nearest
 from ..types import Annotations, Icon
 
+#: Longest quotation of a wrong value in a problem, in characters.
+MAX_QUOTED: Final = 60
+
 Reader = Callable[[Any], Any]
 Table = Mapping[str, Reader]
 
@@ -30,7 +33,12 @@ _RESERVED_LABELS: Final = ("modelcontextprotocol", "mcp")
 
 
 def _got(value: Any) -> str:
-    return f"got {value!r}"
+    shown = repr(value)
+    return f"got {shown if len(shown) <= MAX_QUOTED else shown[: MAX_QUOTED - 1] + '…'}"
+
+
+def _of_one_tool(_: Any) -> Any:
+    raise ValueError("a kit has many tools; write it in the @mcp(…) of each")
 
 
 def read_any(value: Any) -> Any:
@@ -173,8 +181,9 @@ METHOD_OPTIONS: Final[Table] = {"name": read_declared_name, **_LOOKS, **_CALLS, 
 TOOL_OPTIONS: Final[Table] = {**METHOD_OPTIONS, "abstract": read_flag}
 #: What the statement of a `Toolkit` takes: defaults for its tools.
 TOOLKIT_OPTIONS: Final[Table] = {
-    **{k: v for k, v in _LOOKS.items() if k not in ("title", "description")},
+    **_LOOKS,
     **_CALLS,
+    **dict.fromkeys(("name", "title", "description", *_SCHEMAS), _of_one_tool),
     "abstract": read_flag,
 }
 #: What `tool(target, …)` takes.

@@ -77,12 +77,10 @@ class _Reader:
         )
         has_input, shape = self._declared(forms, "input")
         has_output, output = self._declared(forms, "output")
-        if handler is None:
+        if handler is None or self.declaration.abstract:
             return ()
         shape = shape if has_input else forms.arguments(handler)
         output = output if has_output else forms.returned(handler)
-        if self.declaration.abstract:
-            return ()
         return (
             ToolPlan(
                 options=self.options,

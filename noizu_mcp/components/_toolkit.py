@@ -101,6 +101,8 @@ class _Reader:
         for option, text in bad:
             self.declaration.problem(f"{name}.{option}", text, name, owner)
         options = {**self._kit_defaults(good), **good}
+        if not DECLARED_NAME.fullmatch(options.get("name", name)):
+            report("the method gives the tool no valid name; write name=…")
         handler = read_handler(
             name,
             value,
@@ -109,11 +111,9 @@ class _Reader:
             inline=options.get("inline", False),
             keyword_form=not {"input", "input_schema"} & good.keys(),
         )
-        if handler is None:
-            return None
-        if handler.mode == "async" and "inline" in good:
+        if handler is not None and handler.mode == "async" and "inline" in good:
             report("inline is for a sync method; an async one runs where it is called anyway")
-        plan = self._with_schemas(handler, options, owner)
+        plan = self._with_schemas(name, handler, options, owner)
         return plan if len(self.declaration.problems) == before else None
 
     def _kit_defaults(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,8 +122,10 @@ class _Reader:
             return {k: v for k, v in self.defaults.items() if k not in ("hidden", "visible")}
         return self.defaults
 
-    def _with_schemas(self, handler: Handler, options: dict[str, Any], owner: type) -> ToolPlan:
-        name, doc = handler.attribute, handler.function.__doc__
+    def _with_schemas(
+        self, name: str, handler: Handler | None, options: dict[str, Any], owner: type
+    ) -> ToolPlan | None:
+        doc = handler.function.__doc__ if handler else None
         forms = Forms(
             self.declaration,
             name,
@@ -133,17 +135,14 @@ class _Reader:
         )
         has_input, shape = forms.declared("input", options)
         has_output, output = forms.declared("output", options)
+        if handler is None:
+            return None
         shape = shape if has_input else forms.arguments(handler)
         output = output if has_output else forms.returned(handler)
-        texts = {"name": name, "description": docstring_summary(doc)}
-        if not DECLARED_NAME.fullmatch(options.get("name", name)):
-            self.declaration.problem(
-                name, "the method gives the tool no valid name; write name=…", name
-            )
+        summary = docstring_summary(doc)
+        texts = {"name": name} | ({"description": summary} if summary else {})
         return ToolPlan(
-            options={
-                k: v for k, v in {**texts, **options}.items() if v is not None or k != "description"
-            },
+            options={**texts, **options},
             input=shape or open_object(),
             output=output,
             handler=handler,
