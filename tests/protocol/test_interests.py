@@ -1,0 +1,151 @@
+"""Which change notices a connection gets."""
+
+import pytest
+
+from noizu_mcp._errors import McpError
+from noizu_mcp.jsonrpc import INVALID_PARAMS, Notification
+from noizu_mcp.protocol import CHANGES, Interests
+
+ALL = {
+    "tools": {"listChanged": True},
+    "prompts": {"listChanged": True},
+    "resources": {"listChanged": True, "subscribe": True},
+}
+EVERYTHING = {
+    "toolsListChanged": True,
+    "promptsListChanged": True,
+    "resourcesListChanged": True,
+    "resourceSubscriptions": ["b:", "a:", "b:"],
+}
+TAG = "io.modelcontextprotocol/subscriptionId"
+
+
+def listen(interests, id_=1, wanted=EVERYTHING, capabilities=ALL):
+    return interests.listen(id_, {"notifications": wanted}, capabilities)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "capabilities", "agreed"),
+    [
+        (EVERYTHING, ALL, {**EVERYTHING, "resourceSubscriptions": ["a:", "b:"]}),
+        (EVERYTHING, {}, {}),
+        ({}, ALL, {}),
+        ({"toolsListChanged": False, "promptsListChanged": 1}, ALL, {}),
+        (
+            {"toolsListChanged": True, "resourceSubscriptions": None},
+            ALL,
+            {"toolsListChanged": True},
+        ),
+        ({"resourceSubscriptions": []}, ALL, {}),
+        ({"taskIds": ["x"], "unknown": True}, ALL, {}),
+        (EVERYTHING, {"tools": {"listChanged": True}}, {"toolsListChanged": True}),
+        (EVERYTHING, {"tools": {"listChanged": False}, "prompts": {}, "resources": None}, {}),
+        (
+            EVERYTHING,
+            {"resources": {"subscribe": True}},
+            {"resourceSubscriptions": ["a:", "b:"]},
+        ),
+        (EVERYTHING, {"resources": {"listChanged": True}}, {"resourcesListChanged": True}),
+    ],
+)
+def test_agreed(wanted, capabilities, agreed):
+    """What is asked for and can be told is agreed on; the rest is left out, not refused."""
+    assert listen(Interests(10), 1, wanted, capabilities).agreed() == agreed
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"notifications": None},
+        {"notifications": []},
+        {"notifications": {"resourceSubscriptions": "a:"}},
+        {"notifications": {"resourceSubscriptions": [1]}},
+        {"notifications": {"resourceSubscriptions": {}}},
+        {"notifications": {"resourceSubscriptions": False}},
+    ],
+)
+def test_no_filter(params):
+    """A filter that is none is refused, and takes no room."""
+    interests = Interests(1)
+    with pytest.raises(McpError) as caught:
+        interests.listen(1, params, ALL)
+    assert caught.value.code == INVALID_PARAMS
+    listen(interests, wanted={})
+
+
+@pytest.mark.parametrize("id_", [1, "1", 0, ""])
+def test_tags(id_):
+    """Every notice of a subscription names it, with the JSON type of its id."""
+    interests = Interests(10)
+    listening = listen(interests, id_)
+    notices = [notice for kind in CHANGES for notice in interests.changed(kind)]
+    notices += interests.updated("a:")
+    notices.append(listening.tag("notifications/subscriptions/acknowledged", {"x": 1}))
+    assert [notice.params["_meta"] for notice in notices] == [{TAG: id_}] * 5
+    assert type(notices[0].params["_meta"][TAG]) is type(id_)
+    assert notices[3].params["uri"] == "a:"
+    assert notices[4].params["x"] == 1
+
+
+def test_changed():
+    """A list change reaches those who asked: untagged after a handshake, tagged per listen."""
+    interests = Interests(10)
+    assert interests.changed("tools") == []
+    listen(interests, 1, {"toolsListChanged": True})
+    listen(interests, 2, {"promptsListChanged": True})
+    interests.pushed = True
+    method = "notifications/tools/list_changed"
+    assert interests.changed("tools") == [
+        Notification(method),
+        Notification(method, {"_meta": {TAG: 1}}),
+    ]
+    interests.drop(1)
+    assert interests.changed("tools") == [Notification(method)]
+
+
+def test_updated():
+    """A resource update reaches those who watch this very resource."""
+    interests = Interests(10)
+    interests.watch("a:")
+    listen(interests, 1, {"resourceSubscriptions": ["a:", "c:"]})
+    method = "notifications/resources/updated"
+    assert interests.updated("a:") == [
+        Notification(method, {"uri": "a:"}),
+        Notification(method, {"uri": "a:", "_meta": {TAG: 1}}),
+    ]
+    assert interests.updated("b:") == []
+    interests.unwatch("a:")
+    interests.unwatch("a:")
+    assert interests.updated("a:") == [Notification(method, {"uri": "a:", "_meta": {TAG: 1}})]
+
+
+def test_limit():
+    """Listen requests, their resources and watched resources share one limit, and give it back."""
+    interests = Interests(5)
+    listen(interests, 1)  # one, and two resources; the repeated one counts once
+    interests.watch("x:")
+    interests.watch("x:")
+    interests.watch("y:")
+    for attempt in (lambda: interests.watch("z:"), lambda: listen(interests, 2, {})):
+        with pytest.raises(McpError, match="More than 5 subscriptions on this connection"):
+            attempt()
+    interests.watch("x:")
+    interests.unwatch("x:")
+    interests.unwatch("nobody:")
+    interests.watch("z:")
+    interests.drop(1)
+    interests.drop(1)
+    listen(interests, 2)
+    with pytest.raises(McpError):
+        listen(interests, 3, {})
+
+
+def test_the_same_id_again():
+    """A second listen with one id replaces the first, and its room."""
+    interests = Interests(7)
+    for _ in range(5):
+        listen(interests, 1)
+    assert len(interests.updated("a:")) == 1
+    interests.drop(1)
+    listen(interests, 2, {"resourceSubscriptions": [f"{n}:" for n in range(6)]})
