@@ -273,7 +273,10 @@ def _picker(pairs: list[tuple[Test, str | None]], names: dict[str, Any]) -> Buil
         for test, build in pairs:
             if test(value):
                 return value if build is None else names[build](value)
-        return value
+        if value is None:
+            return None
+        # The schema accepted it, and every branch refuses what only parsing can tell.
+        raise ValueError("no type of the union fits")
 
     return pick
 

@@ -30,14 +30,14 @@ def annotated_options(node: Node, constraint: Any) -> dict[str, Any] | None:
         return {}
     if type(constraint).__name__ in ("Predicate", "Not"):
         return None
-    options: dict[str, Any] = {}
-    for name, option in _BOUNDS.items():
-        options[option] = getattr(constraint, name, None)
-    options["multiple_of"] = getattr(constraint, "multiple_of", None)
-    for name, value in ((name, getattr(constraint, name, None)) for name in _SIZES):
-        # 0 is how annotated-types writes "no lower bound".
-        options[_size_option(node, name)] = value or None if name == "min_length" else value
-    return {option: value for option, value in options.items() if value is not None}
+    bounds = {**_BOUNDS, "multiple_of": "multiple_of"}
+    found = [(option, getattr(constraint, name, None)) for name, option in bounds.items()]
+    # 0 is how annotated-types writes "no lower bound".
+    found.append(
+        (_size_option(node, "min_length"), getattr(constraint, "min_length", None) or None)
+    )
+    found.append((_size_option(node, "max_length"), getattr(constraint, "max_length", None)))
+    return {option: value for option, value in found if value is not None}
 
 
 def _size_option(node: Node, name: str) -> str:

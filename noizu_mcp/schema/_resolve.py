@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from types import NoneType, UnionType
+from types import FrameType, NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin
 
 import attrs
@@ -25,7 +25,8 @@ class Scope:
     """Where the names of an annotation are looked up.
 
     Attributes:
-        names: The globals of the declaring module.
+        names: The globals of the declaring module; empty if no module is known, as for types in
+            a mapping: then whoever is asking is looked at.
         owner: The class that is declared, if it is one: its own name may stand for it.
         local: True if the declaration stands in a function, whose names come before the module's.
         variables: What the type variables of a generic class stand for.
@@ -47,7 +48,7 @@ class Scope:
         if not isinstance(annotation, str):
             return annotation
         try:
-            return eval(annotation, self.names, _Names(self))  # type: ignore[arg-type]
+            return eval(annotation, self.names or {}, _Names(self))  # type: ignore[arg-type]
         except NameError as error:
             raise Unresolved(
                 f"cannot find {error.name!r}, which the annotation {annotation!r} names;"
@@ -69,10 +70,10 @@ class Scope:
             return kept[name]
         if not self.local and name in self.names:
             return self.names[name]
-        for frame in _frames(self.names):
-            if name in frame:
-                kept[name] = frame[name]
-                return frame[name]
+        for found in _frames(self.names) if self.names else _all_frames():
+            if name in found:
+                kept[name] = found[name]
+                return found[name]
         raise KeyError(name)
 
 
@@ -90,14 +91,26 @@ class _Names:
         return self._scope.find(name)
 
 
+def _all_frames() -> Iterator[Mapping[str, Any]]:
+    """Yield the local and global names of all that is running outside this package."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        # The evaluation that asks has no module, and this package no names for its users.
+        if module and module.partition(".")[0] != __name__.partition(".")[0]:
+            yield frame.f_locals
+            yield frame.f_globals
+        frame = frame.f_back
+
+
 def _frames(names: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the local names of the running functions and class bodies of one module."""
-    frame = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None:
         # The evaluation that asks is a frame of the module too.
         if frame.f_globals is names and not isinstance(frame.f_locals, _Names):
             yield frame.f_locals
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
 
 
 def class_scope(cls: type, variables: Mapping[Any, Any] | None = None) -> Scope:

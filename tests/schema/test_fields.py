@@ -1,0 +1,381 @@
+"""The data form: fields as a mapping."""
+
+import enum
+import math
+
+import pytest
+
+from noizu_mcp.schema import Schema, field, read_shape
+from noizu_mcp.schema import fields as f
+
+
+class Scope(enum.Enum):
+    ALL = "all"
+    GUIDES = "guides"
+
+
+def schema_of(declared, **options):
+    """Return the schema of a form that must be right."""
+    shape, faults = read_shape(declared, **options)
+    assert [] == faults
+    return shape.schema
+
+
+def faults_of(declared, **options):
+    """Return the faults of a form that must be wrong, as `path: text`."""
+    shape, faults = read_shape(declared, **options)
+    assert shape is None
+    return [f"{'.'.join(map(str, fault.path))}: {fault.text}" for fault in faults]
+
+
+def test_every_kind_of_field():
+    """Each kind has its type, and its options their keywords, in a stable order."""
+    declared = {
+        "message": f.string(required=True, description="Message to echo", min_length=1, format="x"),
+        "name": f.string(pattern="^[a-z]+$", max_length=9, examples=["bob"]),
+        "repeat": f.integer(min=1, max=10, default=1),
+        "ratio": f.number(exclusive_min=0, exclusive_max=1, header=None),
+        "step": f.number(multiple_of=0.5),
+        "loud": f.boolean(default=False),
+        "mode": f.enum("plain", "loud", default="plain"),
+        "address": f.object({"street": f.string(required=True)}),
+        "tags": f.array(f.string(min_length=1, description="One tag"), min=1, max=3, unique=True),
+        "rows": f.array(f.object({"id": f.integer(required=True)})),
+        "note": str,
+        "scores": list[int],
+    }
+
+    schema = schema_of(declared)
+
+    assert {
+        "type": "object",
+        "properties": {
+            "message": {
+                "type": "string",
+                "description": "Message to echo",
+                "format": "x",
+                "minLength": 1,
+            },
+            "name": {
+                "type": "string",
+                "pattern": "^[a-z]+$",
+                "maxLength": 9,
+                "examples": ["bob"],
+            },
+            "repeat": {"type": "integer", "minimum": 1, "maximum": 10, "default": 1},
+            "ratio": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+            "step": {"type": "number", "multipleOf": 0.5},
+            "loud": {"type": "boolean", "default": False},
+            "mode": {"type": "string", "enum": ["plain", "loud"], "default": "plain"},
+            "address": {
+                "type": "object",
+                "properties": {"street": {"type": "string"}},
+                "required": ["street"],
+            },
+            "tags": {
+                "type": "array",
+                "items": {"type": "string", "description": "One tag", "minLength": 1},
+                "minItems": 1,
+                "maxItems": 3,
+                "uniqueItems": True,
+            },
+            "rows": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {"id": {"type": "integer"}},
+                    "required": ["id"],
+                },
+            },
+            "note": {"type": "string"},
+            "scores": {"type": "array", "items": {"type": "integer"}},
+        },
+        "required": ["message"],
+    } == schema
+    assert ["type", "description", "format", "minLength"] == list(schema["properties"]["message"])
+    assert ["type", "properties", "required"] == list(schema)
+
+
+def test_no_fields_is_an_object_that_drops_everything():
+    """An empty mapping declares no properties; what comes is dropped (R5)."""
+    shape, faults = read_shape({})
+
+    assert [] == faults
+    assert {"type": "object", "properties": {}} == shape.schema
+    assert [] == list(shape.build({"a": 1}))
+
+
+def test_arguments_are_an_attrs_instance_with_the_declared_names():
+    """Attributes for names that are identifiers, item access for all."""
+    import attrs
+
+    declared = {"path": f.string(), "class": int, "x-y": f.boolean(), "get": str, "__deep__": str}
+    shape, _ = read_shape(declared)
+
+    made = shape.build({"path": "p", "class": 3, "x-y": True, "get": "g", "other": 1})
+
+    assert attrs.has(type(made))
+    assert ("p", 3, True, "g") == (made.path, getattr(made, "class"), made["x-y"], made["get"])
+    assert ["path", "class", "x-y", "get", "__deep__"] == list(made)
+    assert 5 == len(made)
+    assert "x-y" in made
+    assert "other" not in made
+    assert made["__deep__"] is None
+    with pytest.raises(KeyError):
+        made["other"]
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        made.path = "q"
+    assert "Arguments(path='p', class=3, x-y=True, get='g', __deep__=None)" == repr(made)
+
+
+def test_arguments_compare_by_what_they_hold():
+    """Equal values are equal arguments; get() tells undeclared names from absent ones."""
+    shape, _ = read_shape({"a": int, "b": int})
+
+    first, second = shape.build({"a": 1}), shape.build({"a": 1.0, "zzz": 2})
+
+    assert first == second
+    assert first != shape.build({"a": 2})
+    assert first != {"a": 1, "b": None}
+    assert (1, None, 7) == (first.get("a"), first.get("b", 7), first.get("c", 7))
+
+
+def test_defaults_apply_to_absent_fields_only():
+    """False, 0 and "" are defaults like any other; a mutable one is copied (R26 to R30)."""
+    declared = {
+        "flag": f.boolean(default=False),
+        "text": f.string(default=""),
+        "count": f.integer(default=0),
+        "tags": f.array(f.string(), default=[]),
+        "inner": f.object({"deep": f.integer(default=3), "list": f.array(int, default=[1])}),
+        "whole": f.object({"deep": f.integer(default=3)}, default={}),
+    }
+    shape, faults = read_shape(declared)
+
+    made, again = shape.build({}), shape.build({})
+
+    assert [] == faults
+    assert (False, "", 0, [], None, {}) == tuple(made[name] for name in made)
+    assert made.tags is not again.tags
+    inner = shape.build({"inner": {}}).inner
+    assert (3, [1]) == (inner.deep, inner.list)
+
+
+def test_enum_values_arrive_as_declared():
+    """Text, numbers, booleans and members come back as they were written."""
+    declared = {
+        "a": f.enum(1, True, "x", None),
+        "b": f.enum(Scope),
+        "c": f.enum(Scope.ALL),
+        "d": f.enum(1, 2.5),
+        "e": f.enum(None),
+        "f": f.enum("x", None),
+    }
+    shape, faults = read_shape(declared)
+    assert [] == faults
+
+    properties = shape.schema["properties"]
+    made = shape.build({"a": True, "b": "guides", "c": "all", "d": 1.0})
+
+    assert {"enum": [1, True, "x", None]} == properties["a"]
+    assert {"type": "string", "enum": ["all", "guides"]} == properties["b"]
+    assert {"type": "number", "enum": [1, 2.5]} == properties["d"]
+    assert {"type": "null", "enum": [None]} == properties["e"]
+    assert {"type": ["string", "null"], "enum": ["x", None]} == properties["f"]
+    assert made.a is True
+    assert (Scope.GUIDES, Scope.ALL) == (made.b, made.c)
+    assert (1, int) == (made.d, type(made.d))
+    assert type(shape.build({"a": 1.0}).a) is int
+
+
+def test_strict_forbids_undeclared_names_at_every_level():
+    """`strict=True` publishes additionalProperties: false; nothing else does."""
+    declared = {"a": f.object({"b": f.array(f.object({"c": str}))})}
+
+    strict = schema_of(declared, strict=True)
+
+    inner = strict["properties"]["a"]
+    rows = inner["properties"]["b"]["items"]
+    assert [False] * 3 == [part["additionalProperties"] for part in (strict, inner, rows)]
+    assert "additionalProperties" not in str(schema_of(declared))
+
+
+def test_descriptions_fill_what_has_none():
+    """Descriptions from outside serve the fields that do not describe themselves."""
+    declared = {"a": f.string(description="own"), "b": str}
+
+    schema = schema_of(declared, descriptions={"a": "other", "b": "from outside", "c": "nothing"})
+
+    assert ["own", "from outside"] == [
+        part["description"] for part in schema["properties"].values()
+    ]
+
+
+WRONG = [
+    ({"a": f.string(min=1)}, "a: min does not belong to string; write min_length"),
+    ({"a": f.string(max=1)}, "a: max does not belong to string; write max_length"),
+    ({"a": f.array(str, min_length=1)}, "a: min_length does not belong to array; write min"),
+    ({"a": f.integer(max_length=1)}, "a: max_length does not belong to integer; write max"),
+    ({"a": f.boolean(min=1)}, "a: min does not belong to boolean; leave it out"),
+    (
+        {"a": f.integer(pattern="x")},
+        "a: pattern does not belong to integer, which takes min, max, exclusive_min, exclusive_max,"
+        " multiple_of",
+    ),
+    ({"a": f.object({}, min=1)}, "a: min does not belong to object with fields; leave it out"),
+    (
+        {"a": f.string(requird=True)},
+        "a: unknown option 'requird' of f.string; did you mean 'required'?",
+    ),
+    ({"a": f.string("x")}, "a: f.string(...) takes keyword arguments only, got 'x'"),
+    (
+        {"a": f.string(required=True, default="x")},
+        "a: required=True with a default: drop one, an absent field gets its default",
+    ),
+    ({"a": f.string(required=1)}, "a: required must be True or False, got 1"),
+    ({"a": f.string(description=3)}, "a: description must be text, got 3"),
+    ({"a": f.string(examples="x")}, "a: examples must be a list, got 'x'"),
+    ({"a": f.string(header=3)}, "a: header must be text, got 3"),
+    ({"a": f.integer(min="1")}, "a: min must be a number, got '1'"),
+    ({"a": f.number(max=math.inf)}, "a: max must be a number, got inf"),
+    ({"a": f.number(multiple_of=0)}, "a: multiple_of must be a number above 0, got 0"),
+    ({"a": f.string(min_length=-1)}, "a: min_length must be a whole number, 0 or more, got -1"),
+    ({"a": f.string(pattern=3)}, "a: pattern must be text, got 3"),
+    ({"a": f.array(str, unique=1)}, "a: unique must be True or False, got 1"),
+    ({"a": f.integer(min=3, max=2)}, "a: min 3 is above max 2: nothing fits"),
+    (
+        {"a": f.string(min_length=3, max_length=2)},
+        "a: min_length 3 is above max_length 2: nothing fits",
+    ),
+    ({"a": f.enum()}, 'a: f.enum needs values; write f.enum("plain", "loud")'),
+    (
+        {"a": f.enum(["x", "y"])},
+        "a: f.enum takes its values one by one; write f.enum(*values)",
+    ),
+    (
+        {"a": f.enum(("x",), "y")},
+        "a: f.enum value ('x',) is not text, a number, a boolean or None",
+    ),
+    (
+        {"a": f.object()},
+        "a: f.object needs its fields, a mapping of names to fields or types",
+    ),
+    (
+        {"a": f.object([1])},
+        "a: f.object needs its fields, a mapping of names to fields or types, got [1]",
+    ),
+    (
+        {"a": f.object({"b": 3})},
+        "a.b: expected a field or a type, got 3; write f.string(), str, ...",
+    ),
+    (
+        {"a": f.array()},
+        "a: f.array needs the field or type of its items; write f.array(f.string())",
+    ),
+    (
+        {"a": f.array(f.string(required=True))},
+        "a: required belongs to a field, not to the items of an array",
+    ),
+    (
+        {"a": f.array(f.string(bogus=1, min=2))},
+        "a: min does not belong to string; write min_length",
+    ),
+    (
+        {"a": f.array("string")},
+        "a: expected a field or a type, got 'string'; write f.string(), str, ...",
+    ),
+    ({3: f.string()}, "3: the name of a field is text, got 3"),
+    (
+        {"a": field(min=1)},
+        "a: field(...) belongs into a class; write f.string(...), f.integer(...)",
+    ),
+    (
+        {"a": f.integer(default=60, max=50)},
+        "a: default 60 is above max 50; change the default or the field",
+    ),
+    (
+        {"a": f.integer(default="x")},
+        'a: default "x" does not fit: expected integer, got string "x"; change the default or the field',
+    ),
+    (
+        {"a": f.enum("x", default="y")},
+        'a: default "y" is none of ["x"]; change the default or the field',
+    ),
+    (
+        {"a": f.string(default=None)},
+        "a: default null does not fit the type; annotate it with | None, or leave it out",
+    ),
+    (
+        {"a": f.string(examples=["ok", 3])},
+        "a: example 3 does not fit: expected string, got integer 3; change the example or the field",
+    ),
+    ({"a": f.string(default=object())}, "is not JSON: object is not JSON, and no class of a form"),
+    ({"a": f.string(pattern="(")}, 'a: "(" cannot be used: not a regular expression of ECMA-262'),
+    (
+        {"a": f.string(), "b": 3},
+        ": a mixture of fields and something else (b); write fields only, or a schema",
+    ),
+    ({"a": f.string(header="")}, "a: header '' is no HTTP token; use letters, digits and -"),
+    (
+        {"a": f.number(header="X")},
+        "a: header needs a field of type string, integer or boolean (not null), not number",
+    ),
+    (
+        {"a": f.array(f.object({"b": f.string(header="X")}))},
+        "a.b: header stands in a list, a union or a recursive class; only plain fields have one",
+    ),
+    (
+        {"a": f.string(header="X"), "b": f.object({"c": f.string(header="x")})},
+        "b.c: header 'x' is taken by a; names ignore case",
+    ),
+]
+
+
+@pytest.mark.parametrize(("declared", "text"), WRONG, ids=range(len(WRONG)))
+def test_what_is_wrong_is_said_with_what_to_write(declared, text):
+    """Each mistake is a fault of the field, never an exception."""
+    assert any(line == text or text in line for line in faults_of(declared))
+
+
+def test_all_faults_of_a_form_are_reported_in_field_order():
+    """One reading names every field that is wrong."""
+    declared = {
+        "a": f.integer(default=60, max=50),
+        "b": f.string(bogus=1),
+        "c": str,
+        "d": f.string(pattern="("),
+    }
+
+    assert ["a", "b", "d"] == [line.partition(":")[0] for line in faults_of(declared)]
+
+
+def test_header_is_published_on_nested_plain_fields():
+    """`header=` becomes x-mcp-header on any field that only objects are around."""
+    schema = schema_of(
+        {"region": f.string(header="Region"), "a": f.object({"b": f.integer(header="Deep-1")})}
+    )
+
+    assert "Region" == schema["properties"]["region"]["x-mcp-header"]
+    assert "Deep-1" == schema["properties"]["a"]["properties"]["b"]["x-mcp-header"]
+
+
+def test_an_output_may_have_the_same_forms():
+    """Outputs are read alike, without the rules that only inputs have."""
+    shape, faults = read_shape({"hits": f.integer(required=True)}, input=False)
+
+    assert [] == faults
+    assert {"hits": 3} == shape.dump({"hits": 3})
+    assert shape.is_object
+
+
+def test_a_class_as_a_field():
+    """A Schema class in a mapping is a nested object, delivered as its instance."""
+
+    class Point(Schema):
+        x: int
+
+    shape, faults = read_shape({"at": Point, "any": object})
+
+    assert [] == faults
+    assert Point(x=1) == shape.build({"at": {"x": 1.0}}).at
+    assert {} == shape.schema["properties"]["any"]
