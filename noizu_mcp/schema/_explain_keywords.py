@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from ._branches import nothing_fits
 from ._keywords import Path
-from ._values import has_type, identity, is_multiple
+from ._values import equal_pairs, has_type, identity, is_multiple
 from ._violation import Violation
 from ._wording import (
     bad_name,
@@ -85,11 +85,7 @@ def _contains(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out
 def _unique(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
     if not schema["uniqueItems"] or not isinstance(value, _ARRAY):
         return
-    seen: dict[Any, int] = {}
-    for index, item in enumerate(value):
-        first = seen.setdefault(identity(item), index)
-        if first != index:
-            out.append(equal_items(path, first, index, item))
+    out.extend(equal_items(path, *pair, value[pair[1]]) for pair in equal_pairs(value))
 
 
 def _properties(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:

@@ -162,9 +162,9 @@ def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
             yield from (((keyword, index), item) for index, item in enumerate(value))
 
 
-def walk(schema: Any, base: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
+def walk(schema: Any) -> Iterator[tuple[Path, dict[Any, Any]]]:
     """Yield every schema object below and including this one, parents first, without recursion."""
-    waiting: list[tuple[Path, Any]] = [(base, schema)]
+    waiting: list[tuple[Path, Any]] = [((), schema)]
     while waiting:
         path, node = waiting.pop()
         if isinstance(node, dict):

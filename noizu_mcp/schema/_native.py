@@ -40,8 +40,10 @@ def compile_native(schema: dict[str, Any] | bool, documents: Mapping[str, Any]) 
 
     def translated(value: Any) -> list[Violation]:
         try:
-            return translate(validator.iter_errors(value), schema)
-        except ValueError:
+            return translate(validator.iter_errors(value), schema, value)
+        # A value that the engine cannot show, or an error of a shape that it had not before: the
+        # value stays rejected, with general words.
+        except (ValueError, LookupError, TypeError, AttributeError):
             return []
 
     return Judge(

@@ -7,9 +7,11 @@ documents and older dialects.
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import attrs
+
 from ._branches import nothing_fits
 from ._keywords import Path
-from ._values import identity
+from ._values import equal_pairs
 from ._violation import Violation, shorten
 from ._wording import (
     bad_name,
@@ -24,97 +26,108 @@ from ._wording import (
 Found = list[Violation]
 
 
-def translate(errors: Iterable[Any], root: Any) -> Found:
+@attrs.frozen
+class _Case:
+    """The schema and the value that an error is about; an error tells only parts of both."""
+
+    schema: Any
+    value: Any
+
+    def declared(self, error: Any) -> list[str]:
+        """Return the property names declared beside the keyword that failed, if it is in sight."""
+        beside = _follow(self.schema, error.schema_path[:-1])
+        declared = beside.get("properties", {}) if isinstance(beside, dict) else {}
+        return list(declared)
+
+    def at(self, path: Path) -> Any:
+        """Return the part of the value that is at a path."""
+        return _follow(self.value, path)
+
+
+def translate(errors: Iterable[Any], schema: Any, value: Any) -> Found:
     """Return the violations that the engine's errors speak of, in its order.
 
     Args:
         errors: Its `ValidationError` values.
-        root: The schema, to know which names it declares.
+        schema: The schema, to know which names it declares.
+        value: The value that was judged.
     """
+    return _translate(errors, _Case(schema, value))
+
+
+def _translate(errors: Iterable[Any], case: _Case) -> Found:
     found: Found = []
     for error in errors:
         make = _BY_KIND.get(error.kind.name, _simple)
-        found.extend(make(error, tuple(error.instance_path), root))
+        found.extend(make(error, tuple(error.instance_path), case))
     return found
 
 
-def _simple(error: Any, path: Path, _root: Any) -> Found:
-    return [broken(path, _keyword(error), error.kind.value, error.instance)]
+def _simple(error: Any, path: Path, _case: _Case) -> Found:
+    return [broken(path, error.kind.name, error.kind.value, error.instance)]
 
 
-def _keyword(error: Any) -> str:
-    last = error.schema_path[-1] if error.schema_path else ""
-    # A kind of `contains` tells by its place which of the three keywords it was.
-    return str(last) if error.kind.name == "contains" else str(error.kind.name)
-
-
-def _type(error: Any, path: Path, _root: Any) -> Found:
+def _type(error: Any, path: Path, _case: _Case) -> Found:
     return [several_types(path, error.kind.types, error.instance)]
 
 
-def _false(error: Any, path: Path, root: Any) -> Found:
+def _false(error: Any, path: Path, case: _Case) -> Found:
     if error.schema_path and error.schema_path[-1] == "additionalProperties":
-        known = _declared(error, root)
-        return [unknown(path, "additionalProperties", n, known) for n in error.instance]
+        # The engine tells neither the names nor the object, and has seen no declared names.
+        return [unknown(path, "additionalProperties", name, []) for name in case.at(path)]
     return [broken(path, "false", False, error.instance)]
 
 
-def _contains(error: Any, path: Path, _root: Any) -> Found:
+def _contains(error: Any, path: Path, _case: _Case) -> Found:
     words = "does not contain as many items of the kind asked for as it must"
-    return [Violation(path, _keyword(error), words, None, error.instance)]
+    # The place in the schema tells which of the three keywords it was.
+    return [Violation(path, str(error.schema_path[-1]), words, None, error.instance)]
 
 
-def _required(error: Any, path: Path, root: Any) -> Found:
-    given = error.instance if isinstance(error.instance, dict) else ()
-    return [missing(path, error.kind.property, given, _declared(error, root))]
+def _required(error: Any, path: Path, case: _Case) -> Found:
+    return [missing(path, error.kind.property, error.instance, case.declared(error))]
 
 
-def _unexpected(error: Any, path: Path, root: Any) -> Found:
-    known = _declared(error, root)
+def _unexpected(error: Any, path: Path, case: _Case) -> Found:
+    known = case.declared(error)
     return [unknown(path, error.kind.name, name, known) for name in error.kind.unexpected]
 
 
-def _unexpected_items(error: Any, path: Path, _root: Any) -> Found:
+def _unexpected_items(error: Any, path: Path, _case: _Case) -> Found:
     # The engine gives the items as text, not their places.
     items = ", ".join(map(str, error.kind.unexpected))
     words = f"has {len(error.kind.unexpected)} items too many: {items}"
     return [Violation(path, "unevaluatedItems", shorten(words), False, error.instance)]
 
 
-def _names(error: Any, path: Path, root: Any) -> Found:
-    inner = translate([error.kind.error], root)[0]
+def _names(error: Any, path: Path, case: _Case) -> Found:
+    inner = _translate([error.kind.error], case)[0]
     return [bad_name(path, error.kind.error.instance, inner)]
 
 
-def _unique(error: Any, path: Path, _root: Any) -> Found:
-    seen: dict[Any, int] = {}
-    for index, item in enumerate(error.instance):
-        first = seen.setdefault(identity(item), index)
-        if first != index:
-            return [equal_items(path, first, index, item)]
-    return _simple(error, path, _root)
+def _unique(error: Any, path: Path, _case: _Case) -> Found:
+    items = error.instance
+    return [equal_items(path, *pair, items[pair[1]]) for pair in equal_pairs(items)]
 
 
-def _alternatives(error: Any, path: Path, root: Any) -> Found:
-    branches = [translate(branch, root) for branch in error.kind.context]
+def _alternatives(error: Any, path: Path, case: _Case) -> Found:
+    branches = [_translate(branch, case) for branch in error.kind.context]
     if not all(branches):
         return [several_fit(path, branches.count([]), error.instance)]
     return nothing_fits(path, error.kind.name, branches, error.instance)
 
 
-def _declared(error: Any, root: Any) -> list[str]:
-    """Return the property names declared beside the keyword that failed, as far as it is known."""
-    node = root
-    for step in error.schema_path[:-1]:
+def _follow(node: Any, path: Iterable[Any]) -> Any:
+    """Return what is at a path, or None where the path leads out of sight."""
+    for step in path:
         try:
-            node = node[step]
+            node = node[step] if isinstance(node, (dict, list, tuple)) else None
         except (LookupError, TypeError):
-            return []
-    declared = node.get("properties", {}) if isinstance(node, dict) else {}
-    return list(declared)
+            return None
+    return node
 
 
-_BY_KIND: dict[str, Callable[[Any, Path, Any], Found]] = {
+_BY_KIND: dict[str, Callable[[Any, Path, _Case], Found]] = {
     "type": _type,
     "falseSchema": _false,
     "required": _required,

@@ -16,7 +16,8 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """
     plain = _plain(word)
     best: str | None = None
-    limit = len(plain) // 3 or 1
+    # Of two letters one may be wrong; of one letter nothing would be left.
+    limit = len(plain) // 3 or len(plain) - 1
     for candidate in islice(candidates, _MAX_CANDIDATES):
         found = _distance(plain, _plain(candidate), limit)
         if found <= limit and candidate != word:

@@ -83,7 +83,7 @@ def typo_faults(schema: Any) -> list[Fault]:
     found: list[Fault] = []
     for path, node in walk(schema):
         for keyword in node:
-            if keyword in RULES or keyword.startswith("x-"):
+            if keyword in RULES or not isinstance(keyword, str) or keyword.startswith("x-"):
                 continue
             meant = nearest(keyword, RULES)
             if meant:

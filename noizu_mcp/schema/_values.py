@@ -1,6 +1,6 @@
 """JSON values compared and measured as JSON Schema says (2020-12 core section 4.2.2)."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -54,6 +54,15 @@ def identity(value: Any) -> Hashable:
     if isinstance(value, (str, int, float, type(None))):
         return value
     return ("other", id(value))
+
+
+def equal_pairs(items: Iterable[Any]) -> Iterator[tuple[int, int]]:
+    """Yield the places of each item that equals an earlier one, the earlier first."""
+    seen: dict[Hashable, int] = {}
+    for index, item in enumerate(items):
+        first = seen.setdefault(identity(item), index)
+        if first != index:
+            yield first, index
 
 
 def is_multiple(value: float, divisor: float) -> bool:

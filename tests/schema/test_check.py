@@ -1,0 +1,220 @@
+"""check_schema: everything that is wrong in a schema, at once, where it is written."""
+
+import math
+import re
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp.schema import Fault, check_schema, compile_schema, read_schema
+from noizu_mcp.schema._keywords import RULES
+from noizu_mcp.schema._structure import structure_faults
+
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+FAULTS = [
+    ([], (), "a schema is an object, true or false, not []"),
+    ({"type": "strin"}, ("type",), "takes one of null, boolean, object, array, number, string"),
+    ({"type": []}, ("type",), "or a list of them, not []"),
+    (
+        {"properties": {"q": {"minLength": "2"}}},
+        ("properties", "q", "minLength"),
+        'takes an integer of 0 or more, not "2"',
+    ),
+    ({"properties": {"q": 1}}, ("properties",), "takes an object whose values are schemas"),
+    ({"allOf": []}, ("allOf",), "takes a list of one schema or more, not []"),
+    ({"multipleOf": 0}, ("multipleOf",), "takes a number above 0, not 0"),
+    ({"$anchor": "#a"}, ("$anchor",), "takes a name"),
+    ({"$id": "a#b"}, ("$id",), "takes a URI reference without a fragment"),
+    ({"dependentRequired": {"a": "b"}}, ("dependentRequired",), "whose values are lists of names"),
+    ({"dependencies": {"a": 1}}, ("dependencies",), "takes an object of schemas or lists of names"),
+    ({"$vocabulary": {"a": 1}}, ("$vocabulary",), "takes an object of true and false"),
+    ({"items": {1: 2}}, ("items",), "a keyword is a string, not 1"),
+    ({"minimum": math.nan}, ("minimum",), "NaN is nothing that JSON can express"),
+    ({"enum": [1, {2}]}, ("enum", 1), "<set> is nothing that JSON can express"),
+    ({"const": "\ud800"}, ("const",), "nothing that JSON can express"),
+    (
+        {"properties": {"q": {"type": "string", "minLenght": 2}}},
+        ("properties", "q", "minLenght"),
+        'no such keyword; "minLength" is, and "x-minLenght" is free for your own use',
+    ),
+    ({"additionalproperties": False}, ("additionalproperties",), '"additionalProperties" is'),
+    ({"pattern": "("}, ("pattern",), '"(" cannot be used: not a regular expression of ECMA-262'),
+    ({"patternProperties": {"[": {}}}, ("patternProperties", "["), '"[" cannot be used'),
+    ({"$ref": "#/$defs/a"}, ("$ref",), '"#/$defs/a" leads nowhere: there is no "$defs"'),
+    ({"$ref": "#a"}, ("$ref",), 'leads nowhere: no "$anchor": "a" in the schema'),
+    ({"$ref": "#/allOf/1", "allOf": [{}]}, ("$ref",), 'there is no item "1" in a list of 1'),
+    ({"$ref": "#/title", "title": "a"}, ("$ref",), '"#/title" leads to "a", which is no schema'),
+    (
+        {"items": {"$ref": "https://example.com/a#/b"}},
+        ("items", "$ref"),
+        "is another document, and nothing is ever fetched; "
+        'pass it in documents={"https://example.com/a": …} or move it into $defs',
+    ),
+    (
+        {"$defs": {"a": {"$anchor": "x"}, "b": {"$dynamicAnchor": "x"}}},
+        (),
+        '"$anchor": "x" is declared twice; rename one',
+    ),
+    (
+        {"$schema": "http://example.com/own"},
+        ("$schema",),
+        "cannot be checked; use https://json-sch",
+    ),
+    ({"$schema": DRAFT_7, "type": 1}, (), "type: not valid in http://json-schema.org/draft-07"),
+    (
+        {"properties": {"n": {"type": "integer", "default": "x"}}},
+        ("properties", "n", "default"),
+        'the default "x" breaks its own schema: expected integer, got string "x"',
+    ),
+    (
+        {"type": "object", "properties": {"a": {"type": "null"}}, "default": {"a": 1}},
+        ("default",),
+        'the default {"a": 1} breaks its own schema: /a: expected null, got integer 1',
+    ),
+    (
+        {"maximum": 1, "examples": [1, 2]},
+        ("examples", 1),
+        "the example 2 breaks its own schema: 2 is",
+    ),
+    (
+        {"$ref": "#/$defs/a", "default": 1, "$defs": {"a": {"type": "string"}}},
+        ("default",),
+        "expected string, got integer 1",
+    ),
+    (
+        {"unevaluatedProperties": False, "properties": {"a%/b": {"type": "null", "default": 1}}},
+        ("properties", "a%/b", "default"),
+        "expected null, got integer 1",
+    ),
+    (
+        {"$schema": DRAFT_7, "properties": {"a": {"type": "null", "default": 1}}},
+        ("properties", "a", "default"),
+        "expected null, got integer 1",
+    ),
+    ({"description": "x" * 300_000}, (), "bytes of JSON, more than the 262144"),
+]
+
+
+@pytest.mark.parametrize(("schema", "path", "text"), FAULTS)
+def test_fault(schema, path, text):
+    """Each mistake has its fault, with the place and what to write instead."""
+    (fault,) = check_schema(schema)
+    assert (fault.path, text in fault.text) == (path, True), fault
+    assert "\n" not in fault.text
+
+
+def test_all_faults_at_once():
+    """Faults of all kinds come together: a slip does not hide a bad default."""
+    schema = {"properties": {"a": {"minLenght": 1, "type": "string", "default": 1}}, "requierd": []}
+    assert [fault.path for fault in check_schema(schema)] == [
+        ("requierd",),
+        ("properties", "a", "minLenght"),
+        ("properties", "a", "default"),
+    ]
+    schema = {"pattern": "(", "$ref": "#/no", "minLenght": 1, "items": {"$ref": "urn:a"}}
+    assert [fault.path for fault in check_schema(schema)] == [
+        ("pattern",),
+        ("$ref",),
+        ("items", "$ref"),
+        ("minLenght",),
+    ]
+
+
+def test_deep_schemas_are_faults():
+    """A schema deeper than any walk would like is one fault."""
+    schema = {}
+    for _ in range(10_000):
+        schema = {"items": schema}
+    assert check_schema(schema) == [
+        Fault((), "nested deeper than 64 levels; flatten it with $defs and $ref")
+    ]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True,
+        {},
+        {"x-minLenght": 1, "vendor": {"minLenght": 1}, "properties": {"minLenght": {}}},
+        {"const": {"minLenght": 1}, "default": {"minLenght": 1}},
+        {"$ref": "#/vendor/a", "vendor": {"a": {"type": "string"}}},
+        {"$ref": "#/$defs/a%25b~1c", "$defs": {"a%b/c": {}}},
+        {"$ref": "#a", "$defs": {"a": {"$anchor": "a"}}},
+        {"$id": "urn:own", "items": {"$ref": "urn:own#/items"}},
+        {"$ref": "https://json-schema.org/draft/2020-12/schema"},
+        {"$ref": "inner", "$defs": {"a": {"$id": "inner", "$anchor": "x"}}, "$anchor": "x"},
+        {"type": "string", "default": "a", "examples": ["b", "c"]},
+        {"examples": [1, "a"]},
+        {"$schema": DRAFT_7, "definitions": {}, "minLenght": 1},
+    ],
+)
+def test_sound_schemas(schema):
+    """What is unusual but right has no faults, and is compiled on the way."""
+    compiled, faults = read_schema(schema)
+    assert faults == []
+    assert compiled.schema == schema
+
+
+def test_documents():
+    """A reference into a given document is sound; one beside it is not."""
+    documents = {"urn:a": {"$defs": {"b": {"type": "string"}}}}
+    schema = {"properties": {"p": {"$ref": "urn:a#/$defs/b", "default": "x"}}}
+    assert check_schema(schema, documents) == []
+    schema["properties"]["p"]["default"] = 1
+    assert [fault.path for fault in check_schema(schema, documents)] == [
+        ("properties", "p", "default")
+    ]
+    own = {"$id": "urn:meta", "$schema": "https://json-schema.org/draft/2020-12/schema"}
+    assert check_schema({"$schema": "urn:meta"}, {"urn:meta": own}) == []
+
+
+def test_the_python_engine_names_what_it_cannot():
+    """Checked for the Python engine, a refusal is a fault with the way out."""
+    compiled, (fault,) = read_schema({"unevaluatedItems": False}, engine="python")
+    assert compiled is None
+    assert 'cannot serve "unevaluatedItems"; install the native engine' in fault.text
+    _, (fault,) = read_schema({"pattern": r"\p{L}"}, engine="python")
+    assert fault.text == r'"\\p{L}" cannot be used: the escape "\p" is not served'
+    _, (fault,) = read_schema({"pattern": "^a$", "default": "b"}, engine="python")
+    assert 'does not match "^a$"' in fault.text
+
+
+texts = st.sampled_from(["", "a", "string", "#", "a#b", "1", "/"])
+some_values = st.recursive(
+    st.none() | st.booleans() | st.sampled_from([-1, 0, 1, 1.0, 1.5]) | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=2))
+def test_the_tables_are_the_metaschema(schema):
+    """The keyword tables accept exactly what the metaschema of 2020-12 accepts, format aside."""
+    if is_plain_regex(schema.get("pattern")) and schema.get("$schema", "") == "":
+        assert (not structure_faults(schema)) is is_valid_by_metaschema(schema)
+
+
+def is_plain_regex(pattern):
+    """Tell if a pattern is no text, or one that every engine compiles."""
+    return not isinstance(pattern, str) or re.fullmatch("[a-z1]*", pattern) is not None
+
+
+def is_valid_by_metaschema(schema):
+    """Return the verdict of the metaschema itself, without formats."""
+    metaschema = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
+    validator = jsonschema_rs.Draft202012Validator(metaschema, validate_formats=False)
+    return validator.is_valid(schema)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=3))
+def test_sound_means_compilable(schema):
+    """A schema without faults compiles, and one with faults is not handed out."""
+    compiled, faults = read_schema(schema)
+    assert (compiled is None) is bool(faults)
+    if not faults:
+        assert compile_schema(schema, trusted=False).engine == "native"

@@ -1,0 +1,402 @@
+"""Violations and the lines made of them: what a model reads to correct itself."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noizu_mcp.schema import Violation, compile_schema, describe
+from noizu_mcp.schema._explain import MAX_STEPS
+from noizu_mcp.schema._nearest import nearest
+from noizu_mcp.schema._not_json import find_not_json
+from noizu_mcp.schema._values import type_of
+from noizu_mcp.schema._violation import MAX_SHOWN, show
+from noizu_mcp.schema._wording import broken
+
+LINE = {"properties": {"kind": {"const": "line"}, "x": {"type": "number"}}, "required": ["x"]}
+DOT = {"properties": {"kind": {"const": "dot"}, "y": {"type": "number"}}, "required": ["y"]}
+SHAPES = {"oneOf": [{"type": "object", **LINE}, {"type": "object", **DOT}]}
+
+# Each schema and value, with the lines that both engines must give.
+REPORTS = [
+    ({"type": "integer"}, "3", ['(root): expected integer, got string "3"']),
+    ({"type": ["string", "null"]}, [1], ["(root): expected string or null, got array [1]"]),
+    ({"type": "string"}, None, ["(root): expected string, got null"]),
+    ({"type": "number"}, math.nan, ["(root): expected number, got NaN, which JSON cannot express"]),
+    (
+        {"enum": ["CZ", "US", "DE"]},
+        "cz",
+        ['(root): must be one of ["CZ", "US", "DE"], got "cz", did you mean "CZ"?'],
+    ),
+    ({"enum": [1, "one"]}, 2, ['(root): must be one of [1, "one"], got 2']),
+    (
+        {"enum": list(range(20))},
+        99,
+        ["(root): must be one of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, … 8 more], got 99"],
+    ),
+    ({"const": {"a": [1]}}, 2, ['(root): must be {"a": [1]}, got 2']),
+    ({"minimum": 1}, 0, ["(root): 0 is less than the minimum of 1"]),
+    ({"maximum": 14}, 15, ["(root): 15 is greater than the maximum of 14"]),
+    ({"exclusiveMinimum": 1}, 1, ["(root): 1 must be greater than 1"]),
+    ({"exclusiveMaximum": 1}, 1.5, ["(root): 1.5 must be less than 1"]),
+    ({"multipleOf": 0.5}, 0.7, ["(root): 0.7 is not a multiple of 0.5"]),
+    ({"minLength": 2}, "a", ["(root): has 1 character, but needs at least 2"]),
+    ({"maxLength": 2}, "abc", ["(root): has 3 characters, but may have at most 2"]),
+    ({"pattern": "^[0-9]{5}$"}, "11", ['(root): "11" does not match "^[0-9]{5}$"']),
+    ({"minItems": 2}, [1], ["(root): has 1 item, but needs at least 2"]),
+    ({"maxItems": 0}, [1, 2], ["(root): has 2 items, but may have at most 0"]),
+    ({"uniqueItems": True}, [1, 2, 1.0], ["(root): items 0 and 2 are equal, but all must differ"]),
+    ({"minProperties": 1}, {}, ["(root): has 0 properties, but needs at least 1"]),
+    ({"maxProperties": 0}, {"a": 1}, ["(root): has 1 property, but may have at most 0"]),
+    (
+        {"contains": {"type": "string"}},
+        [1],
+        ["(root): no item is of the kind that the list must contain"],
+    ),
+    (
+        {"contains": {"const": 1}, "minContains": 2},
+        [1],
+        ["(root): 1 items are of the kind that the list must contain 2 of"],
+    ),
+    (
+        {"contains": {"const": 1}, "maxContains": 1},
+        [1, 1],
+        ["(root): 2 items are of a kind of which the list may contain 1"],
+    ),
+    (
+        {"prefixItems": [{"type": "integer"}], "items": {"type": "string"}},
+        ["a", 1],
+        ['/0: expected integer, got string "a"', "/1: expected string, got integer 1"],
+    ),
+    ({"items": False}, [1], ["/0: nothing is allowed here, got 1"]),
+    (
+        {"items": {"properties": {"sku": {}}, "required": ["sku"]}},
+        [{}, {"sku": 1}, {"skuu": 1}],
+        ["/0/sku: required, but missing", '/2/sku: required, but missing; was it sent as "skuu"?'],
+    ),
+    (
+        {"properties": {"customer": {}}, "additionalProperties": False},
+        {"custommer": 1, "zzz": 2},
+        [
+            '(root): unknown property "custommer", did you mean "customer"?',
+            '(root): unknown property "zzz", known are ["customer"]',
+        ],
+    ),
+    ({"additionalProperties": False}, {"a": 1}, ['(root): unknown property "a"']),
+    (
+        {"patternProperties": {"^a": {"type": "string"}}, "additionalProperties": {"type": "null"}},
+        {"a/b": 1, "c": 2},
+        ["/a~1b: expected string, got integer 1", "/c: expected null, got integer 2"],
+    ),
+    (
+        {"propertyNames": {"enum": ["name", "size"]}},
+        {"nam": 1, "size": 2},
+        [
+            '(root): property name "nam" is not allowed: must be one of ["name", "size"], got "nam", '
+            'did you mean "name"?'
+        ],
+    ),
+    (
+        {"dependentRequired": {"a": ["b"], "c": ["d"]}},
+        {"a": 1},
+        ['/b: required when "a" is given, but missing'],
+    ),
+    (
+        {"dependentSchemas": {"a": {"required": ["b"]}, "c": False}},
+        {"a": 1},
+        ["/b: required, but missing"],
+    ),
+    ({"not": {"type": "string"}}, "a", ['(root): "a" is not allowed here']),
+    (
+        {"if": {"type": "string"}, "then": {"minLength": 2}, "else": {"minimum": 2}},
+        "a",
+        ["(root): has 1 character, but needs at least 2"],
+    ),
+    (
+        {"if": {"type": "string"}, "else": {"minimum": 2}},
+        1,
+        ["(root): 1 is less than the minimum of 2"],
+    ),
+    (
+        {"$ref": "#/$defs/a", "$defs": {"a": {"type": "null"}}},
+        1,
+        ["(root): expected null, got integer 1"],
+    ),
+    (
+        {"allOf": [{"minimum": 2}, {"minimum": 2}, {"minimum": 3}]},
+        1,
+        ["(root): 1 is less than the minimum of 2", "(root): 1 is less than the minimum of 3"],
+    ),
+    # Alternatives that differ by type or by constant only are one.
+    (
+        {"anyOf": [{"type": "string"}, {"type": ["null", "boolean"]}]},
+        1,
+        ["(root): expected string or null or boolean, got integer 1"],
+    ),
+    (
+        {"oneOf": [{"const": "on"}, {"enum": ["off", "auto"]}]},
+        "of",
+        ['(root): must be one of ["on", "off", "auto"], got "of", did you mean "on"?'],
+    ),
+    # The type decides, then the constant that tells alternatives apart, then the number of faults.
+    (
+        {"anyOf": [{"type": "string", "minLength": 2}, {"type": "null"}]},
+        "a",
+        ["(root): has 1 character, but needs at least 2"],
+    ),
+    (SHAPES, {"kind": "line", "x": "no"}, ['/x: expected number, got string "no"']),
+    (SHAPES, 3, ["(root): expected object, got integer 3"]),
+    (
+        {"anyOf": [{"required": ["a", "b"]}, {"required": ["c"]}]},
+        {},
+        ["/c: required, but missing"],
+    ),
+    (
+        SHAPES,
+        {"kind": "circle"},
+        ['(root): matches none of 2 alternatives; closest: /kind: must be "line", got "circle"'],
+    ),
+    (
+        {"anyOf": [{"minimum": 5}, {"multipleOf": 2}]},
+        1,
+        ["(root): matches none of 2 alternatives; closest: 1 is less than the minimum of 5"],
+    ),
+    ({"anyOf": [{"minimum": 5}]}, 1, ["(root): 1 is less than the minimum of 5"]),
+    (
+        {"oneOf": [{"minimum": 1}, {"minimum": 2}, {"minimum": 9}]},
+        3,
+        ["(root): matches 2 alternatives, but exactly one is allowed"],
+    ),
+]
+
+
+@pytest.mark.parametrize("engine", ["native", "python"])
+@pytest.mark.parametrize(("schema", "value", "lines"), REPORTS)
+def test_lines(engine, schema, value, lines):
+    """Each fault has its line, the same one whichever engine found it."""
+    assert lines == describe(compile_schema(schema, engine).violations(value))
+
+
+# What only the native engine serves; its errors are put into the same words.
+NATIVE_REPORTS = [
+    (
+        {"properties": {"name": {}}},
+        {"nam": 1},
+        ['(root): unknown property "nam", did you mean "name"?'],
+    ),
+    ({}, {"a": 1}, ['(root): unknown property "a"']),
+    (
+        {"properties": {"a": {"type": "string"}}},
+        {"a": 1},
+        ["/a: expected string, got integer 1"],
+    ),
+    ({"required": ["a"]}, {}, ["/a: required, but missing"]),
+    ({"required": ["a"], "type": "object"}, [], ["(root): expected object, got array []"]),
+    (
+        {"allOf": [{"properties": {"a": {}}, "additionalProperties": False}]},
+        {"b": 1},
+        ['(root): unknown property "b", known are ["a"]', '(root): unknown property "b"'],
+    ),
+    (
+        {"allOf": [{"additionalProperties": {"minimum": 2}}]},
+        {"b": 1},
+        ["/b: 1 is less than the minimum of 2", '(root): unknown property "b"'],
+    ),
+    ({"properties": {"a": False}}, {"a": 1}, ["/a: nothing is allowed here, got 1"]),
+    (
+        {"properties": {"a": {"uniqueItems": True}}},
+        {"a": [1, 2, 1]},
+        ["/a: items 0 and 2 are equal, but all must differ"],
+    ),
+    (
+        {"properties": {"a": {"contains": {"const": 1}}}},
+        {"a": []},
+        ["/a: does not contain as many items of the kind asked for as it must"],
+    ),
+    (
+        {"propertyNames": {"maxLength": 1}, "additionalProperties": True},
+        {"ab": 1},
+        ['(root): property name "ab" is not allowed: has 2 characters, but may have at most 1'],
+    ),
+    (
+        {"oneOf": [{"properties": {"a": {}}}, {"properties": {"a": {}}}]},
+        {"a": 1},
+        [
+            "(root): matches 2 alternatives, but exactly one is allowed",
+            '(root): unknown property "a"',
+        ],
+    ),
+    ({"anyOf": [{"required": ["a"]}, {"type": "string"}]}, {}, ["/a: required, but missing"]),
+    ({"items": {"unevaluatedItems": False}}, [[1, 2]], ["/0: has 2 items too many: 1, 2"]),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "lines"), NATIVE_REPORTS)
+def test_native_lines(schema, value, lines):
+    """Where only the native engine can follow, its errors come in the same words."""
+    found = describe(compile_schema({"unevaluatedProperties": False, **schema}).violations(value))
+    assert lines == found
+
+
+def test_declared_names_out_of_sight():
+    """Names are only suggested where the engine says at which schema it was."""
+    schema = {
+        "$id": "urn:a",
+        "$ref": "urn:b",
+        "$defs": {"b": {"$id": "urn:b", "properties": {"ab": {}}, "additionalProperties": False}},
+    }
+    assert describe(compile_schema(schema).violations({"ac": 1}))[0].startswith(
+        '(root): unknown property "ac"'
+    )
+
+
+def test_twenty_lines():
+    """More than twenty faults are twenty lines and a count; equal lines are one."""
+    found = compile_schema({"items": {"type": "string"}}).violations(list(range(50)))
+    lines = describe([*found, *found])
+    assert (len(lines), lines[0], lines[-1]) == (
+        21,
+        "/0: expected string, got integer 0",
+        "… and 30 more",
+    )
+    assert len(describe(found[:20])) == 20
+
+
+def test_to_wire():
+    """A violation on the wire is small JSON without empty keys."""
+    (found,) = compile_schema({"properties": {"a": {"enum": ["one", "two"]}}}).violations(
+        {"a": "tow"}
+    )
+    assert found.to_wire() == {
+        "path": "/a",
+        "keyword": "enum",
+        "message": 'must be one of ["one", "two"], got "tow", did you mean "two"?',
+        "expected": ["one", "two"],
+        "got": "tow",
+        "nearest": "two",
+    }
+    (found,) = compile_schema({"maxItems": 1}).violations(list(range(99)))
+    assert found.to_wire()["got"] == "[0, 1, 2, 3, 4, 5, 6, 7, …]"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (10**1000, "<integer of 3322 bits>"),
+        (-(10**50), "-<integer of 167 bits>"),
+        (True, "true"),
+        (None, "null"),
+        (math.inf, "Infinity"),
+        ("\ud800", '"\\ud800"'),
+        ("x" * 1000, '"' + "x" * 58 + "…"),
+        ({"a": {1: object}}, '{"a": {1: <type>}}'),
+        ([[[[[[1]]]]]], "[[[[[…]]]]]"),
+        ((), "[]"),
+    ],
+)
+def test_show(value, shown):
+    """Whatever the value, it is shown in one short line."""
+    assert show(value) == shown
+
+
+def test_show_an_integer_that_python_does_not_print():
+    """An integer of more digits than Python converts is told by its size."""
+    assert show(10**5000) == "<integer of 16610 bits>"
+
+
+anything = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters())
+    | st.binary(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters()), inner),
+)
+
+
+@given(anything, anything, st.lists(st.text(st.characters()) | st.integers(), max_size=3))
+def test_to_wire_is_always_json(expected, got, path):
+    """Whatever a violation holds, what is sent is JSON in UTF-8, with capped values."""
+    wire = Violation(tuple(path), "k", "m", expected, got).to_wire()
+    json.dumps(wire, ensure_ascii=False, allow_nan=False).encode()
+    assert len(show(got)) <= MAX_SHOWN
+
+
+@pytest.mark.parametrize(
+    ("word", "candidates", "meant"),
+    [
+        ("minLenght", ["minLength", "maxLength"], "minLength"),
+        ("maxlength", ["minLength", "maxLength"], "maxLength"),
+        ("custommer", ["customer"], "customer"),
+        ("lmiit", ["limit"], "limit"),
+        ("user-id", ["userId"], "userId"),
+        ("q", ["r", "s"], None),
+        ("di", ["id"], "id"),
+        ("q", ["query"], None),
+        ("name", ["name"], None),
+        ("colour", ["flavour"], None),
+        ("ab", [f"x{i}" for i in range(600)] + ["abc"], "x0"),
+    ],
+)
+def test_nearest(word, candidates, meant):
+    """A slip of the hand is recognised, another word is not."""
+    assert nearest(word, candidates) == (meant if meant != "x0" else None)
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "text"),
+    [
+        ({"a": ["\ud800"]}, ("a", 0), '"\\ud800" has half of a surrogate pair'),
+        ({"a": {1: 2}}, ("a",), "1 cannot be the name of a property"),
+        ([{"\ud800": 2}], (0,), '"\\ud800" cannot be the name of a property'),
+        ((1, math.nan), (1,), "NaN is nothing that JSON can express"),
+        (b"", (), "<bytes> is nothing that JSON can express"),
+    ],
+)
+def test_what_json_cannot_express(value, path, text):
+    """What JSON cannot express is found with its place."""
+    found = find_not_json(value)
+    assert (found.path, found.message, found.keyword) == (path, text, "")
+
+
+def test_what_json_can_express():
+    """JSON values have no such place, and the search for one ends."""
+    assert find_not_json({"a": [1, "b", None, 1.5, True]}) is None
+    endless = []
+    endless.append(endless)
+    assert find_not_json(endless) is None
+
+
+def test_type_of_everything():
+    """Each JSON type has its name; the rest is not JSON."""
+    named = [None, True, "", 1, 1.0, {}, [], (), b"", math.nan]
+    wanted = ["null", "boolean", "string", "integer", "number", "object", "array", "array"]
+    assert [type_of(value) for value in named] == [*wanted, "not JSON", "not JSON"]
+
+
+def test_a_huge_value_is_explained_in_bounded_time():
+    """An explanation stops after so many steps; what it has found by then is told."""
+    schema = {"items": {"allOf": [{"type": "integer"}] * 9}}
+    value = [*[1] * (MAX_STEPS // 5), "x"]
+    compiled = compile_schema(schema)
+    assert [found.message for found in compiled.violations(value)] == ["does not match the schema"]
+    early = compiled.violations(["x", *value])
+    assert [found.message for found in early] == ['expected integer, got string "x"']
+
+
+def test_a_schema_that_leads_back_to_itself():
+    """A reference that makes no progress asks nothing, so the rest is explained."""
+    schema = {"$ref": "#/$defs/a", "minimum": 2, "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}
+    assert describe(compile_schema(schema, "native").violations(1)) == [
+        "(root): 1 is less than the minimum of 2"
+    ]
+
+
+def test_unknown_keywords_have_general_words():
+    """A keyword without words of its own is still told."""
+    found = broken(("a",), "color", "red", 1)
+    assert describe([found]) == ["/a: does not match the schema"]
+    assert broken((), "enum", "no list", 1).message == "does not match the schema"
