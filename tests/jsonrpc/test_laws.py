@@ -98,8 +98,8 @@ def test_round_trip(message):
     assert b"\n" not in data
 
 
-@LAW
-@given(messages=st.lists(MESSAGES, min_size=1, max_size=5))
+@settings(LAW, max_examples=100)
+@given(messages=st.lists(MESSAGES, min_size=1, max_size=4))
 def test_batch_round_trip(messages):
     """An array of messages reads back as the same messages."""
     assert Batch(tuple(messages)) == decode(encode_batch([encode(each) for each in messages]))

@@ -107,8 +107,9 @@ def test_resource(unchanged, name):
 def test_bare_definition(unchanged, name):
     """What has nothing special stays as it is."""
     assert adapt_definition(unchanged({"name": "x"}), REVISIONS[name]) == {"name": "x"}
-    tool = {"name": "x", "inputSchema": {"type": "object"}}
-    assert adapt_tool(unchanged(tool), REVISIONS[name]) == tool
+    for schema in ({"type": "object"}, {"type": "object", "properties": {"a": {}}}):
+        tool = {"name": "x", "inputSchema": schema}
+        assert adapt_tool(unchanged(tool), REVISIONS[name]) == tool
     assert adapt_tool(unchanged({"name": "x"}), REVISIONS[name]) == {"name": "x"}
 
 
