@@ -1,7 +1,7 @@
 """A tool that tells a model all that a server has, hidden items included."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from ._context import Context
 from ._tool import Tool
@@ -27,7 +27,7 @@ class Catalog(
     registered: overrides of `list_tools` and the visibility of a session do not change its answer.
     """
 
-    input_schema = {  # noqa: RUF012 - read once, by the class statement
+    input_schema: ClassVar[dict[str, Any]] = {
         "type": "object",
         "properties": {
             "type": {

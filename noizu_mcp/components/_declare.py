@@ -55,12 +55,19 @@ class Declaration:
     def _with_bases(self, table: Table) -> dict[str, Any]:
         options: dict[str, Any] = {}
         for base in reversed(self.cls.__mro__[1:]):
-            # A mixin that is no component carries options as attributes, unchecked until now.
             found = vars(base).get("__mcp_options__")
             if found is None:
-                found = read_options(table, option_attributes(base, table))[0]
+                found = self._mixin_options(base, table)
             options |= {k: v for k, v in found.items() if k not in _NEVER_INHERITED}
         return options | self.own
+
+    def _mixin_options(self, base: type, table: Table) -> dict[str, Any]:
+        """Read the options of a base that is no component: attributes that nobody checked yet."""
+        good, bad = read_options(table, option_attributes(base, table))
+        for name, text in bad:
+            if name not in self.given and name not in _NEVER_INHERITED:
+                self.problem(name, text, name, base)
+        return good
 
     @property
     def abstract(self) -> bool:
@@ -156,7 +163,9 @@ class ComponentMeta(type):
     ) -> "ComponentMeta":
         cls = super().__new__(mcs, name, bases, namespace)
         if any(isinstance(base, ComponentMeta) for base in bases):
-            declaration = Declaration(cls, cls.__mcp_table__, keywords, _statement_frame(sys._getframe()))
+            declaration = Declaration(
+                cls, cls.__mcp_table__, keywords, _statement_frame(sys._getframe())
+            )
             type.__setattr__(cls, "__mcp_options__", declaration.own)
             cls._read_class(declaration)
             declaration.finish()

@@ -239,8 +239,8 @@ def _mode(function: Any, report: Report, *, inline: bool) -> Mode | None:
 
 
 def _is_context(p: Parameter) -> bool:
-    """Tell a parameter that wants the context: by its annotation, or by its name without one."""
-    if p.annotation is Parameter.empty or p.annotation is UNRESOLVED:
+    """Tell a parameter that wants the context: by its annotation, or by its name without a type."""
+    if p.annotation in (Parameter.empty, UNRESOLVED, Any, object):
         return p.name in _CONTEXT_NAMES
     return mentions(p.annotation, (Context,))
 

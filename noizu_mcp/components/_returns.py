@@ -25,11 +25,11 @@ _BLOCK_TYPES: Final = ("text", "image", "audio", "resource_link", "resource")
 Outcome = tuple[ToolResult, str | None]
 
 
-def to_result(spec: ToolSpec, value: Any) -> Outcome:
+def to_result(spec: ToolSpec | None, value: Any) -> Outcome:
     """Turn what a handler returned into a result.
 
     Args:
-        spec: The tool.
+        spec: The tool; None for an answer that belongs to none, as an override may give one.
         value: What it returned: a text, None, a mapping, an instance, any JSON value, content, a
             list of content, or a `ToolResult`.
 
@@ -42,14 +42,14 @@ def to_result(spec: ToolSpec, value: Any) -> Outcome:
         return _broken(spec, repr(error))
 
 
-def _to_result(spec: ToolSpec, value: Any) -> Outcome:
+def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
     if isinstance(value, ToolResult):
         return _verbatim(spec, value)
-    if (blocks := _blocks(spec.output, value)) is not None:
+    output = None if spec is None else spec.output
+    if (blocks := _blocks(output, value)) is not None:
         return ToolResult(blocks), None
-    _refuse_strangers(spec.output, value)
+    _refuse_strangers(output, value)
     ready = dump_value(value)
-    output = spec.output
     if output is not None and output.compiled.is_valid(ready):
         return ToolResult((Content.text(json_text(ready)),), ready), None
     # A text or nothing at all is an answer of its own, whatever the schema says.
@@ -63,14 +63,14 @@ def _to_result(spec: ToolSpec, value: Any) -> Outcome:
     return (ToolResult(text, ready) if isinstance(ready, dict) else ToolResult(text)), None
 
 
-def _verbatim(spec: ToolSpec, result: ToolResult) -> Outcome:
+def _verbatim(spec: ToolSpec | None, result: ToolResult) -> Outcome:
     """Send a ready result as it is, once it is known to be JSON and to keep the contract."""
     json_text(result.meta)
     if not result.has_structured:
         return result, None
     ready = dump_value(result.structured)
     json_text(ready)
-    output = spec.output
+    output = None if spec is None else spec.output
     # server/tools: the schema speaks of what a tool answers when it did its work.
     if output is not None and not result.is_error and not output.compiled.is_valid(ready):
         return _breach(spec, output, ready)
@@ -100,13 +100,17 @@ def _refuse_strangers(output: Shape | None, value: Any) -> None:
         raise TypeError("bytes are no answer; return Content.image(…), .audio(…) or .resource(…)")
 
 
-def _breach(spec: ToolSpec, output: Shape, ready: Any) -> Outcome:
+def _breach(spec: ToolSpec | None, output: Shape, ready: Any) -> Outcome:
     return _broken(spec, "\n".join(describe(output.compiled.violations(ready))))
 
 
-def _broken(spec: ToolSpec, detail: str) -> Outcome:
-    text = FAILED if spec.output is None else f"Tool {spec.name} broke its output contract"
-    return ToolResult.error(text), f"the answer of {spec.source} was not sent: {detail}"
+def _broken(spec: ToolSpec | None, detail: str) -> Outcome:
+    if spec is None or spec.output is None:
+        text = FAILED
+    else:
+        text = f"Tool {spec.name} broke its output contract"
+    source = "an override" if spec is None else spec.source
+    return ToolResult.error(text), f"the answer of {source} was not sent: {detail}"
 
 
 def error_result(error: ToolError) -> ToolResult:

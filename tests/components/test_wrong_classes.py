@@ -535,7 +535,18 @@ CASES = {
             "case.py:7: Kit.a.timeout: must be seconds above 0, or None for no limit, got -1"
         ),
     ),
-    "mixin_is_checked_at_use": (
+    "mixin": (
+        (
+            "class Mixin:\n"
+            "    hidden = 'no'\n"
+            "    timeout = 'x'\n"
+            "    name = 3\n"
+            "class Bad(Mixin, Tool, timeout=1):\n"
+            "    def call(self): ..."
+        ),
+        "case.py:5: Bad.hidden: must be True or False, got 'no'",
+    ),
+    "abstract_call": (
         ("class Base(Tool, abstract=True):\n    def call(self, args, **rest): ..."),
         "case.py:5: Base.call: takes **rest; write def call(self, args, ctx)",
     ),

@@ -1,0 +1,61 @@
+"""Bad arguments are an answer that a model can act on."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp.components import Tool, expand, prepare
+from noizu_mcp.schema import Schema, field
+from noizu_mcp.types import META_VIOLATIONS
+
+
+class Order(Tool):
+    """Order things."""
+
+    class Input(Schema):
+        query: str = field(min_length=2)
+        limit: int = field(default=10, max=50)
+
+    def call(self, args: Input) -> Any:
+        return args
+
+
+(SPEC,) = expand([Order])
+
+
+def test_all_violations_are_told_twice() -> None:
+    """The text names every violation, and `_meta` lists the same for programs."""
+    value, refused = prepare(SPEC, {"query": "x", "limit": "3"})
+    assert value is None
+    assert refused is not None
+    assert refused.is_error
+    lines = refused.content[0].text.splitlines()
+    assert lines[0] == "Invalid arguments for tool order:"
+    assert [line.split(":")[0] for line in lines[1:]] == ["/query", "/limit"]
+    assert refused.meta is not None
+    found = refused.meta[META_VIOLATIONS]
+    assert [violation["path"] for violation in found] == ["/query", "/limit"]
+    assert refused.to_wire()["isError"] is True
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(["query", "limit"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(JSON)
+def test_any_arguments_are_built_or_refused(arguments: Any) -> None:
+    """No arguments raise anything."""
+    value, refused = prepare(SPEC, arguments)
+    if refused is None:
+        assert isinstance(value, Order.Input)
+    else:
+        assert value is None
+        assert refused.meta is not None
+        assert refused.meta[META_VIOLATIONS]

@@ -1,0 +1,235 @@
+"""Registrations: `tool(…)`, what a server checks, and the specs that come out."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from noizu_mcp._errors import DefinitionError
+from noizu_mcp._util import UNSET
+from noizu_mcp.components import (
+    ComponentMeta,
+    Tool,
+    Toolkit,
+    check_registrations,
+    expand,
+    is_abstract,
+    kind_of,
+    mcp,
+    prepare,
+    tool,
+)
+from noizu_mcp.types import Annotations, Icon
+
+
+class Echo(Tool, category="Own", meta={"k": 1}, hidden=True):
+    """Echo it."""
+
+    input_schema = {"type": "object", "required": ["q"]}
+
+    def call(self, args: Any) -> Any:
+        return args
+
+
+class Needs(Tool):
+    """Needs something."""
+
+    def __init__(self, index: Any, *rest: Any, extra: Any = None, **more: Any) -> None:
+        self.index = index
+
+    def call(self) -> Any:
+        return self.index
+
+
+class One(Toolkit):
+    @mcp(visible=False)
+    def only(self) -> str:
+        """Only one."""
+        return "one"
+
+
+class Two(Toolkit, category="Kit"):
+    @mcp
+    def first(self) -> str:
+        return "first"
+
+    @mcp(hidden=True, category="Tool")
+    def second(self) -> str:
+        return "second"
+
+
+class Base(Tool, abstract=True):
+    """No tool."""
+
+
+def test_a_class_an_instance_and_a_registration() -> None:
+    """All three are tools, in order; an instance is used as it is."""
+    first, second, third = expand([Echo, Needs("index"), tool(Two(), category="X")])[:3]
+    assert [first.name, second.name, third.name] == ["echo", "needs", "first"]
+    assert second.invoke({}, None) == "index"
+    assert first.timeout is UNSET
+
+
+def test_overrides_replace_what_the_class_says() -> None:
+    """Every option of a registration counts before the class's own."""
+    registration = tool(
+        Echo,
+        name="alias",
+        title="Alias",
+        description="Another",
+        category="New",
+        annotations=Annotations(title="A"),
+        icons=[Icon("data:,")],
+        meta={"m": 2},
+        hidden=False,
+        timeout=3,
+        max_concurrency=4,
+    )
+    (spec,) = expand([registration])
+    assert spec.definition == {
+        "name": "alias",
+        "title": "Alias",
+        "description": "Another",
+        "inputSchema": Echo.definition()["inputSchema"],
+        "annotations": {"title": "A"},
+        "icons": [{"src": "data:,"}],
+        "_meta": {"m": 2, "category": "New"},
+    }
+    assert (spec.hidden, spec.timeout, spec.max_concurrency) == (False, 3.0, 4)
+    assert Echo.definition()["_meta"] == {"k": 1, "category": "Own"}
+
+
+def test_an_alias_has_its_name_everywhere() -> None:
+    """The same class can be registered twice; errors use the name that was called."""
+    echo, alias = expand([Echo, tool(Echo, name="alias")])
+    _, refused = prepare(alias, {})
+    assert refused is not None
+    assert refused.content[0].text.startswith("Invalid arguments for tool alias:\n")
+    assert echo.name == "echo"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "hidden"),
+    [
+        ({}, [False, True]),
+        ({"hidden": True}, [True, True]),
+        ({"hidden": False}, [False, False]),
+        ({"visible": True}, [False, False]),
+        ({"visible": False}, [True, True]),
+        ({"hidden": True, "visible": True}, [True, True]),
+    ],
+)
+def test_hidden_of_a_registration(overrides: Any, hidden: list[bool]) -> None:
+    """The registration's word holds for all tools of a kit; hidden wins over visible."""
+    assert [spec.hidden for spec in expand([tool(Two, **overrides)])] == hidden
+
+
+def test_category_of_a_registration() -> None:
+    """It counts before the tool's and the kit's; None takes it away and keeps other keys."""
+    assert [spec.category for spec in expand([Two])] == ["Kit", "Tool"]
+    assert {spec.category for spec in expand([tool(Two, category="R")])} == {"R"}
+    assert expand([tool(Echo, category=None)])[0].definition["_meta"] == {"k": 1}
+    assert "_meta" not in expand([tool(Two, category=None)])[0].definition
+
+
+def test_a_kit_of_one_tool_can_be_renamed() -> None:
+    """Name and description are not ambiguous for one tool."""
+    (spec,) = expand([tool(One, name="another", description="D")])
+    assert (spec.name, spec.description, spec.hidden) == ("another", "D", True)
+
+
+def test_registrations_nest() -> None:
+    """A registration of a registration adds to it."""
+    inner = tool(Echo, name="alias", title="Inner")
+    (spec,) = expand([tool(inner, title="Outer")])
+    assert (spec.name, spec.title) == ("alias", "Outer")
+
+
+def test_names_of_a_run_time_are_free() -> None:
+    """A program may register any printable name; source code keeps the specification's rule."""
+    registration = tool(Echo, name="workflow:Tech News Digest")
+    assert expand([registration])[0].name == "workflow:Tech News Digest"
+    (problem,) = check_registrations([registration])
+    assert str(problem) == (
+        "tools[0]: name must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.',"
+        " got 'workflow:Tech News Digest'"
+    )
+
+
+TWICE = (
+    "tools: the name 'echo' is registered 2 times; give all but one another with tool(…, name=…)"
+)
+WRONG = {
+    "tool(Echo, bogus=1)": "tool(Echo).bogus: unknown option; there are: name, title,",
+    "tool(Echo, nmae='x')": "tool(Echo).nmae: unknown option; did you mean 'name'?",
+    "tool(Echo, name='a\\nb')": "tool(Echo).name: must be a printable text that is not empty",
+    "tool(Echo, hidden='no')": "tool(Echo).hidden: must be True or False, got 'no'",
+    "tool(Base)": "tool(Base): Base is abstract; register a subclass of it",
+    "tool(Needs)": "tool(Needs): Needs() needs index; register an instance: Needs(index)",
+    "tool(Two, name='x')": "tool(Two): name= would make all 2 tools of Two the same; set it in the",
+    "tool(Two, title='x', description='y')": "tool(Two): title= and description= would make all 2",
+    "tool(3)": "tool(int): 3 is no tool; register a Tool or a Toolkit",
+    "tool(str)": "tool(str): <class 'str'> is no tool; register a Tool or a Toolkit",
+    "tool(one)": "tool(function): one is a function; make it a method of a Toolkit, under @mcp",
+}
+
+
+@pytest.mark.parametrize("source", WRONG)
+def test_wrong_registrations(source: str, load: Callable[[str], ModuleType]) -> None:
+    """`tool(…)` raises at its own line."""
+    module = load("x = 1")
+    names = {"tool": tool, "Echo": Echo, "Base": Base, "Needs": Needs, "Two": Two}
+    vars(module).update(names)
+    text = f"\n\ndef one(): ...\n{source}\n"
+    with pytest.raises(DefinitionError) as caught:
+        exec(compile(text, str(Path.cwd() / "case.py"), "exec"), vars(module))
+    assert str(caught.value).startswith(f"case.py:4: {WRONG[source]}")
+
+
+def test_check_registrations_makes_no_instance() -> None:
+    """All that can be seen in the source is found without running anything of the author's."""
+
+    class Fails(Tool):
+        def __init__(self) -> None:
+            raise AssertionError
+
+        def call(self) -> None: ...
+
+    assert check_registrations([Fails, Echo, tool(Two, hidden=True)]) == []
+    found = check_registrations([Echo, Base, tool(Echo, title="T"), Two, "x", One()])
+    assert [str(problem) for problem in found] == [
+        "tools[1]: Base is abstract; register a subclass of it",
+        "tools[4]: 'x' is no tool; register a Tool or a Toolkit",
+        TWICE,
+    ]
+
+
+def test_expand_refuses_the_same() -> None:
+    """Whatever reaches it at run time is checked there too."""
+    with pytest.raises(DefinitionError) as caught:
+        expand([Echo, Echo(), Needs])
+    assert str(caught.value).splitlines() == [
+        "tools[2]: Needs() needs index; register an instance: Needs(index)",
+        TWICE,
+    ]
+
+
+def test_other_components_are_sent_where_they_belong() -> None:
+    """A resource among the tools is told its place."""
+
+    class Root(metaclass=ComponentMeta):
+        __mcp_kind__ = "resources"
+        __mcp_table__: Any = {}
+
+        @classmethod
+        def _read_class(cls, declaration: Any) -> None: ...
+
+    class Thing(Root):
+        pass
+
+    (problem,) = check_registrations([Thing])
+    assert problem.text == "Thing is no tool; register it in resources = […]"
+    assert (kind_of(Thing()), kind_of(Echo), kind_of(3)) == ("resources", "tools", None)
+    assert (is_abstract(Root), is_abstract(Thing), is_abstract(Base)) == (True, False, True)

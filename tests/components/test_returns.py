@@ -1,0 +1,266 @@
+"""What a handler returns, on the wire."""
+
+import dataclasses
+import enum
+import math
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp._errors import ToolError
+from noizu_mcp.components import Tool, ToolSpec, error_result, expand, to_result
+from noizu_mcp.schema import Schema
+from noizu_mcp.types import Content, ResourceContents, ToolResult, plain_text
+
+
+def spec(**options: Any) -> ToolSpec:
+    cls: Any = type(Tool)("Answer", (Tool,), {"call": lambda self: None}, **options)
+    return expand([cls])[0]
+
+
+PLAIN = spec()
+HITS = spec(output_schema={"type": "object", "properties": {"hits": {"type": "integer"}}})
+NUMBERS = spec(output_schema={"type": "array", "items": {"type": "integer"}})
+NULLABLE = spec(output_schema={"type": ["string", "null"], "maxLength": 3})
+
+
+@attrs.frozen
+class Point:
+    x: int
+    y: int = 0
+
+
+@dataclasses.dataclass
+class Pair:
+    a: Point
+    b: list[Point]
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class Word(str):
+    __slots__ = ()
+
+
+TEXT = {"type": "text", "text": "x"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "value", "wire"),
+    [
+        (PLAIN, "x", {"content": [TEXT]}),
+        (PLAIN, Word("x"), {"content": [TEXT]}),
+        (PLAIN, None, {"content": []}),
+        (PLAIN, Colour.RED, {"content": [{"type": "text", "text": "red"}]}),
+        (PLAIN, 3, {"content": [{"type": "text", "text": "3"}]}),
+        (PLAIN, [1, "é"], {"content": [{"type": "text", "text": '[1,"é"]'}]}),
+        (PLAIN, [], {"content": [{"type": "text", "text": "[]"}]}),
+        (
+            PLAIN,
+            {"b": 1, "a": None},
+            {
+                "content": [{"type": "text", "text": '{"b":1,"a":null}'}],
+                "structuredContent": {"b": 1, "a": None},
+            },
+        ),
+        (
+            PLAIN,
+            Pair(Point(1), [Point(2)]),
+            {
+                "content": [{"type": "text", "text": '{"a":{"x":1,"y":0},"b":[{"x":2,"y":0}]}'}],
+                "structuredContent": {"a": {"x": 1, "y": 0}, "b": [{"x": 2, "y": 0}]},
+            },
+        ),
+        (PLAIN, Content.text("x"), {"content": [TEXT]}),
+        (PLAIN, [Content.text("x"), "x", TEXT], {"content": [TEXT, TEXT, TEXT]}),
+        (PLAIN, [TEXT], {"content": [TEXT]}),
+        (PLAIN, (Content.text("x"),), {"content": [TEXT]}),
+        (PLAIN, plain_text("x"), {"content": [TEXT]}),
+        (PLAIN, [{"type": "cat"}], {"content": [{"type": "text", "text": '[{"type":"cat"}]'}]}),
+        (
+            PLAIN,
+            TEXT,
+            {
+                "content": [{"type": "text", "text": '{"type":"text","text":"x"}'}],
+                "structuredContent": TEXT,
+            },
+        ),
+        (
+            HITS,
+            {"hits": 1},
+            {"content": [{"type": "text", "text": '{"hits":1}'}], "structuredContent": {"hits": 1}},
+        ),
+        (HITS, "x", {"content": [TEXT]}),
+        (HITS, None, {"content": []}),
+        (HITS, [TEXT], {"content": [TEXT]}),
+        (
+            NUMBERS,
+            (1, 2),
+            {"content": [{"type": "text", "text": "[1,2]"}], "structuredContent": [1, 2]},
+        ),
+        (
+            NULLABLE,
+            None,
+            {"content": [{"type": "text", "text": "null"}], "structuredContent": None},
+        ),
+        (
+            NULLABLE,
+            "abc",
+            {"content": [{"type": "text", "text": '"abc"'}], "structuredContent": "abc"},
+        ),
+        (NULLABLE, "abcd", {"content": [{"type": "text", "text": "abcd"}]}),
+        (
+            PLAIN,
+            ToolResult("x", structured=Point(1), meta={"k": 1}),
+            {"content": [TEXT], "structuredContent": {"x": 1, "y": 0}, "_meta": {"k": 1}},
+        ),
+        (HITS, ToolResult("x"), {"content": [TEXT]}),
+        (HITS, ToolResult("x", {"hits": 2}), {"content": [TEXT], "structuredContent": {"hits": 2}}),
+        (
+            HITS,
+            ToolResult.error("x", structured={"hits": "no"}),
+            {"content": [TEXT], "structuredContent": {"hits": "no"}, "isError": True},
+        ),
+        (
+            PLAIN,
+            Content.resource(ResourceContents("a:b", blob=b"x")),
+            {"content": [{"type": "resource", "resource": {"uri": "a:b", "blob": "eA=="}}]},
+        ),
+    ],
+)
+def test_table(tool: ToolSpec, value: Any, wire: Any) -> None:
+    """Each kind of answer becomes what the specification has for it."""
+    result, detail = to_result(tool, value)
+    assert detail is None
+    assert result.to_wire() == wire
+
+
+def test_data_that_looks_like_content() -> None:
+    """A declared schema that takes the list decides: it is data."""
+    rows = spec(output_schema={"type": "array", "items": {"required": ["type", "text"]}})
+    result, _ = to_result(rows, [TEXT])
+    assert result.structured == [TEXT]
+
+
+def test_typed_output() -> None:
+    """An instance of the declared class, or a mapping that fits it, is structured content."""
+
+    class Search(Tool):
+        class Output(Schema):
+            hits: int
+
+        def call(self) -> Output:
+            return self.Output(hits=3)
+
+    (search,) = expand([Search])
+    for value in (Search().call(), {"hits": 3}):
+        result, detail = to_result(search, value)
+        assert (result.structured, detail) == ({"hits": 3}, None)
+    result, detail = to_result(search, {"hits": "3"})
+    assert result == ToolResult.error("Tool search broke its output contract")
+    assert detail is not None
+    assert "/hits: expected integer" in detail
+
+
+class Closed:
+    """Has no JSON form."""
+
+
+async def _coroutine() -> None: ...
+
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+
+BROKEN = {
+    "object": (PLAIN, Closed),
+    "nested object": (PLAIN, lambda: {"a": [Closed()]}),
+    "nan": (PLAIN, lambda: math.nan),
+    "infinity inside": (PLAIN, lambda: {"a": [math.inf]}),
+    "cycle": (PLAIN, lambda: CYCLE),
+    "number as key": (PLAIN, lambda: {1: "a"}),
+    "bytes": (PLAIN, lambda: b"x"),
+    "huge integer": (PLAIN, lambda: 10**5000),
+    "coroutine": (PLAIN, _coroutine),
+    "generator": (PLAIN, lambda: (i for i in ())),
+    "content and data": (PLAIN, lambda: [Content.text("x"), 3]),
+    "content that is none": (PLAIN, lambda: [{"type": "text"}]),
+    "result with an object": (PLAIN, lambda: ToolResult("x", Closed())),
+    "result with nan": (PLAIN, lambda: ToolResult("x", math.nan)),
+    "meta with an object": (PLAIN, lambda: ToolResult("x", meta={"a": Closed()})),
+    "breach": (HITS, lambda: {"hits": "3"}),
+    "breach by kind": (HITS, lambda: 3),
+    "breach of a result": (HITS, lambda: ToolResult("x", {"hits": "3"})),
+    "object with a schema": (NUMBERS, lambda: [Closed()]),
+    "nan with a schema": (NUMBERS, lambda: [math.nan]),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_cannot_be_sent(name: str) -> None:
+    """The client learns that it failed, the log learns why."""
+    tool, make = BROKEN[name]
+    result, detail = to_result(tool, make())
+    text = "Tool execution failed" if tool is PLAIN else "Tool answer broke its output contract"
+    assert result == ToolResult.error(text)
+    assert detail is not None
+    assert detail.startswith(f"the answer of {tool.source} was not sent: ")
+
+
+def test_an_answer_without_a_tool() -> None:
+    """What an override of `call_tool` returns is taken as a handler's, with no schema to keep."""
+    assert to_result(None, {"a": 1}) == (ToolResult('{"a":1}', {"a": 1}), None)
+    assert to_result(None, ToolResult("x", 1)) == (ToolResult("x", 1), None)
+    result, detail = to_result(None, Closed())
+    assert result == ToolResult.error("Tool execution failed")
+    assert detail is not None
+    assert detail.startswith("the answer of an override was not sent: TypeError(")
+
+
+@pytest.mark.parametrize(
+    ("error", "wire"),
+    [
+        (ToolError("x"), {"content": [TEXT], "isError": True}),
+        (ToolError(Content.text("x")), {"content": [TEXT], "isError": True}),
+        (
+            ToolError(["x", TEXT], meta={"k": 1}),
+            {"content": [TEXT, TEXT], "isError": True, "_meta": {"k": 1}},
+        ),
+        (
+            ToolError(),
+            {"content": [{"type": "text", "text": "Tool execution failed"}], "isError": True},
+        ),
+        (
+            ToolError(3),
+            {"content": [{"type": "text", "text": "Tool execution failed"}], "isError": True},
+        ),
+        (
+            ToolError({"a": 1}),
+            {"content": [{"type": "text", "text": "Tool execution failed"}], "isError": True},
+        ),
+    ],
+)
+def test_tool_errors(error: ToolError, wire: Any) -> None:
+    """The content of the error is what the model reads."""
+    assert error_result(error).to_wire() == wire
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from([PLAIN, HITS, NUMBERS, NULLABLE]), JSON)
+def test_anything_becomes_a_result(tool: ToolSpec, value: Any) -> None:
+    """No value raises, and what is sent can be read back as it was meant."""
+    result, detail = to_result(tool, value)
+    assert (detail is not None) == result.is_error
+    assert ToolResult.from_wire(result.to_wire()) == result
