@@ -16,7 +16,7 @@ from ..jsonrpc import (
     malformed,
 )
 from ._events import Event, Fanout, Resolve, Send
-from ._handshake import HandshakePeer, Phase
+from ._handshake import HandshakePeer
 from ._inflight import Ledger
 from ._malformed import receive_malformed
 from ._stateless import StatelessPeer, is_stateless
@@ -66,8 +66,8 @@ class ServerPeer:
         return self.handshake.receive_notification(message)
 
     def _batch(self, batch: Batch) -> Event:
-        # Before `initialize` no revision is negotiated, so nothing allows an array.
-        if self.handshake.phase is Phase.NEW or not self.handshake.revision.batches:
+        # Until `initialize` has negotiated one, the revision is the latest, which has no arrays.
+        if not self.handshake.revision.batches:
             text = "JSON-RPC batching is not supported by this revision of MCP"
             return Send(malformed(INVALID_REQUEST, text).error)
         return Fanout(tuple(self._batched(message) for message in batch.messages))

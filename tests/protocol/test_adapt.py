@@ -170,6 +170,8 @@ OBJECT, NUMBER = {"type": "object"}, {"type": "integer"}
         ({"a": 1}, OBJECT, A, ABSENT),
         ({"a": 1}, OBJECT, B, {"a": 1}),
         ({"a": 1}, None, C, {"a": 1}),
+        ({}, OBJECT, B, {}),
+        ({}, None, C, {}),
         ({"a": 1}, NUMBER, C, {"result": {"a": 1}}),
         ({"a": 1}, OBJECT, D, {"a": 1}),
         (5, NUMBER, A, ABSENT),
