@@ -13,10 +13,11 @@ from ._freeze import IMPLICIT, MARKER, PROBLEMS, freeze
 from ._marker import Marker
 from ._nodes import Field, Object
 from ._reading import Reading, make_field
-from ._resolve import Scope, Unresolved, class_scope, unwrap
+from ._resolve import Scope, Unresolved, class_scope, substitute, unwrap
 
-# A generic class that contains itself with a growing argument never ends.
-MAX_CLASSES = 500
+# A generic class that contains itself with a growing argument never ends, and no schema may nest
+# deeper than 64 containers, of which an object in an object takes two.
+MAX_NESTING = 40
 
 _HOOKS = ("__attrs_pre_init__", "__attrs_post_init__", "__post_init__")
 
@@ -67,8 +68,10 @@ def read_class(reading: Reading, cls: type, args: tuple[tuple[Any, Scope], ...] 
         freeze(cls)
     node = Object(name=cls.__name__, make=_make(cls), cls=cls, risky=_is_risky(cls))
     reading.classes.append((cls, arguments, node))
-    if len(reading.classes) > MAX_CLASSES:
-        reading.fault(f"more than {MAX_CLASSES} classes in one form: {cls.__name__} has no end")
+    if len(reading.path) > MAX_NESTING:
+        reading.fault(
+            f"more than {MAX_NESTING} classes inside each other; {cls.__name__} may have no end"
+        )
         return node
     node.description = docstring_summary(_own_docstring(cls))
     for name, text in getattr(cls, PROBLEMS, ()):
@@ -118,7 +121,8 @@ def _variables(
         for alias in base.__dict__.get("__orig_bases__", ()):
             origin = get_origin(alias)
             if origin is not None and origin is not Generic:
-                pairs = ((arg, class_scope(base, own)) for arg in get_args(alias))
+                scope = class_scope(base, own)
+                pairs = [substitute(arg, scope) for arg in get_args(alias)]
                 yield from zip(getattr(origin, "__parameters__", ()), pairs, strict=False)
 
 

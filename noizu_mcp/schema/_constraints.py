@@ -53,19 +53,18 @@ def apply_validator(node: Node, validator: Any) -> list[str]:
     Returns:
         What is wrong: a bound on a type that has none.
     """
+    if isinstance(validator, (list, tuple)):
+        return [problem for part in validator for problem in apply_validator(node, part)]
     handler = _HANDLERS.get(type(validator).__name__)
     return list(handler(node, validator)) if handler is not None else []
 
 
 def _both(node: Node, validator: Any) -> Iterator[str]:
-    for part in validator._validators:  # noqa: SLF001 - attrs has no public name for it
-        yield from apply_validator(node, part)
+    yield from apply_validator(node, validator._validators)  # noqa: SLF001 - no public name
 
 
 def _optional(node: Node, validator: Any) -> Iterator[str]:
-    inner = validator.validator
-    for part in inner if isinstance(inner, (list, tuple)) else (inner,):
-        yield from apply_validator(node, part)
+    yield from apply_validator(node, validator.validator)
 
 
 def _number(node: Node, validator: Any) -> Iterator[str]:
@@ -104,24 +103,18 @@ def _member(node: Node, validator: Any) -> list[str]:
 
 
 def _items(node: Node, validator: Any) -> Iterator[str]:
-    if validator.iterable_validator is not None:
-        yield from apply_validator(node, validator.iterable_validator)
+    yield from apply_validator(node, validator.iterable_validator)
     for branch in node.options if isinstance(node, Union) else [node]:
         for item in branch.children() if isinstance(branch, (Array, Tuple)) else ():
             yield from apply_validator(item, validator.member_validator)
 
 
 def _entries(node: Node, validator: Any) -> Iterator[str]:
-    if validator.mapping_validator is not None:
-        yield from apply_validator(node, validator.mapping_validator)
+    yield from apply_validator(node, validator.mapping_validator)
     for branch in node.options if isinstance(node, Union) else [node]:
         if isinstance(branch, Map):
-            for part, inner in (
-                (branch.key, validator.key_validator),
-                (branch.value, validator.value_validator),
-            ):
-                if inner is not None:
-                    yield from apply_validator(part, inner)
+            yield from apply_validator(branch.key, validator.key_validator)
+            yield from apply_validator(branch.value, validator.value_validator)
 
 
 _HANDLERS: Mapping[str, Callable[[Node, Any], Iterable[str]]] = {

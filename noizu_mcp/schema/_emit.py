@@ -211,9 +211,9 @@ class Emitter:
         made: dict[str, Any] = {"type": "object", "properties": properties}
         for field in node.fields:
             properties[field.name] = self._field(field, (*at, "properties", field.name), place)
-        required = [field.name for field in node.fields if field.required]
+        required = dict.fromkeys(field.name for field in node.fields if field.required)
         if required:
-            made["required"] = required
+            made["required"] = list(required)
         if self.strict:
             made["additionalProperties"] = False
         return made

@@ -1,5 +1,6 @@
 """A class body with annotations → a frozen attrs class; what `Schema` does to its subclasses."""
 
+import re
 from collections.abc import Mapping
 from inspect import get_annotations
 from typing import Any, ClassVar, get_origin
@@ -14,6 +15,7 @@ MARKER = "noizu_mcp.marker"
 IMPLICIT = "noizu_mcp.implicit"
 PROBLEMS = "__mcp_problems__"
 
+_CLASS_VARIABLE = re.compile(r"""['"]?(\w+\.)*ClassVar\b""")
 _MUTABLE: Mapping[type, str] = {list: "list", dict: "dict", set: "set"}
 
 
@@ -95,5 +97,5 @@ def _attribute(
 
 def _is_class_variable(annotation: Any) -> bool:
     if isinstance(annotation, str):
-        return annotation.strip("'\"").removeprefix("typing.").startswith("ClassVar")
+        return _CLASS_VARIABLE.match(annotation) is not None
     return annotation is ClassVar or get_origin(annotation) is ClassVar

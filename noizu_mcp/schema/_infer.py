@@ -12,7 +12,7 @@ from ._formats import text_format
 from ._marker import Marker
 from ._nodes import Node, Scalar
 from ._reading import Reading
-from ._resolve import Scope
+from ._resolve import Scope, substitute
 
 _SCALARS: Mapping[Any, Callable[[], Node]] = {
     str: lambda: Scalar("string"),
@@ -137,7 +137,8 @@ def _of_class(reading: Reading, annotation: Any, cls: Any, scope: Scope) -> Node
     if made is not None:
         return Scalar("string", made)
     if is_class_form(cls):
-        return read_class(reading, cls, tuple((arg, scope) for arg in get_args(annotation)))
+        args = [substitute(arg, scope) for arg in get_args(annotation)]
+        return read_class(reading, cls, tuple(args))
     return _collection(reading, annotation, cls, scope)
 
 

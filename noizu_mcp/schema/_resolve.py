@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from types import FrameType, NoneType, UnionType
-from typing import Annotated, Any, ForwardRef, Union, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
 
 import attrs
 
@@ -79,6 +79,22 @@ class Scope:
 
 def _kept(owner: type | None) -> dict[str, Any]:
     return owner.__dict__.get(KEPT, {}) if owner is not None else {}
+
+
+def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
+    """Return an annotation with what its type variables stand for, and where to look up the rest.
+
+    Raises:
+        Unresolved: If text in it names something unknown.
+    """
+    annotation = scope.resolve(annotation)
+    if isinstance(annotation, TypeVar):
+        return scope.variables.get(annotation, (annotation, scope))
+    variables = getattr(annotation, "__parameters__", ())
+    if isinstance(annotation, type) or not variables:
+        return annotation, scope
+    known = [scope.variables.get(variable, (variable, scope))[0] for variable in variables]
+    return annotation[tuple(known)], scope
 
 
 class _Names:

@@ -1,0 +1,614 @@
+"""attrs classes, dataclasses, TypedDicts, plain and generic classes as forms."""
+
+import dataclasses
+import datetime as dt
+import enum
+import re
+import typing as t
+
+import attrs
+import pytest
+from attrs import validators as v
+
+from noizu_mcp.schema import Schema, argument, field, read_shape
+
+
+class Scope(enum.Enum):
+    ALL = "all"
+    GUIDES = "guides"
+
+
+def read(declared, **options):
+    """Read a form that must be right."""
+    shape, faults = read_shape(declared, **options)
+    assert [] == faults
+    return shape
+
+
+def faults_of(declared, **options):
+    """Read a form that must be wrong; return `path: text`."""
+    shape, faults = read_shape(declared, **options)
+    assert shape is None
+    return [f"{'.'.join(map(str, fault.path))}: {fault.text}" for fault in faults]
+
+
+@attrs.frozen
+class Address:
+    """Where something is.
+
+    More about it.
+
+    Attributes:
+        street: with the number
+    """
+
+    street: str
+    zip: str = "00000"
+
+
+@attrs.define
+class Person:
+    name: str
+    _age: int = attrs.field(alias="years", default=3)
+    address: Address | None = None
+    tags: list[str] = attrs.field(factory=list)
+    initials: str = attrs.field(init=False, default="x")
+    home: Address = attrs.field(factory=lambda: Address("here"))
+
+
+def test_an_attrs_class():
+    """Aliases name the fields on the wire; init=False attributes are no input."""
+    shape = read(Person)
+
+    assert ["name", "years", "address", "tags", "home"] == list(shape.schema["properties"])
+    assert ["name"] == shape.schema["required"]
+    assert [] == shape.schema["properties"]["tags"]["default"]
+    assert "default" not in shape.schema["properties"]["home"]
+    assert {
+        "type": ["object", "null"],
+        "description": "Where something is.",
+        "properties": {
+            "street": {"type": "string", "description": "with the number"},
+            "zip": {"type": "string", "default": "00000"},
+        },
+        "required": ["street"],
+        "default": None,
+    } == shape.schema["properties"]["address"]
+    made = shape.build({"name": "Bo", "years": 4.0, "address": {"street": "s", "x": 1}, "x": 1})
+    assert Person("Bo", 4, Address("s")) == made
+    assert Person is shape.type
+    assert {
+        "name": "Bo",
+        "years": 4,
+        "address": {"street": "s", "zip": "00000"},
+        "tags": [],
+        "initials": "x",
+        "home": {"street": "here", "zip": "00000"},
+    } == read(Person, input=False).dump(made)
+
+
+def test_an_output_shows_what_no_constructor_takes():
+    """Attributes with init=False are part of a result, always there, and not built."""
+    shape = read(Person, input=False)
+
+    assert ["name", "initials"] == shape.schema["required"]
+    made = shape.build({"name": "Bo", "initials": "ignored"})
+    assert "x" == made.initials
+
+
+def test_a_default_that_needs_the_instance():
+    """A factory with takes_self is left to the constructor."""
+
+    @attrs.define
+    class Pair:
+        a: int
+        b: int = attrs.field(default=attrs.Factory(lambda self: self.a + 1, takes_self=True))
+        c: str = attrs.field(default=attrs.Factory(lambda self: "c", takes_self=True))
+
+    shape = read(Pair)
+
+    assert Pair(1, 2) == shape.build({"a": 1})
+    assert Pair(1, 5, "d") == shape.build({"a": 1, "b": 5.0, "c": "d"})
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int | None
+    kind: t.ClassVar[str] = "point"
+    scope: Scope = Scope.ALL
+    tags: list[str] = dataclasses.field(default_factory=list)
+    size: int = dataclasses.field(init=False, default=0)
+    z: t.Annotated[int, field(min=1, description="up")] = dataclasses.field(default=1, kw_only=True)
+
+
+def test_a_dataclass():
+    """A dataclass is read from its own fields; its generated docstring is no description."""
+    shape = read({"at": Point})
+
+    at = shape.schema["properties"]["at"]
+    assert "description" not in at
+    assert {
+        "x": {"type": "integer"},
+        "y": {"type": ["integer", "null"]},
+        "scope": {"type": "string", "enum": ["all", "guides"], "default": "all"},
+        "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+        "z": {"type": "integer", "description": "up", "minimum": 1, "default": 1},
+    } == at["properties"]
+    assert Point(1, None, Scope.GUIDES) == shape.build({"at": {"x": 1.0, "scope": "guides"}}).at
+    assert "size" in read(Point, input=False).schema["required"]
+    made = {"x": 1, "y": None, "scope": "all", "tags": [], "size": 0, "z": 1}
+    assert made == read(Point, input=False).dump(Point(1, None))
+
+
+def test_a_dataclass_with_an_init_variable_is_refused():
+    """An InitVar is no value of the instance."""
+
+    @dataclasses.dataclass
+    class Odd:
+        x: dataclasses.InitVar[int]
+
+    assert ["x: an InitVar is no field; make it a field, or set it in a factory"] == faults_of(Odd)
+
+
+class Base(t.TypedDict):
+    a: int
+
+
+class Movie(Base, total=False):
+    """A film."""
+
+    title: t.Required[str]
+    year: int
+    note: t.NotRequired[t.Annotated[str | None, field(max_length=3)]]
+
+
+def test_a_typed_dict():
+    """Keys that need not be there stay absent; what is declared nowhere is dropped."""
+    shape = read(Movie)
+
+    assert ["a", "title"] == shape.schema["required"]
+    assert {"type": ["string", "null"], "maxLength": 3} == shape.schema["properties"]["note"]
+    assert dict is shape.type
+    assert {"a": 1, "title": "t"} == shape.build({"a": 1.0, "title": "t", "x": 2})
+    full = {"a": 1, "title": "t", "year": 2, "note": None}
+    assert full == shape.build({**full, "year": 2.0})
+    assert full == shape.dump(full)
+
+
+def test_a_plain_class():
+    """A nested class without a base is made a frozen attrs class when it is read."""
+
+    class Input:
+        query: str
+        limit: int = field(default=10, max=50)
+        kind: t.ClassVar[str] = "x"
+        other: "t.ClassVar[int]" = 3
+
+    class Nothing:
+        """No fields."""
+
+    shape = read(Input)
+
+    assert ["query", "limit"] == list(shape.schema["properties"])
+    assert Input(query="q") == shape.build({"query": "q"})
+    assert read(Input).schema == shape.schema
+    assert {} == read(Nothing).schema["properties"]
+    assert Nothing() == read(Nothing).build({"a": 1})
+
+
+def test_a_class_that_is_no_form_is_refused():
+    """A class with its own constructor is not turned into something else."""
+
+    class Index:
+        x: int
+
+        def __init__(self):
+            pass
+
+    (line,) = [line for line in faults_of({"a": Index})]
+    assert "Index has no JSON Schema" in line
+
+
+class Tree(Schema):
+    """A tree."""
+
+    value: int
+    children: list["Tree"] = field(factory=list)
+    parent: "Tree | None" = None
+
+
+def test_a_recursive_class():
+    """It refers to itself through $defs, and the root still shows its type."""
+    shape = read(Tree)
+
+    assert "object" == shape.schema["type"]
+    assert ["Tree"] == list(shape.schema["$defs"])
+    assert {"$ref": "#/$defs/Tree"} == shape.schema["properties"]["children"]["items"]
+    assert "A tree." == shape.schema["$defs"]["Tree"]["description"]
+    assert {
+        "anyOf": [{"$ref": "#/$defs/Tree"}, {"type": "null"}],
+        "default": None,
+    } == shape.schema["properties"]["parent"]
+    made = shape.build({"value": 1, "children": [{"value": 2.0, "children": [{"value": 3}]}]})
+    assert Tree(value=1, children=[Tree(value=2, children=[Tree(value=3)])]) == made
+    assert not shape.compiled.is_valid({"value": 1, "children": [{"children": []}]})
+
+
+@attrs.frozen
+class Left:
+    right: "Right | None" = None
+
+
+@attrs.frozen
+class Right:
+    left: Left
+    number: int
+
+
+def test_classes_that_contain_each_other():
+    """Mutual recursion ends, wherever the form begins; nested definitions are shared."""
+    shape = read({"a": Left, "b": list[Right]})
+
+    made = shape.build({"a": {"right": {"left": {}, "number": 1.0}}})
+
+    assert Left(Right(Left(), 1)) == made.a
+    assert ["Left"] == list(shape.schema["$defs"])
+    assert shape.compiled.is_valid({"a": {"right": {"left": {}, "number": 1}}})
+
+
+def test_names_of_definitions_are_unique():
+    """Two recursive classes with one name get two definitions."""
+
+    def make(inner):
+        @attrs.frozen
+        class Node:
+            value: inner
+            next: "Node | None" = None
+
+        return Node
+
+    first, second = make(int), make(str)
+    first.__annotations__["next"] = second.__annotations__["next"] = "Node | None"
+    shape = read({"a": first, "b": second})
+
+    assert ["Node", "Node2"] == list(shape.schema["$defs"])
+    assert {"type": "integer"} == shape.schema["$defs"]["Node"]["properties"]["value"]
+
+
+def test_union_of_classes():
+    """Where the JSON type says nothing, the first branch whose schema fits is taken."""
+
+    @attrs.frozen
+    class Circle:
+        kind: t.Literal["circle"]
+        radius: float
+
+    @attrs.frozen
+    class Line:
+        kind: t.Literal["line"]
+        ends: tuple[int, int]
+        tree: Tree | None = None
+
+    shape = read({"shapes": list[Circle | Line]})
+
+    made = shape.build(
+        {
+            "shapes": [
+                {"kind": "line", "ends": [1.0, 2], "tree": {"value": 1}},
+                {"kind": "circle", "radius": 1},
+            ]
+        }
+    )
+    assert [Line("line", (1, 2), Tree(value=1)), Circle("circle", 1.0)] == made.shapes
+
+
+Item = t.TypeVar("Item")
+
+
+@attrs.frozen
+class Page(t.Generic[Item]):
+    items: list[Item]
+    next: "Page[Item] | None" = None
+
+
+@attrs.frozen
+class Numbers(Page[int]):
+    total: int = 0
+
+
+@attrs.frozen
+class Growing(t.Generic[Item]):
+    more: "Growing[list[Item]]"
+
+
+def test_generic_classes():
+    """A type parameter stands for its argument, of the class itself or of a base."""
+    shape = read({"a": Page[Address], "b": Page[int], "c": Numbers})
+
+    made = shape.build(
+        {
+            "a": {"items": [{"street": "s"}]},
+            "b": {"items": [1.0], "next": {"items": [2.0]}},
+            "c": {"items": [2.0]},
+        }
+    )
+    assert Page([Address("s")]) == made.a
+    assert Page([1], Page([2])) == made.b
+    assert Numbers([2]) == made.c
+    assert any("the type variable ~Item stands for nothing" in f for f in faults_of(Page))
+    assert any("more than 40 classes inside each other" in f for f in faults_of(Growing[int]))
+
+
+def test_a_form_that_grows_without_bound_is_refused():
+    """Classes are written out wherever they are used; there is an end to it."""
+
+    def make(inner):
+        @attrs.frozen
+        class Level:
+            a: inner
+            b: inner
+            c: inner
+
+        return Level
+
+    cls = int
+    for _ in range(10):
+        cls = make(cls)
+
+    assert [": is too large once its classes are written out; make it flatter"] == faults_of(cls)
+
+
+def test_constraints_of_attrs_validators():
+    """Validators become keywords, as far as JSON Schema has them."""
+
+    @attrs.frozen
+    class Checked:
+        a: int = attrs.field(validator=[v.ge(1), v.le(9)])
+        b: float = attrs.field(validator=v.and_(v.gt(0), v.lt(1)))
+        c: str = attrs.field(validator=[v.min_len(1), v.max_len(3), v.matches_re("[a-z]+")])
+        d: list[str] = attrs.field(
+            validator=v.deep_iterable(v.matches_re("x", func=re.match), v.min_len(1))
+        )
+        e: dict[str, int] = attrs.field(
+            validator=v.deep_mapping(v.max_len(3), v.ge(0), v.max_len(2))
+        )
+        f: str | None = attrs.field(validator=v.optional(v.in_(["a", "b", None])))
+        g: Scope = attrs.field(validator=v.in_([Scope.ALL]))
+        h: str | None = attrs.field(validator=v.optional([v.min_len(1), v.max_len(2)]))
+        i: int = attrs.field(validator=v.in_({3, 1, 2}))
+        j: str = attrs.field(validator=v.matches_re("x", flags=re.IGNORECASE))
+        k: list[int] | None = attrs.field(validator=v.optional(v.deep_iterable(v.ge(0))))
+        m: int = attrs.field(validator=v.instance_of(int))
+        n: str = attrs.field(validator=v.matches_re("x", func=re.search))
+        o: str = attrs.field(validator=v.in_("abc"))
+        p: list[int] = attrs.field(validator=v.in_([[1], [2]]))
+        q: dict[str, int] | None = attrs.field(
+            validator=v.optional(v.deep_mapping(v.max_len(9), v.ge(0), v.min_len(1)))
+        )
+        r: tuple[int, str] = attrs.field(validator=v.deep_iterable(v.instance_of(object)))
+        s: int | None = attrs.field(validator=v.deep_iterable(v.ge(0)))
+        u: int = attrs.field(validator=v.deep_mapping(v.ge(0), v.ge(0)))
+
+    properties = read(Checked).schema["properties"]
+
+    assert {"type": "integer", "minimum": 1, "maximum": 9} == properties["a"]
+    assert {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1} == properties["b"]
+    assert {
+        "type": "string",
+        "pattern": "^(?:[a-z]+)$",
+        "minLength": 1,
+        "maxLength": 3,
+    } == properties["c"]
+    assert {
+        "type": "array",
+        "items": {"type": "string", "pattern": "^(?:x)"},
+        "minItems": 1,
+    } == properties["d"]
+    assert {
+        "type": "object",
+        "propertyNames": {"maxLength": 3},
+        "additionalProperties": {"type": "integer", "minimum": 0},
+        "maxProperties": 2,
+    } == properties["e"]
+    assert {"type": ["string", "null"], "enum": ["a", "b", None]} == properties["f"]
+    assert {"type": "string", "enum": ["all"]} == properties["g"]
+    assert {"type": ["string", "null"], "minLength": 1, "maxLength": 2} == properties["h"]
+    assert [1, 2, 3] == properties["i"]["enum"]
+    assert {"type": "string"} == properties["j"]
+    assert {"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}} == properties[
+        "k"
+    ]
+    assert {"type": "integer"} == properties["m"]
+    assert {"type": "string", "pattern": "x"} == properties["n"]
+    assert ["a", "b", "c"] == properties["o"]["enum"]
+    assert "enum" not in properties["p"]
+    assert 1 == properties["q"]["minProperties"]
+
+
+def test_a_validator_on_a_type_that_has_no_such_bound():
+    """A bound that the type cannot have is a fault of the field."""
+
+    @attrs.frozen
+    class Odd:
+        a: bool = attrs.field(validator=v.ge(1))
+
+    assert ["a: min does not belong to boolean; leave it out"] == faults_of(Odd)
+
+
+def test_a_constructor_that_refuses():
+    """What a validator or a hook refuses is a violation where it happened, in its words."""
+
+    @attrs.frozen
+    class Even:
+        n: int = attrs.field()
+
+        @n.validator
+        def _check(self, attribute, value):
+            if value % 2:
+                raise ValueError("n must be even")
+
+    @dataclasses.dataclass
+    class Range:
+        low: int
+        high: int
+
+        def __post_init__(self):
+            if self.low == 13:
+                raise RuntimeError("a defect")
+            if self.low > self.high:
+                raise ValueError
+
+    class Outer(Schema):
+        even: Even
+        ranges: list[Range] = field(factory=list)
+
+        def __attrs_post_init__(self):
+            if self.even.n == 100:
+                raise TypeError("not a hundred")
+
+    compiled = read(Outer).compiled
+
+    assert compiled.is_valid({"even": {"n": 2}})
+    assert [] == compiled.violations({"even": {"n": 2}})
+    found = compiled.violations({"even": {"n": 3}, "ranges": [{"low": 2, "high": 1}]})
+    assert [("/even", "n must be even"), ("/ranges/0", "refused: ValueError")] == [
+        (one.pointer, one.message) for one in found
+    ]
+    (whole,) = compiled.violations({"even": {"n": 100}})
+    assert ("", "validator", "not a hundred") == (whole.pointer, whole.keyword, whole.message)
+    # A defect of the class is no fault of the arguments: it shows when they are built.
+    assert compiled.is_valid({"even": {"n": 2}, "ranges": [{"low": 13, "high": 1}]})
+
+
+def test_union_with_a_constructor_that_refuses():
+    """A branch whose constructor refuses is passed over for the next that fits."""
+
+    @attrs.frozen
+    class Even:
+        n: int = attrs.field(validator=lambda _s, _a, n: _refuse_odd(n))
+
+    @attrs.frozen
+    class Any:
+        n: int
+
+    shape = read({"a": Even | Any})
+
+    assert Even(2) == shape.build({"a": {"n": 2}}).a
+    assert Any(3) == shape.build({"a": {"n": 3}}).a
+
+
+def _refuse_odd(number):
+    if number % 2:
+        raise ValueError("odd")
+
+
+def test_constructors_written_by_hand_are_called():
+    """A class that makes its instances itself is never filled from outside."""
+
+    class Shout(Schema):
+        text: str
+
+        def __init__(self, text):
+            self.__attrs_init__(text=text.upper())
+
+    @attrs.frozen(slots=False)
+    class Counted:
+        n: int
+
+        def __new__(cls, n):
+            return super().__new__(cls)
+
+    shape = read({"a": Shout, "b": Counted})
+    made = shape.build({"a": {"text": "hi"}, "b": {"n": 1}})
+
+    assert ("HI", 1) == (made.a.text, made.b.n)
+
+
+def test_attributes_without_annotation_are_refused():
+    """Nothing is guessed: an attribute without a type says so."""
+    cls = attrs.make_class("Loose", {"x": attrs.field()})
+
+    assert ["x: has no annotation; write its type"] == faults_of(cls)
+
+
+def test_an_attribute_annotated_with_none():
+    """None is a type: only null fits."""
+
+    @attrs.frozen
+    class Void:
+        x: None
+
+    assert {"x": {"type": "null"}} == read(Void).schema["properties"]
+
+
+def test_two_attributes_with_one_name():
+    """Names on the wire are unique."""
+
+    @attrs.frozen
+    class Twice:
+        a: int
+        b: int = attrs.field(alias="c")
+        c: int = attrs.field(init=False, default=3)
+
+    assert ["c: duplicate name 'c'; rename one, or give it an alias"] == faults_of(
+        Twice, input=False
+    )
+
+
+def test_a_marker_is_no_default_of_other_classes():
+    """`field()` belongs to Schema classes; elsewhere it goes into Annotated."""
+
+    @dataclasses.dataclass
+    class Wrong:
+        x: int = field(default=1)
+
+    assert any(
+        "a marker is no default here; write Annotated[<type>, field(...)]" in line
+        for line in faults_of(Wrong)
+    )
+
+
+def test_prompt_arguments():
+    """`argument()` takes what fits a prompt, and keeps `complete` for the prompt to read."""
+
+    class Arguments(Schema):
+        code: str = argument(description="The code")
+        style: str | None = argument(default=None, complete=["strict", "friendly"])
+
+    class Holder:
+        class Wrong(Schema):
+            code: str = argument(header="X")
+
+    assert ["code"] == read(Arguments).schema["required"]
+    marker = attrs.fields(Arguments).style.metadata["noizu_mcp.marker"]
+    assert ["strict", "friendly"] == marker.options["complete"]
+    assert ["code: unknown option 'header' of argument"] == [
+        line.partition(";")[0] for line in faults_of(Holder.Wrong)
+    ]
+
+
+def test_a_default_is_delivered_as_declared():
+    """Defaults are copied if they can change, and never cast."""
+
+    @attrs.frozen
+    class Holder:
+        when: dt.date = dt.date(2024, 1, 2)
+        home: Address = Address("here")
+        pair: tuple[int, list[int]] = (1, [2])
+        names: frozenset[str] = frozenset({"b", "a"})
+        only: tuple[int, int] = (1, 2)
+
+    shape = read(Holder)
+    made = shape.build({})
+
+    assert Holder() == made
+    assert {
+        "when": "2024-01-02",
+        "home": {"street": "here", "zip": "00000"},
+        "pair": [1, [2]],
+        "names": ["a", "b"],
+        "only": [1, 2],
+    } == {name: part["default"] for name, part in shape.schema["properties"].items()}
+    assert made.pair[1] is not shape.build({}).pair[1]
+    assert made.only is Holder().only
