@@ -1,0 +1,178 @@
+"""Every example serves a client over stdio."""
+
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from noizu_mcp import Client, ClientHandler, McpError, Stdio, ToolResult, connect
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+Open = Callable[..., AbstractAsyncContextManager[Client]]
+
+
+@pytest.fixture
+def serve() -> Open:
+    """Start an example as a process and connect to it; fails rather than hangs."""
+
+    @asynccontextmanager
+    async def open_example(name: str, **options: Any) -> AsyncIterator[Client]:
+        file, _, server = name.partition(":")
+        target = f"{EXAMPLES / file}.py{':' if server else ''}{server}"
+        command = Stdio(sys.executable, "-m", "noizu_mcp", "run", target)
+        with trio.fail_after(20):
+            async with connect(command, **options) as client:
+                yield client
+
+    return open_example
+
+
+class Changes(ClientHandler):
+    """Waits for list changes."""
+
+    def __init__(self) -> None:
+        self._send, self._receive = trio.open_memory_channel[str](10)
+
+    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        await self._send.send(method)
+
+    async def wait(self) -> str:
+        return await self._receive.receive()
+
+
+def text(result: ToolResult) -> str:
+    return str(result.content[0].text)
+
+
+async def names(client: Client) -> list[str]:
+    return [tool.name for tool in await client.list_tools()]
+
+
+def test_every_example_is_here() -> None:
+    """A new example needs a test."""
+    tested = {"dynamic", "gated", "raw_schema", "search", "toolkit", "weather"}
+
+    assert tested == {path.stem for path in EXAMPLES.glob("*.py")}
+
+
+async def test_weather(serve: Open) -> None:
+    """Typed input and output, and an error that the tool chose."""
+    async with serve("weather") as client:
+        assert client.server_info.name == "weather"
+        assert client.protocol_version == "2026-07-28"
+        assert await names(client) == ["get_weather"]
+        result = await client.call_tool("get_weather", {"city": "Oslo"})
+        assert result.structured == {"celsius": -3.5, "sky": "snow"}
+        unknown = await client.call_tool("get_weather", {"city": "Rome"})
+        assert unknown.is_error
+        assert text(unknown) == "No report from Rome; there are: Lima, Nairobi, Oslo"
+
+
+async def test_search(serve: Open) -> None:
+    """Defaults, an enum, an alias and a hidden catalog."""
+    async with serve("search") as client:
+        assert client.instructions == "Search before you answer."
+        assert await names(client) == ["search_docs", "search"]
+        for name in ("search_docs", "search"):
+            result = await client.call_tool(name, {"query": "install"})
+            assert result.structured == {
+                "hits": 2,
+                "pages": ["guides/install", "guides/first-server"],
+            }
+        none = await client.call_tool("search", {"query": "install", "scope": "reference"})
+        assert none.structured == {"hits": 0, "pages": []}
+        wrong = await client.call_tool("search", {"query": "install", "scope": "guide"})
+        assert wrong.is_error
+        assert '"guides"' in text(wrong)
+        catalog = await client.call_tool("catalog", {"type": "tools", "query": "alias"})
+        assert [each["name"] for each in catalog.structured["tools"]] == ["search"]
+
+
+async def test_toolkit(serve: Open) -> None:
+    """Each way to declare a tool of a kit, and what the catalog finds."""
+    async with serve("toolkit") as client:
+        assert await names(client) == ["files.read", "server_time", "add", "book"]
+        assert text(await client.call_tool("add", {"a": 2})) == "3"
+        assert "class Utilities" in text(
+            await client.call_tool("files.read", {"path": "toolkit.py"})
+        )
+        outside = await client.call_tool("files.read", {"path": "../index.md"})
+        assert outside.is_error
+        assert text(await client.call_tool("lookup", {"q": "word"})) == "word"
+        assert text(await client.call_tool("server_time")).startswith("20")
+        booked = await client.call_tool("book", {"guest": "Ada", "nights": 2})
+        assert booked.structured == {"text": "Ada, 2 night(s)", "total": 160}
+        found = await client.call_tool("catalog", {"category": "files"})
+        assert [each["name"] for each in found.structured["tools"]] == ["files.read"]
+
+
+async def test_raw_schema(serve: Open) -> None:
+    """Raw schemas check the arguments and pass them on as they came."""
+    async with serve("raw_schema") as client:
+        converted = await client.call_tool("convert", {"amount": 10, "from": "eur", "to": "usd"})
+        assert converted.structured == {"amount": 12.5, "currency": "usd"}
+        wrong = await client.call_tool("convert", {"amount": -1, "from": "eur", "to": "gbp"})
+        assert wrong.is_error
+        assert "/amount" in text(wrong)
+        assert "/to" in text(wrong)
+        assert text(await client.call_tool("route", {"stops": ["Oslo", "Lima"]})) == "Oslo → Lima"
+        assert (await client.call_tool("route", {"stops": ["Lima", "Oslo"]})).is_error
+
+
+async def test_gated_session(serve: Open) -> None:
+    """A session that unlocks hears of the change and sees more tools."""
+    changes = Changes()
+    async with serve("gated", version="2025-11-25", handler=changes) as client:
+        assert await names(client) == ["unlock"]
+        assert (await client.call_tool("drop_table", {"table": "users"})).is_error
+        assert (await client.call_tool("unlock", {"password": "please"})).is_error
+        assert not (await client.call_tool("unlock", {"password": "sesame"})).is_error
+        assert await changes.wait() == "notifications/tools/list_changed"
+        assert await names(client) == ["unlock", "drop_table"]
+        dropped = await client.call_tool("drop_table", {"table": "users"})
+        assert text(dropped) == "Dropped users"
+
+
+async def test_gated_without_session(serve: Open) -> None:
+    """Without sessions a key does what the session did."""
+    async with serve("gated", version="2026-07-28") as client:
+        unlocked = text(await client.call_tool("unlock", {"password": "sesame"}))
+        key = unlocked.rpartition("=")[2]
+        dropped = await client.call_tool("drop_table", {"table": "users", "key": key})
+        assert text(dropped) == "Dropped users"
+        assert await names(client) == ["unlock"]
+
+
+async def test_dynamic_notes(serve: Open) -> None:
+    """A server without registrations lists and calls what it computes."""
+    async with serve("dynamic:Notes") as client:
+        tools = await client.list_tools()
+        assert [tool.name for tool in tools] == ["note:groceries", "note:Tech News Digest"]
+        assert tools[0].description == "A note for noizu-mcp"
+        assert text(await client.call_tool("note:groceries")) == "bread, milk"
+        with pytest.raises(McpError, match="Unknown tool: note:none"):
+            await client.call_tool("note:none")
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+async def test_dynamic_plugins(serve: Open, version: str) -> None:
+    """Tools come and go while a client is connected, and it is told, in either era."""
+    changes = Changes()
+    async with serve("dynamic:Plugins", version=version, handler=changes) as client:
+        if version == "2026-07-28":
+            async with client.listen(tools=True):
+                await client.call_tool("load", {"plugin": "shout"})
+                assert await changes.wait() == "notifications/tools/list_changed"
+        else:
+            await client.call_tool("load", {"plugin": "shout"})
+            assert await changes.wait() == "notifications/tools/list_changed"
+        assert await names(client) == ["load", "unload", "shout"]
+        assert text(await client.call_tool("shout", {"text": "hey"})) == "HEY"
+        assert (await client.call_tool("load", {"plugin": "shout"})).is_error
+        await client.call_tool("unload", {"plugin": "shout"})
+        assert await names(client) == ["load", "unload"]
+        assert (await client.call_tool("unload", {"plugin": "shout"})).is_error
