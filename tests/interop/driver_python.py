@@ -1,0 +1,184 @@
+"""Drives a server with the official Python client and prints what it saw as one JSON object.
+
+Takes one argument, a JSON object: `command`, `modes`, `scenarios` and `journals`, as made by the
+fixture `drive`. The report has one object for each mode, in it one value for each scenario.
+"""
+
+import json
+import sys
+import traceback
+from functools import partial
+from typing import Any
+
+import mcp.client.session as session_module
+import trio
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+#: Seconds for one scenario.
+PATIENCE = 20
+
+
+class Driver:
+    """One connection."""
+
+    def __init__(self, command: list[str], mode: dict[str, str], journal: str) -> None:
+        self.logs: list[dict[str, Any]] = []
+        self.changed_send, self.changed = trio.open_memory_channel[None](100)
+        version = mode["version"]
+        if mode["kind"] == "handshake":
+            # The client has no option for it: it always offers the latest one that it knows.
+            session_module.LATEST_HANDSHAKE_VERSION = version
+        kinds = {"handshake": "legacy", "auto": "auto", "pin": version}
+        self.client = Client(
+            StdioServerParameters(
+                command=command[0], args=command[1:], env={"INTEROP_JOURNAL": journal}
+            ),
+            mode=kinds[mode["kind"]],
+            logging_callback=self.on_log,
+            message_handler=self.on_message,
+            log_level="warning",
+            cache=None,
+        )
+
+    async def on_log(self, params: Any) -> None:
+        self.logs.append(params.model_dump(by_alias=True, mode="json", exclude_none=True))
+
+    async def on_message(self, message: Any) -> None:
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            self.changed_send.send_nowait(None)
+
+    @property
+    def modern(self) -> bool:
+        return self.client.protocol_version >= "2026-07-28"
+
+    async def handshake(self, scenario: dict[str, Any]) -> Any:
+        info = self.client.server_info
+        return {
+            "version": self.client.protocol_version,
+            "server": None if info is None else wire(info),
+            "capabilities": wire(self.client.server_capabilities),
+            "instructions": self.client.instructions,
+        }
+
+    async def alive(self, scenario: dict[str, Any]) -> Any:
+        if self.modern:
+            return await self.client.session.send_discover(self.client.protocol_version)
+        return wire(await self.client.send_ping())
+
+    async def list(self, scenario: dict[str, Any]) -> Any:
+        tools: list[Any] = []
+        cursor, pages = None, 0
+        while True:
+            page = await self.client.list_tools(cursor=cursor)
+            tools += [wire(each) for each in page.tools]
+            cursor, pages = page.next_cursor, pages + 1
+            if cursor is None:
+                return {"tools": tools, "pages": pages}
+
+    async def call(self, scenario: dict[str, Any]) -> Any:
+        arguments = scenario.get("arguments", {})
+        return wire(await self.client.call_tool(scenario["tool"], arguments))
+
+    async def progress(self, scenario: dict[str, Any]) -> Any:
+        seen: list[Any] = []
+        arguments = scenario["arguments"]
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            seen.append([progress, total, message])
+            if len(seen) == arguments["count"]:
+                await self.client.call_tool(scenario["then"], {})
+
+        result = await self.client.call_tool(scenario["tool"], arguments, progress_callback=report)
+        return {"result": wire(result), "seen": seen}
+
+    async def logging(self, scenario: dict[str, Any]) -> Any:
+        if not self.modern:
+            await self.client.set_logging_level("warning")
+        result = await self.call(scenario)
+        return {"result": result, "seen": self.logs}
+
+    async def cancel(self, scenario: dict[str, Any]) -> Any:
+        running = trio.CancelScope()
+
+        async def stop(*progress: Any) -> None:
+            running.cancel()
+
+        with running:
+            await self.client.call_tool(scenario["tool"], {}, progress_callback=stop)
+        after = await self.client.call_tool(scenario["after"], {})
+        return {"cancelled": running.cancelled_caught, "after": wire(after)}
+
+    async def concurrent(self, scenario: dict[str, Any]) -> Any:
+        count = scenario["count"]
+        answers: list[Any] = [None] * count
+
+        async def one(number: int) -> None:
+            arguments = {"number": number, "of": count}
+            answers[number] = wire(await self.client.call_tool(scenario["tool"], arguments))
+
+        async with trio.open_nursery() as nursery:
+            for number in range(count):
+                nursery.start_soon(one, number)
+        return answers
+
+    async def unknown_method(self, scenario: dict[str, Any]) -> Any:
+        session = self.client.session
+        data: dict[str, Any] = {"method": "no/such", "params": {}}
+        options: dict[str, Any] = {}
+        session._stamp(data, options)
+        return await session._dispatcher.send_raw_request(data["method"], data["params"], options)
+
+    async def changes(self, scenario: dict[str, Any]) -> Any:
+        if not self.modern:
+            return await self._change(scenario, self.changed.receive)
+        async with self.client.listen(tools_list_changed=True) as subscription:
+            return await self._change(scenario, subscription.__anext__)
+
+    async def _change(self, scenario: dict[str, Any], heard: Any) -> Any:
+        report: dict[str, Any] = {}
+        for step in ("add", "remove"):
+            await self.client.call_tool(scenario[step], {})
+            await heard()
+            report[step] = [tool["name"] for tool in (await self.list(scenario))["tools"]]
+        return report
+
+
+def wire(value: Any) -> Any:
+    return value.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+async def attempt(driver: Driver, scenario: dict[str, Any]) -> Any:
+    """Run one scenario; an error of the peer is a value, any other exception a failure."""
+    try:
+        with trio.fail_after(PATIENCE):
+            return await getattr(driver, scenario["kind"])(scenario)
+    except MCPError as error:
+        found = {"code": error.error.code, "message": error.error.message}
+        return {"error": {**found, "data": error.error.data}}
+    except Exception:
+        return {"failed": traceback.format_exc()}
+
+
+async def run(task: dict[str, Any]) -> dict[str, Any]:
+    report: dict[str, Any] = {}
+    for mode in task["modes"]:
+        found: dict[str, Any] = {}
+        report[mode["label"]] = found
+        driver = Driver(task["command"], mode, f"{task['journals']}/{mode['label']}")
+        try:
+            with trio.fail_after(3 * PATIENCE):
+                async with driver.client:
+                    for scenario in task["scenarios"]:
+                        found[scenario["name"]] = await attempt(driver, scenario)
+        except Exception:
+            found["connection"] = {"failed": traceback.format_exc()}
+    return report
+
+
+if __name__ == "__main__":
+    import warnings
+
+    # What 2026-07-28 deprecates is still part of the older revisions.
+    warnings.simplefilter("ignore", MCPDeprecationWarning)
+    sys.stdout.write(json.dumps(trio.run(partial(run, json.loads(sys.argv[1])))))

@@ -1,0 +1,344 @@
+"""The official clients drive our server over stdio, in every revision that they speak.
+
+A driver runs all scenarios once for each mode of its client; each test looks at one of them.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FIXTURE = Path(__file__).parent / "fixture_server.py"
+LATEST = "2026-07-28"
+HANDSHAKES = ("2025-03-26", "2025-06-18", "2025-11-25")
+SUPPORTED = [LATEST, *reversed(HANDSHAKES)]
+IDENTITY = {"name": "interop", "version": "1.2.3"}
+CAPABILITIES = {"logging": {}, "tools": {"listChanged": True}}
+NAMES = [
+    *("echo", "weigh", "count", "mixed"),
+    *("refuse", "protocol_error", "crash", "stall"),
+    *("steps", "proceed", "shout"),
+    *("endless", "was_cancelled", "meet", "thread", "who"),
+    *("remember", "recall", "add_extra", "remove_extra"),
+]
+LONG = "é😀\u2028\n"
+
+
+def _mode(kind: str, version: str, *, label: str | None = None) -> dict[str, str]:
+    return {"kind": kind, "version": version, "label": label or version}
+
+
+_WITH_HANDSHAKE = [_mode("handshake", version) for version in ("2024-11-05", *HANDSHAKES)]
+_ALL = [*_WITH_HANDSHAKE, _mode("pin", LATEST), _mode("auto", LATEST, label="auto")]
+MODES = {"python": _ALL, "typescript-2": _ALL, "typescript-1": _WITH_HANDSHAKE}
+
+
+def _call(name: str, tool: str | None = None, **arguments: Any) -> dict[str, Any]:
+    return {"name": name, "kind": "call", "tool": tool or name, "arguments": arguments}
+
+
+SCENARIOS: list[dict[str, Any]] = [
+    {"name": "handshake", "kind": "handshake"},
+    {"name": "alive", "kind": "alive"},
+    {"name": "list", "kind": "list"},
+    _call("text", "echo", message="hi"),
+    _call("long", "echo", message=LONG, repeat=50_000),
+    _call("weigh", city="Oslo"),
+    _call("count", text="four"),
+    _call("mixed"),
+    _call("refuse"),
+    _call("protocol_error"),
+    _call("crash"),
+    _call("stall"),
+    _call("bad_arguments", "echo", message="", repeat="often"),
+    _call("unknown_tool", "nowhere"),
+    _call("hidden", "secret"),
+    _call("thread"),
+    _call("who"),
+    _call("remember", word="plum"),
+    _call("recall"),
+    {
+        "name": "progress",
+        "kind": "progress",
+        "tool": "steps",
+        "arguments": {"count": 3},
+        "then": "proceed",
+    },
+    {"name": "logging", "kind": "logging", "tool": "shout"},
+    {"name": "cancel", "kind": "cancel", "tool": "endless", "after": "was_cancelled"},
+    {"name": "concurrent", "kind": "concurrent", "tool": "meet", "count": 10},
+    {"name": "unknown_method", "kind": "unknown_method"},
+    {"name": "changes", "kind": "changes", "add": "add_extra", "remove": "remove_extra"},
+]
+
+pytestmark = pytest.mark.parametrize(
+    ("reports", "mode"),
+    [
+        pytest.param(client, mode, id=f"{client}-{mode['label']}")
+        for client, modes in MODES.items()
+        for mode in modes
+    ],
+    indirect=["reports"],
+    scope="module",
+)
+
+
+@pytest.fixture(scope="module")
+def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the servers write what only they see: a folder for each client."""
+    return tmp_path_factory.mktemp("journals")
+
+
+@pytest.fixture(scope="module")
+def reports(
+    request: pytest.FixtureRequest,
+    drive: Callable[..., dict[str, Any]],
+    serve_command: Callable[[Path, str], list[str]],
+    journals: Path,
+) -> dict[str, Any]:
+    """What one client saw, in all its modes."""
+    client = request.param
+    folder = journals / client
+    folder.mkdir()
+    found = drive(client, MODES[client], SCENARIOS, serve_command(FIXTURE, "Interop"), folder)
+    return {**found, "client": client}
+
+
+@pytest.fixture
+def version(mode: dict[str, str]) -> str:
+    """The revision that must have been negotiated: 2024-11-05 is answered with another one."""
+    return "2025-11-25" if mode["version"] == "2024-11-05" else mode["version"]
+
+
+@pytest.fixture
+def seen(reports: dict[str, Any], mode: dict[str, str]) -> Callable[[str], Any]:
+    """Look a scenario up in the report; one that did not work fails here."""
+    report = reports[mode["label"]]
+
+    def look(name: str) -> Any:
+        assert "connection" not in report, report["connection"]["failed"]
+        value = report[name]
+        if isinstance(value, dict):
+            assert "failed" not in value, value["failed"]
+        return value
+
+    return look
+
+
+def texts(result: dict[str, Any]) -> list[str]:
+    """The text of a result that is nothing but text and no error."""
+    assert not result.get("isError"), result
+    return [block["text"] for block in result["content"]]
+
+
+def failure(result: dict[str, Any]) -> list[str]:
+    """The text of a result that says that the tool failed."""
+    assert result["isError"] is True
+    return [block["text"] for block in result["content"]]
+
+
+def test_handshake(seen, reports, mode, version):
+    """The client gets the revision that it asked for, and reads who the server is."""
+    found = seen("handshake")
+    assert found["version"] == version
+    if (reports["client"], mode["kind"]) == ("python", "pin"):
+        # It asks nothing at all before the first request, so it knows nothing.
+        assert found["server"] is None
+        return
+    titled = {} if version == "2025-03-26" else {"title": "Interoperability"}
+    assert found["server"] == {**IDENTITY, **titled}
+    assert found["capabilities"] == CAPABILITIES
+    assert found["instructions"] == "Call anything."
+
+
+def test_alive(seen, version):
+    """A session answers pings; 2026-07-28, which has none, answers `server/discover`."""
+    found = seen("alive")
+    if version == LATEST:
+        assert found["supportedVersions"] == SUPPORTED
+    else:
+        assert found == {}
+
+
+def test_list(seen):
+    """All pages of the list come, in the order of registration, without the hidden tool."""
+    found = seen("list")
+    assert [tool["name"] for tool in found["tools"]] == NAMES
+    assert found["pages"] == 4
+
+
+def test_definitions(seen, version):
+    """A definition has what the revision has: titles, output schemas of any root or of objects."""
+    tools = {tool["name"]: tool for tool in seen("list")["tools"]}
+    echo = tools["echo"]
+    assert echo["description"] == "Answer with the text that came."
+    assert echo["inputSchema"]["required"] == ["message"]
+    if version == "2025-03-26":
+        assert echo["annotations"] == {"title": "Echo a text", "readOnlyHint": True}
+        assert "outputSchema" not in tools["weigh"]
+        return
+    assert echo["title"] == "Echo a text"
+    assert echo["annotations"] == {"readOnlyHint": True}
+    assert tools["weigh"]["outputSchema"]["required"] == ["city", "celsius"]
+    root = tools["count"]["outputSchema"]
+    assert root["type"] == ("integer" if version == LATEST else "object")
+
+
+def test_text(seen):
+    """A text goes there and back."""
+    assert texts(seen("text")) == ["hi"]
+
+
+def test_long(seen):
+    """A long text of several lines, scripts and separators arrives whole."""
+    assert texts(seen("long")) == [LONG * 50_000]
+
+
+def test_weigh(seen, version):
+    """An object is structured content where the revision has it, and a text everywhere."""
+    found = seen("weigh")
+    assert texts(found) == ['{"city":"Oslo","celsius":21.5}']
+    structured = None if version == "2025-03-26" else {"city": "Oslo", "celsius": 21.5}
+    assert found.get("structuredContent") == structured
+
+
+def test_count(seen, version):
+    """A bare value is structured content, wrapped in an object before 2026-07-28."""
+    found = seen("count")
+    assert texts(found) == ["4"]
+    expected = {"2025-03-26": None, LATEST: 4}.get(version, {"result": 4})
+    assert found.get("structuredContent") == expected
+
+
+def test_mixed(seen, version):
+    """Every kind of content block arrives; a link is a text for the revision without links."""
+    words, image, audio, link, resource = seen("mixed")["content"]
+    assert words == {"type": "text", "text": "words"}
+    assert image == {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+    assert audio == {"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}
+    if version == "2025-03-26":
+        assert link == {"type": "text", "text": "notes: file:///notes.txt"}
+    else:
+        target = {"name": "notes", "uri": "file:///notes.txt", "mimeType": "text/plain"}
+        assert link == {"type": "resource_link", **target}
+    assert resource["resource"] == {"uri": "file:///a.txt", "text": "inside"}
+
+
+def test_refuse(seen):
+    """A tool's own error is a result that says so."""
+    assert failure(seen("refuse")) == ["the shop is closed"]
+
+
+def test_protocol_error(seen):
+    """An error of the protocol keeps its code, message and data."""
+    error = seen("protocol_error")["error"]
+    assert error["code"] == 4004
+    assert error["message"].endswith("no such shelf")
+    assert error["data"] == {"shelf": 7}
+
+
+def test_crash(seen):
+    """A bug in a tool is a result that says no more than that."""
+    assert failure(seen("crash")) == ["Tool execution failed"]
+
+
+def test_stall(seen):
+    """A tool that takes longer than it may is ended."""
+    assert failure(seen("stall")) == ["Tool execution timed out"]
+
+
+def test_bad_arguments(seen):
+    """Wrong arguments are a result that names each of them, to read and for programs."""
+    found = seen("bad_arguments")
+    (text,) = failure(found)
+    assert "/message" in text
+    assert "/repeat" in text
+    violations = found["_meta"]["noizu.mcp/violations"]
+    assert {each["path"] for each in violations} == {"/message", "/repeat"}
+
+
+def test_unknown_tool(seen):
+    """A tool that is not there is an error of the protocol."""
+    error = seen("unknown_tool")["error"]
+    assert error["code"] == -32602
+    assert error["message"].endswith("Unknown tool: nowhere")
+
+
+def test_hidden(seen):
+    """A hidden tool can be called."""
+    assert texts(seen("hidden")) == ["found"]
+
+
+def test_thread(seen):
+    """A plain function runs in a thread of its own."""
+    assert texts(seen("thread")) == ["worker"]
+
+
+def test_who(seen, reports, version):
+    """The server knows the revision and the name of its client."""
+    (text,) = texts(seen("who"))
+    name = {"python": "mcp"}.get(reports["client"], reports["client"])
+    assert text == f'{{"version":"{version}","transport":"stdio","client":"{name}"}}'
+
+
+def test_session(seen, version):
+    """What a session stores is there in later requests; 2026-07-28 has no sessions."""
+    if version == LATEST:
+        assert failure(seen("remember")) == ["Tool execution failed"]
+        assert texts(seen("recall")) == ["None"]
+    else:
+        assert texts(seen("remember")) == ["stored"]
+        assert texts(seen("recall")) == ["plum"]
+
+
+def test_progress(seen):
+    """Progress comes while the call runs, and other calls are served meanwhile."""
+    found = seen("progress")
+    assert found["seen"] == [[1, 3, "step 1"], [2, 3, "step 2"], [3, 3, "step 3"]]
+    assert texts(found["result"]) == ["finished"]
+
+
+def test_logging(seen):
+    """Log messages come from the level on that the client asked for."""
+    found = seen("logging")
+    assert texts(found["result"]) == ["logged"]
+    disk = {"level": "warning", "logger": "disk", "data": {"disk": "almost full"}}
+    assert found["seen"] == [disk, {"level": "error", "data": "on fire"}]
+
+
+def test_cancel(seen):
+    """A cancelled call ends at the client and in the server, and the connection goes on."""
+    found = seen("cancel")
+    assert found["cancelled"] is True
+    assert texts(found["after"]) == ["yes"]
+
+
+def test_concurrent(seen):
+    """Ten calls that wait for each other are served at the same time, each with its answer."""
+    answers = [texts(answer) for answer in seen("concurrent")]
+    assert answers == [[f"{number} of 10"] for number in range(10)]
+
+
+def test_unknown_method(seen):
+    """A method that no one knows is refused, and the connection goes on."""
+    error = seen("unknown_method")["error"]
+    assert error["code"] == -32601
+    assert error["message"].endswith("Method not found: no/such")
+
+
+def test_changes(seen):
+    """Each change of the list of tools is told, and the next list has it."""
+    found = seen("changes")
+    assert found["add"] == [*NAMES, "extra"]
+    assert found["remove"] == NAMES
+
+
+def test_closing(seen, journals, reports, mode):
+    """The server ends in order when its client closes; nothing but one call was cancelled."""
+    seen("handshake")
+    lines = (journals / reports["client"] / mode["label"]).read_text().splitlines()
+    # The TypeScript client probes the era with a process of its own, which it ends by a signal.
+    probed = (reports["client"], mode["version"]) == ("typescript-2", LATEST)
+    probe = ["started", "ended"] if probed else []
+    assert lines == [*probe, "started", "cancelled True", "ended"]

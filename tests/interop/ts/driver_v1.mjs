@@ -1,0 +1,69 @@
+// The official TypeScript client, version 1: the revisions with a handshake.
+import { load } from './packages.mjs';
+import { main } from './scenarios.mjs';
+
+const { Client } = load('@modelcontextprotocol/sdk/client/index.js');
+const { StdioClientTransport } = load('@modelcontextprotocol/sdk/client/stdio.js');
+const {
+    CallToolResultSchema,
+    LoggingMessageNotificationSchema,
+    McpError,
+    ResultSchema,
+    ToolListChangedNotificationSchema,
+} = load('@modelcontextprotocol/sdk/types.js');
+
+// It has no option for the version: it always offers the latest one that it knows.
+class OfferingTransport extends StdioClientTransport {
+    constructor(parameters, version) {
+        super(parameters);
+        this.version = version;
+    }
+
+    send(message) {
+        if (message.method === 'initialize') message.params.protocolVersion = this.version;
+        return super.send(message);
+    }
+}
+
+async function connect(mode, parameters, hooks) {
+    const client = new Client({ name: 'typescript-1', version: '1.32.2' });
+    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
+        hooks.logs.push(params);
+    });
+    client.setNotificationHandler(ToolListChangedNotificationSchema, () => hooks.changed.push());
+    const transport = new OfferingTransport(parameters, mode.version);
+    let version;
+    transport.setProtocolVersion = (negotiated) => (version = negotiated);
+    await client.connect(transport);
+    return {
+        handshake: () => ({
+            version,
+            server: client.getServerVersion() ?? null,
+            capabilities: client.getServerCapabilities(),
+            instructions: client.getInstructions() ?? null,
+        }),
+        alive: () => client.ping(),
+        list: async () => {
+            const tools = [];
+            let pages = 0;
+            let cursor;
+            do {
+                const page = await client.listTools(cursor === undefined ? {} : { cursor });
+                tools.push(...page.tools);
+                cursor = page.nextCursor;
+                pages += 1;
+            } while (cursor !== undefined);
+            return { tools, pages };
+        },
+        call: (params, how) => client.callTool(params, CallToolResultSchema, how),
+        request: (method) => client.request({ method, params: {} }, ResultSchema),
+        level: async (level) => {
+            await client.setLoggingLevel(level);
+            return {};
+        },
+        listen: () => undefined,
+        close: () => client.close(),
+    };
+}
+
+await main({ connect, peerError: (error) => error instanceof McpError });
