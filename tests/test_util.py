@@ -51,21 +51,17 @@ def test_final() -> None:
 
 
 def test_publish_moves_only_private_names() -> None:
-    """A public name says where it is imported from; a foreign one keeps its home."""
+    """A public name says where it is imported from; foreign ones and values are left alone."""
 
     def ours() -> None: ...
 
-    ours.__module__ = "folder._file"
-    publish(
-        {
-            "__name__": "folder",
-            "__all__": ["ours", "path", "text"],
-            "ours": ours,
-            "path": Path,
-            "text": "x",
-        }
-    )
-    assert ours.__module__ == "folder"
+    class Ours:
+        __slots__ = ()
+
+    ours.__module__ = Ours.__module__ = "folder._file"
+    names = {"ours": ours, "path": Path, "text": "x", "value": Ours()}
+    publish({"__name__": "folder", "__all__": list(names), **names})
+    assert (ours.__module__, Ours.__module__) == ("folder", "folder._file")
     assert Path.__module__ != "folder"
 
 

@@ -26,7 +26,7 @@ _CONTEXT_NAMES: Final = ("ctx", "context")
 UNRESOLVED: Final = Parameter("unresolved", Parameter.KEYWORD_ONLY)
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Handler:
     """A method that answers calls.
 

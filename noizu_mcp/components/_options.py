@@ -116,11 +116,14 @@ def read_annotations(value: Any) -> Annotations | None:
 
 def read_icons(value: Any) -> tuple[Icon, ...]:
     """Take a list of icons."""
-    if isinstance(value, Iterable):
-        icons = tuple(value)
-        if all(isinstance(icon, Icon) for icon in icons):
-            return icons
-    raise ValueError(f"must be a list of Icon(src), {_got(value)}")
+    icons = tuple(value) if isinstance(value, Iterable) else (None,)
+    if not all(isinstance(icon, Icon) for icon in icons):
+        raise ValueError(f"must be a list of Icon(src), {_got(value)}")
+    for icon in icons:
+        # basic/index, Icons: a client must not show one from anywhere else.
+        if not icon.src.lower().startswith(("https://", "data:")):
+            raise ValueError(f"an icon comes from an https: or data: URI, got {icon.src!r}")
+    return icons
 
 
 def read_meta(value: Any) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 import attrs
 
@@ -13,6 +13,8 @@ from ..types import Annotations, Icon
 from ._declare import is_abstract, kind_of, missing_arguments
 from ._options import REGISTRATION_OPTIONS, read_declared_name, read_options
 from ._spec import ToolPlan, ToolSpec
+from ._tool import Tool
+from ._toolkit import Toolkit
 
 # Of one tool each: for a kit of several they would make all of them the same.
 _SINGULAR: Final = ("name", "title", "description")
@@ -48,8 +50,12 @@ class ToolOverrides(TypedDict, total=False):
     max_concurrency: int | None
 
 
+#: What can be registered.
+Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
+
+
 @final
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Registration:
     """A component that a server is to serve; `tool()` makes one.
 
@@ -62,7 +68,7 @@ class Registration:
     overrides: Mapping[str, Any]
 
 
-def tool(target: Any, /, **overrides: Unpack[ToolOverrides]) -> Registration:
+def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration:
     """Register a tool or a kit with some of its options changed.
 
     Args:
@@ -77,8 +83,8 @@ def tool(target: Any, /, **overrides: Unpack[ToolOverrides]) -> Registration:
             or `description` is given for a kit of several tools.
     """
     given: dict[str, Any] = dict(overrides)
-    if isinstance(target, Registration):
-        target, given = target.target, {**target.overrides, **given}
+    inner = _registration(target)
+    target, given = inner.target, {**inner.overrides, **given}
     good, bad = read_options(REGISTRATION_OPTIONS, given)
     where = f"tool({_label(target)})"
     found = [(f"{where}.{name}", text) for name, text in bad]

@@ -43,9 +43,11 @@ def to_result(spec: ToolSpec | None, value: Any) -> Outcome:
 
 
 def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
+    output = None if spec is None else spec.output
+    if output is None and value.__class__ is str:
+        return ToolResult((Content.text(value),)), None  # the short way for most answers
     if isinstance(value, ToolResult):
         return _verbatim(spec, value)
-    output = None if spec is None else spec.output
     if (blocks := _blocks(output, value)) is not None:
         return ToolResult(blocks), None
     _refuse_strangers(output, value)
@@ -81,7 +83,7 @@ def _blocks(output: Shape | None, value: Any) -> Any:
     """Tell content from data: the blocks that a value is, or None when it is something else."""
     if isinstance(value, Content):
         return value
-    if not isinstance(value, list | tuple) or not value:
+    if not isinstance(value, (list, tuple)) or not value:
         return None
     if any(isinstance(item, Content) for item in value):
         return as_blocks(value)
@@ -96,7 +98,7 @@ def _refuse_strangers(output: Shape | None, value: Any) -> None:
     if inspect.iscoroutine(value):
         value.close()  # else Python warns, at some later time, in some other place
         raise TypeError("a coroutine was returned; make the handler async, or await it")
-    if output is None and isinstance(value, bytes | bytearray):
+    if output is None and isinstance(value, (bytes, bytearray)):
         raise TypeError("bytes are no answer; return Content.image(…), .audio(…) or .resource(…)")
 
 

@@ -15,8 +15,10 @@ from ._handler import Handler, Mode
 from ._options import hidden_by
 
 
+# Specs, plans and handlers are compared by identity: equality made by attrs would only cost time at
+# import, and a repr of a whole spec would say too much.
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolSpec:
     """A registered tool.
 
@@ -58,9 +60,12 @@ class ToolSpec:
     definition: dict[str, Any]
     source: str
 
+    def __repr__(self) -> str:
+        return f"ToolSpec({self.name!r}, {self.source})"
+
 
 @final
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolPlan:
     """What a class statement settles about one tool; everything but the instance.
 

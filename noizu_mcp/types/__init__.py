@@ -1,6 +1,9 @@
 """Values that cross the wire: frozen, checked when made, unknown keys kept. May import: root."""
 
 from .._util import publish
+from ._blocks import as_blocks as as_blocks
+from ._blocks import plain_text as plain_text
+from ._blocks import text_content as text_content
 from ._capabilities import ClientCapabilities as ClientCapabilities
 from ._capabilities import ServerCapabilities as ServerCapabilities
 from ._common import LOG_LEVELS as LOG_LEVELS
@@ -20,9 +23,6 @@ from ._common import Implementation as Implementation
 from ._common import LogLevel as LogLevel
 from ._content import Content as Content
 from ._content import ResourceContents as ResourceContents
-from ._content import as_blocks as as_blocks
-from ._content import plain_text as plain_text
-from ._content import text_content as text_content
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire

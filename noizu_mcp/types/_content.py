@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
 
 import attrs
 
-from .._util import final, json_text
+from .._util import final
 from ._common import ContentAnnotations, Icon
 from ._wire import Item, Wire, as_tuple, camel_case, kind_of, merge_extra, read_items, write_items
 
@@ -135,6 +135,8 @@ def _text(
         annotations: For whom it is, and how much it matters.
         meta: `_meta` of the block.
     """
+    if text.__class__ is str and annotations is None and meta is None:
+        return Content("text", {"text": text})  # most answers are one of these
     return _make("text", {"text": text}, annotations, meta)
 
 
@@ -324,61 +326,3 @@ class Content:
 
 
 _TYPE_ITEM: Final = Item("type", "type", kind_of(str), required=True)
-
-
-def as_blocks(value: Any) -> tuple[Content, ...]:
-    """Turn what an author may write for content into blocks.
-
-    Args:
-        value: A text, a block, a content mapping with a `type` key, or an iterable of these.
-
-    Returns:
-        The blocks.
-
-    Raises:
-        TypeError: Anything else.
-        ProtocolError: A mapping that is no content block.
-    """
-    if isinstance(value, str | Content | Mapping):
-        return (_as_block(value),)
-    if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray):
-        return tuple(map(_as_block, value))
-    raise TypeError(f"expected content, got {type(value).__name__}; wrap it: Content.text(…)")
-
-
-def _as_block(value: Any) -> Content:
-    if isinstance(value, Content):
-        return value
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, Mapping):
-        return Content.from_wire(value)
-    raise TypeError(f"expected a content block, got {type(value).__name__}")
-
-
-def plain_text(text: str) -> list[Content]:
-    """Make the content of an answer that is one text.
-
-    Args:
-        text: What the model reads.
-
-    Returns:
-        A list of one text block, ready to be returned by a tool.
-    """
-    return [_text(text)]
-
-
-def text_content(value: Any) -> list[Content]:
-    """Make the content of an answer that is one text: the JSON of a value.
-
-    Args:
-        value: Any JSON value.
-
-    Returns:
-        A list of one text block, ready to be returned by a tool.
-
-    Raises:
-        TypeError: The value has no JSON form.
-        ValueError: NaN, an infinity or a circular reference.
-    """
-    return [_text(json_text(value))]

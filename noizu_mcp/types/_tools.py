@@ -6,8 +6,9 @@ from typing import Any, Self
 import attrs
 
 from .._util import UNSET, Unset, final, json_text
+from ._blocks import as_blocks
 from ._common import Annotations, Icon
-from ._content import Content, as_blocks
+from ._content import Content
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
 
 

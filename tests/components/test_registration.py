@@ -70,6 +70,7 @@ def test_a_class_an_instance_and_a_registration() -> None:
     assert [first.name, second.name, third.name] == ["echo", "needs", "first"]
     assert second.invoke({}, None) == "index"
     assert first.timeout is UNSET
+    assert repr(second) == f"ToolSpec('needs', {__name__}.Needs)"
 
 
 def test_overrides_replace_what_the_class_says() -> None:

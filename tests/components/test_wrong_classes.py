@@ -597,6 +597,14 @@ CASES = {
             "case.py:9: Kit.c: @mcp(…) stands above nothing; put it on the line before a method"
         ),
     ),
+    "icon_scheme": (
+        (
+            "from noizu_mcp.types import Icon\n"
+            "class Bad(Tool, icons=[Icon('data:,'), Icon('file:///a.png')]):\n"
+            "    def call(self): ..."
+        ),
+        "case.py:5: Bad.icons: an icon comes from an https: or data: URI, got 'file:///a.png'",
+    ),
 }
 
 

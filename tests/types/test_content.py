@@ -148,6 +148,7 @@ def test_blocks_from_what_authors_write() -> None:
     block = Content.text("x")
     assert as_blocks("x") == (block,)
     assert as_blocks(block) == (block,)
+    assert as_blocks(iter([block, "x"])) == (block, block)
     assert as_blocks({"type": "text", "text": "x"}) == (block,)
     assert as_blocks(["x", block, {"type": "text", "text": "x"}]) == (block, block, block)
 

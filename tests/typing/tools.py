@@ -198,6 +198,7 @@ ToolResult("x", is_error=True)
 
 # What is wrong is told by the checker too.
 Content.text(1)  # type: ignore[arg-type]
+tool("SearchDocs")  # type: ignore[arg-type]
 tool(SearchDocs, nmae="x")  # type: ignore[call-arg]
 tool(SearchDocs, hidden="x")  # type: ignore[arg-type]
 mcp(timeout="x")  # type: ignore[call-overload]
