@@ -30,11 +30,6 @@ def broken(path: Path, keyword: str, expected: Any, got: Any) -> Violation:
     return Violation(path, keyword, text, expected, got)
 
 
-def not_json(path: Path, text: str) -> Violation:
-    """Return the violation of being a JSON value at all."""
-    return Violation(path, "", text)
-
-
 def missing(path: Path, name: str, given: Iterable[Any], known: Iterable[str]) -> Violation:
     """Return the violation of a required property that is absent.
 

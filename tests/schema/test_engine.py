@@ -49,7 +49,12 @@ GOTCHAS = [
     ("unique [1, 1.0]", {"uniqueItems": True}, [1, 1.0], False),
     ("unique objects with 1 and true", {"uniqueItems": True}, [{"a": 1}, {"a": True}], True),
     ("unique lists with 1 and true", {"uniqueItems": True}, [[1], [True]], True),
-    ("unique whatever the order", {"uniqueItems": True}, [{"a": 1, "b": 2}, {"b": 2, "a": 1}], False),
+    (
+        "unique whatever the order",
+        {"uniqueItems": True},
+        [{"a": 1, "b": 2}, {"b": 2, "a": 1}],
+        False,
+    ),
     ("unique object and list", {"uniqueItems": True}, [{"a": []}, [["a", []]]], True),
     ("unique switched off", {"uniqueItems": False}, [1, 1], True),
     ("astral length", {"maxLength": 1}, "\U0001f600", True),
@@ -111,7 +116,12 @@ GOTCHAS = [
     ("a property named id", {"properties": {"id": {"type": "string"}}}, {"id": 1}, False),
     ("a tuple", {"type": "array", "items": {"type": "integer"}}, (1, 2), True),
     ("minLength 2.0", {"minLength": 2.0}, "ab", True),
-    ("required but not allowed", {"required": ["a"], "additionalProperties": False}, {"a": 1}, False),
+    (
+        "required but not allowed",
+        {"required": ["a"], "additionalProperties": False},
+        {"a": 1},
+        False,
+    ),
     ("if without then", {"if": {"type": "string"}}, 1, True),
     ("then without if", {"then": False}, 1, True),
     ("empty enum", {"enum": []}, 1, False),
@@ -272,7 +282,10 @@ def test_older_dialects(dialect, schema):
 
 def test_invalid_in_an_older_dialect():
     """A schema that breaks its own older dialect is refused with its place."""
-    schema = {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"type": 1}}}
+    schema = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "properties": {"a": {"type": 1}},
+    }
     with pytest.raises(SchemaError, match=r"properties\.a\.type: not valid in http://json-schema"):
         compile_schema(schema, "native")
 
@@ -288,7 +301,9 @@ def test_unknown_dialects(engine, dialect):
 def test_a_metaschema_of_ones_own():
     """A dialect is known if its metaschema is among the documents."""
     own = {"$id": "urn:meta", "$schema": "https://json-schema.org/draft/2020-12/schema"}
-    compiled = compile_schema({"$schema": "urn:meta", "type": "string"}, documents={"urn:meta": own})
+    compiled = compile_schema(
+        {"$schema": "urn:meta", "type": "string"}, documents={"urn:meta": own}
+    )
     assert not compiled.is_valid(1)
 
 
@@ -296,7 +311,7 @@ def test_a_metaschema_of_ones_own():
 def test_recursive_schema_has_a_depth_limit(engine):
     """A recursive schema accepts 128 levels, and rejects more with a reason instead of crashing."""
     compiled = compile_schema(RECURSIVE, engine)
-    assert compiled.is_valid(nested(MAX_VALUE_DEPTH, []) [0])
+    assert compiled.is_valid(nested(MAX_VALUE_DEPTH, [])[0])
     for levels in (MAX_VALUE_DEPTH + 1, 10_000):
         found = compiled.violations(nested(levels, []))
         assert [violation.message for violation in found] == ["nested deeper than 128 levels"]
@@ -355,7 +370,7 @@ def test_an_untrusted_schema_is_bounded():
     for level in range(200):
         ref = {"$ref": f"#/$defs/d{level + 1}"}
         doubling["$defs"][f"d{level}"] = {"allOf": [ref, dict(ref)]}
-    with pytest.raises(SchemaError, match="one value can cause .* checks, more than 100000"):
+    with pytest.raises(SchemaError, match=r"one value can cause .* checks, more than 100000"):
         compile_schema(doubling, trusted=False)
     endless = {**doubling, "$defs": dict(doubling["$defs"])}
     for level in range(200, 1100):
@@ -425,7 +440,7 @@ def test_explosive_patterns(pattern, text):
 
 
 def test_neither_schema_nor_value_is_changed():
-    """Compiling and judging leave the schema and the value as they were: no default is filled in."""
+    """Compiling and judging leave schema and value as they were: no default is filled in."""
     schema = {"properties": {"a": {"default": 1, "$ref": "#/$defs/x"}}, "$defs": {"x": {}}}
     for engine in ENGINES:
         value = {}

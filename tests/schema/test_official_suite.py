@@ -1,4 +1,4 @@
-"""The official JSON-Schema-Test-Suite, draft 2020-12, required and optional parts, on both engines."""
+"""The official JSON-Schema-Test-Suite, draft 2020-12, required and optional, on both engines."""
 
 import json
 from collections import Counter

@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp.schema import Violation, compile_schema, describe
@@ -23,6 +23,8 @@ SHAPES = {"oneOf": [{"type": "object", **LINE}, {"type": "object", **DOT}]}
 REPORTS = [
     ({"type": "integer"}, "3", ['(root): expected integer, got string "3"']),
     ({"type": ["string", "null"]}, [1], ["(root): expected string or null, got array [1]"]),
+    ({"type": "integer"}, 1.5, ["(root): expected integer, got number 1.5"]),
+    ({"enum": [1]}, b"", ["(root): must be one of [1], got <bytes>"]),
     ({"type": "string"}, None, ["(root): expected string, got null"]),
     ({"type": "number"}, math.nan, ["(root): expected number, got NaN, which JSON cannot express"]),
     (
@@ -91,12 +93,9 @@ REPORTS = [
         ["/a~1b: expected string, got integer 1", "/c: expected null, got integer 2"],
     ),
     (
-        {"propertyNames": {"enum": ["name", "size"]}},
-        {"nam": 1, "size": 2},
-        [
-            '(root): property name "nam" is not allowed: must be one of ["name", "size"], got "nam", '
-            'did you mean "name"?'
-        ],
+        {"propertyNames": {"maxLength": 2}},
+        {"abc": 1, "ab": 2},
+        ['(root): property name "abc" is not allowed: has 3 characters, but may have at most 2'],
     ),
     (
         {"dependentRequired": {"a": ["b"], "c": ["d"]}},
@@ -229,6 +228,11 @@ NATIVE_REPORTS = [
         ],
     ),
     ({"anyOf": [{"required": ["a"]}, {"type": "string"}]}, {}, ["/a: required, but missing"]),
+    (
+        {"properties": {"a": {"additionalProperties": False}}},
+        {"a": {"b": 1}},
+        ['/a: unknown property "b"'],
+    ),
     ({"items": {"unevaluatedItems": False}}, [[1, 2]], ["/0: has 2 items too many: 1, 2"]),
 ]
 
@@ -244,12 +248,60 @@ def test_declared_names_out_of_sight():
     """Names are only suggested where the engine says at which schema it was."""
     schema = {
         "$id": "urn:a",
-        "$ref": "urn:b",
-        "$defs": {"b": {"$id": "urn:b", "properties": {"ab": {}}, "additionalProperties": False}},
+        "$ref": "urn:b#/$defs/c",
     }
-    assert describe(compile_schema(schema).violations({"ac": 1}))[0].startswith(
-        '(root): unknown property "ac"'
-    )
+    other = {"$defs": {"c": {"properties": {"ab": {}}, "additionalProperties": False}}}
+    compiled = compile_schema(schema, documents={"urn:b": other})
+    assert describe(compiled.violations({"ac": 1})) == ['(root): unknown property "ac"']
+
+
+EVERY_KEYWORD = {
+    "minimum": 1,
+    "multipleOf": 2,
+    "minLength": 1,
+    "pattern": "a",
+    "minItems": 1,
+    "prefixItems": [False],
+    "items": False,
+    "contains": False,
+    "uniqueItems": True,
+    "properties": {"a": False},
+    "required": ["a"],
+    "additionalProperties": False,
+    "propertyNames": False,
+    "minProperties": 1,
+    "dependentRequired": {"a": ["b"]},
+    "dependentSchemas": {"a": False},
+}
+
+
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_keywords_of_other_types_ask_nothing(engine):
+    """A keyword for numbers says nothing of texts, and so on for every type."""
+    compiled = compile_schema({**EVERY_KEYWORD, "not": {"type": "null"}}, engine)
+    assert describe(compiled.violations(None)) == ["(root): null is not allowed here"]
+    assert compiled.is_valid(True)
+    assert {found.keyword for found in compiled.violations(1)} == {"multipleOf"}
+
+
+def test_a_violation_says_only_what_is_wrong():
+    """Keywords that hold are not mentioned beside one that does not."""
+    schema = {
+        "properties": {
+            "a": {"enum": [True, 1]},
+            "b": {"const": 1},
+            "c": {"pattern": "^c"},
+            "l": {"prefixItems": [True], "contains": True, "uniqueItems": True},
+        },
+        "oneOf": [True, False],
+        "anyOf": [False, True],
+        "if": False,
+        "then": False,
+        "dependentRequired": {"a": ["b"], "z": ["a"]},
+        "required": ["a", "d"],
+    }
+    found = compile_schema(schema).violations({"a": 1, "b": 1, "c": "cc", "l": [1]})
+    assert describe(found) == ["/d: required, but missing"]
 
 
 def test_twenty_lines():
@@ -279,6 +331,8 @@ def test_to_wire():
     }
     (found,) = compile_schema({"maxItems": 1}).violations(list(range(99)))
     assert found.to_wire()["got"] == "[0, 1, 2, 3, 4, 5, 6, 7, …]"
+    for value, shown in ((math.nan, "NaN"), ({"a": {1}}, '{"a": <set>}'), ("\ud800", '"\\ud800"')):
+        assert Violation((), "k", "m", got=value).to_wire()["got"] == shown
 
 
 @pytest.mark.parametrize(
@@ -317,6 +371,7 @@ anything = st.recursive(
 )
 
 
+@settings(max_examples=100, deadline=None)
 @given(anything, anything, st.lists(st.text(st.characters()) | st.integers(), max_size=3))
 def test_to_wire_is_always_json(expected, got, path):
     """Whatever a violation holds, what is sent is JSON in UTF-8, with capped values."""

@@ -1,0 +1,130 @@
+"""The Python engine: what it refuses, how schemas are rewritten for it, and its bounds."""
+
+import pytest
+
+from noizu_mcp import SchemaError, SchemaUnsupported
+from noizu_mcp.schema import _python, compile_schema
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+REFUSALS = [
+    ("unevaluatedProperties", {"properties": {"a": {"unevaluatedProperties": False}}}),
+    ("unevaluatedItems", {"allOf": [{"unevaluatedItems": False}]}),
+    ("dependencies", {"dependencies": {"a": ["b"]}}),
+    ("$dynamicRef", {"$dynamicRef": "#a"}),
+    ("$recursiveRef", {"$recursiveRef": "#"}),
+    ("$vocabulary", {"$vocabulary": {}}),
+    ("$id", {"items": {"$id": "urn:a"}}),
+    ("$ref", {"$id": "urn:a", "items": {"$ref": "urn:a"}}),
+    ("$ref", {"$ref": "https://json-schema.org/draft/2020-12/schema"}),
+    ("$schema", {"$schema": "http://json-schema.org/draft-07/schema#"}),
+    ("$anchor", {"items": {"$anchor": "a"}, "contains": {"$dynamicAnchor": "a"}}),
+    ("$ref", {"$ref": "#"}),
+    ("$ref", {"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}}),
+    ("$ref", {"items": {"dependentSchemas": {"a": {"$ref": "#/items"}}}}),
+    ("$ref", {"items": {"if": {"anyOf": [True, {"$ref": "#/items"}]}}}),
+    ("pattern", {"pattern": r"\p{L}"}),
+    ("pattern", {"patternProperties": {"(a*)*": True}}),
+    ("unevaluatedItems", {"$ref": "#/vendor", "vendor": {"unevaluatedItems": False}}),
+]
+
+
+@pytest.mark.parametrize(("keyword", "schema"), REFUSALS)
+def test_refusals(keyword, schema):
+    """What is not proven right is refused by keyword, with the way to the native engine."""
+    with pytest.raises(SchemaUnsupported, match="pip install jsonschema-rs") as caught:
+        compile_schema(schema, "python")
+    assert caught.value.keyword == keyword
+
+
+def test_whatever_fails_in_the_generator_is_a_refusal(monkeypatch):
+    """A schema on which the generator fails is refused, with the failure as its cause."""
+
+    def fail(_schema):
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(_python, "generate", fail)
+    with pytest.raises(SchemaUnsupported, match=r"this schema \(RecursionError\)") as caught:
+        compile_schema({}, "python")
+    assert isinstance(caught.value.__cause__, RecursionError)
+
+
+def test_a_number_that_python_does_not_print():
+    """An integer of more digits than Python converts to text is refused, not misjudged."""
+    with pytest.raises(SchemaUnsupported):
+        compile_schema({"minimum": 10**5000}, "python")
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        # What stands beside a reference holds, and a reference to a bool is one.
+        ({"$ref": "#/$defs/a", "minimum": 2, "$defs": {"a": {"maximum": 3}}}, [2, 3, "a"], [1, 4]),
+        ({"items": {"$ref": "#/$defs/no"}, "$defs": {"no": False}}, [[], 1], [[1]]),
+        ({"$ref": "#/$defs/a~1b%25", "$defs": {"a/b%": {"type": "null"}}}, [None], [1]),
+        ({"$ref": "#x", "$defs": {"a": {"$anchor": "x", "type": "null"}}}, [None], [1]),
+        # Unknown keywords may hold schemas that are referred to.
+        ({"$ref": "#/vendor/0", "vendor": [{"type": "null"}]}, [None], [1]),
+        ({"const": 1, "enum": [1, 2]}, [1, 1.0], [2, True]),
+        ({"prefixItems": [{"type": "null"}]}, [[], [None, 1]], [[1]]),
+        ({"prefixItems": [True], "items": {"type": "null"}}, [[1, None]], [[1, 1]]),
+        ({"prefixItems": [True], "items": True}, [[1, 1]], []),
+        ({"items": {}, "minItems": 1}, [[1]], [[]]),
+        ({"additionalProperties": {}, "required": ["a"]}, [{"a": 1, "b": 2}], [{"b": 2}]),
+        ({"properties": {}, "patternProperties": {}, "dependentRequired": {}}, [{"a": 1}], []),
+        (
+            # Two ways to write one pattern.
+            {"patternProperties": {"^a": {"minimum": 2}, "^[a]": {"maximum": 3}}},
+            [{"ab": 2}],
+            [{"ab": 1}, {"ab": 4}],
+        ),
+        (
+            {"patternProperties": {"^a": True}, "additionalProperties": False},
+            [{"a1": 1}],
+            [{"b": 1}],
+        ),
+        ({"propertyNames": {"maxLength": 2.0}}, [{"ab": 1}], [{"abc": 1}]),
+        ({"contains": {"const": 1}, "minContains": 2}, [[1, 1]], [[1]]),
+        ({"contains": {"const": 1}, "minContains": 0}, [[]], []),
+        ({"contains": {"const": 1}, "minContains": 0, "maxContains": 1}, [[], [1]], [[1, 1]]),
+        ({"contains": False}, [1], [[], [1]]),
+        ({"if": True}, [1], []),
+        ({"if": {"type": "null"}, "then": False, "else": {"minimum": 2}}, [2], [None, 1]),
+        ({"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"a": False}}, [{}], [{"a": 1}]),
+        ({"not": {"type": "null"}}, [1], [None]),
+        ({"allOf": [{"minimum": 2}], "$ref": "#/$defs/a", "$defs": {"a": {}}}, [2], [1]),
+    ],
+)
+def test_rewriting_keeps_the_meaning(schema, good, bad):
+    """Where the generator differs from 2020-12, the rewritten schema says the same again."""
+    compiled = compile_schema(schema, "python")
+    assert [compiled.is_valid(value) for value in good] == [True] * len(good)
+    assert [compiled.is_valid(value) for value in bad] == [False] * len(bad)
+
+
+@pytest.mark.parametrize("levels", [5, 25, 60])
+def test_deep_schemas(levels):
+    """Python nests 20 blocks; a schema may nest further."""
+    schema, good, bad = {"type": "null"}, None, 1
+    for _ in range(levels):
+        schema = {"type": "array", "contains": {"anyOf": [schema, False]}}
+        good, bad = [good], [bad]
+    compiled = compile_schema(schema, "python")
+    assert (compiled.is_valid(good), compiled.is_valid(bad)) == (True, False)
+
+
+def test_a_long_chain_of_references_never_raises():
+    """Too many references in a row for the stack of Python reject the value, and say something."""
+    schema = {"$defs": {"d1500": {}}, "$ref": "#/$defs/d0"}
+    for level in range(1500):
+        schema["$defs"][f"d{level}"] = {"$ref": f"#/$defs/d{level + 1}"}
+    compiled = compile_schema(schema, "python")
+    assert not compiled.is_valid(1)
+    assert compiled.violations(1)
+
+
+def test_bad_references_inside_of_python():
+    """A reference that leads nowhere is the author's mistake, not a refusal."""
+    with pytest.raises(SchemaError, match="leads nowhere") as caught:
+        compile_schema({"$schema": DIALECT, "items": {"$ref": "#/$defs/a"}}, "python")
+    assert not isinstance(caught.value, SchemaUnsupported)
