@@ -114,8 +114,7 @@ class Builder:
         if all(type(result) is str or result is None for result in node.results):
             return None
         # 1 and True are one key of a dict, and two values in JSON.
-        pairs = zip(node.values, node.results, strict=True)
-        table = {(type(value) is bool, value): result for value, result in pairs}
+        table = {(type(value) is bool, value): result for value, result in _pairs(node)}
         return f"{self._constant('choice', table)}[{name}.__class__ is bool, {name}]"
 
     def _array(self, node: Array, name: str) -> str | None:
@@ -182,7 +181,7 @@ class Builder:
         return f"{function}({name})"
 
     def _body(self, node: Object, function: str) -> list[str]:
-        fields = [field for field in node.fields if field.keyword]
+        fields = [field for field in node.fields if field.keyword is not None]
         head = [f"def {function}(v):"]
         if any(not field.required for field in fields):
             head.append("    get = v.get")
@@ -244,8 +243,11 @@ class Builder:
         if not field.has_default:
             if made is None:
                 return [f"    {target} = {fetched}"]
-            # Null, where it fits, and absence are both None.
-            made = f"None if {variable} is None else {made}"
+            if _null_is_a_member(field.node):
+                made = f"{made} if {field.name!r} in v else None"
+            else:
+                # Null, where it fits, and absence are both None.
+                made = f"None if {variable} is None else {made}"
             return [f"    {variable} = {fetched}", f"    {target} = {made}"]
         default = self._default(field)
         if made is None and default.isidentifier():
@@ -259,6 +261,17 @@ class Builder:
             return f"{self._constant('factory', field.factory)}()"
         name = self._constant("default", field.default)
         return name if is_immutable(field.default) else f"copy({name})"
+
+
+def _null_is_a_member(node: Node) -> bool:
+    """Tell if null stands for something else than None: an enum member with that value."""
+    if not isinstance(node, Choice):
+        return False
+    return any(result is not None for value, result in _pairs(node) if value is None)
+
+
+def _pairs(node: Choice) -> Iterator[tuple[Any, Any]]:
+    return zip(node.values, node.results, strict=True)
 
 
 def is_immutable(value: Any) -> bool:

@@ -140,24 +140,28 @@ def _attrs_fields(reading: Reading, cls: type, variables: Mapping[Any, Any]) -> 
         if not attribute.init and not reading.output:
             continue
         owner = _declarer(cls, attribute.name)
-        about: dict[str, Any] = {"attribute": attribute.name, "owner": owner}
-        name = about["keyword"] = (attribute.alias or attribute.name) if attribute.init else ""
-        if not attribute.init:
-            name, about["required"] = attribute.name, True
-        elif isinstance(attribute.default, attrs.Factory):  # type: ignore[arg-type]
-            about["factory"] = attribute.default.factory
-            about["takes_self"] = attribute.default.takes_self
-        elif attribute.default is not attrs.NOTHING and not attribute.metadata.get(IMPLICIT):
-            about["default"] = attribute.default
+        name = (attribute.alias or attribute.name) if attribute.init else attribute.name
+        about = {"attribute": attribute.name, "owner": owner, **_attrs_default(attribute, name)}
         marker = attribute.metadata.get(MARKER)
+        scope = class_scope(owner, variables)
         with reading.at(name, owner):
-            field = annotated_field(
-                reading, name, attribute.type, class_scope(owner, variables), marker, about
-            )
-            if attribute.validator is not None:
-                for problem in apply_validator(field.node, attribute.validator):
-                    reading.fault(problem)
+            field = annotated_field(reading, name, attribute.type, scope, marker, about)
+            for problem in apply_validator(field.node, attribute.validator):
+                reading.fault(problem)
         yield field
+
+
+def _attrs_default(attribute: Any, name: str) -> dict[str, Any]:
+    """Return what an attrs attribute says about its absence, as attributes of `Field`."""
+    if not attribute.init:
+        return {"keyword": None, "required": True}
+    about: dict[str, Any] = {"keyword": name}
+    default = attribute.default
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        about.update(factory=default.factory, takes_self=default.takes_self)
+    elif default is not attrs.NOTHING and not attribute.metadata.get(IMPLICIT):
+        about["default"] = default
+    return about
 
 
 def _dataclass_fields(reading: Reading, cls: Any, variables: Mapping[Any, Any]) -> Iterator[Field]:
@@ -173,7 +177,7 @@ def _dataclass_fields(reading: Reading, cls: Any, variables: Mapping[Any, Any]) 
                 continue
             about: dict[str, Any] = {"owner": owner, "keyword": declared.name}
             if not declared.init:
-                about.update(keyword="", required=True)
+                about.update(keyword=None, required=True)
             elif declared.default_factory is not missing:
                 about["factory"] = declared.default_factory
             elif declared.default is not missing:
@@ -225,10 +229,10 @@ def annotated_field(
         options.update(marker.options)
         if "factory" in options and not callable(options["factory"]):
             about["factory"] = None
-    field = make_field(reading, name, node, options, **about)
     if isinstance(about.get("default"), Marker):
         reading.fault("a marker is no default here; write Annotated[<type>, field(...)]")
-    return field
+        del about["default"]
+    return make_field(reading, name, node, options, **about)
 
 
 def _annotated(cls: type) -> set[str]:

@@ -86,7 +86,7 @@ def _attribute(
         )
     if default is not MISSING:
         return attrs.field(default=default, metadata=metadata)
-    if "factory" in options:
+    if callable(options.get("factory")):
         return attrs.field(factory=options["factory"], metadata=metadata)
     optional = options.get("required")
     if optional is False or (optional is None and may_be_none(annotation, class_scope(cls))):

@@ -127,7 +127,7 @@ class Field:
         name: On the wire.
         node: Its type.
         attribute: The attribute of the instance, or the key.
-        keyword: The parameter of the constructor; "" if it takes none.
+        keyword: The parameter of the constructor; None if it takes none.
         required: True if the name must be present.
         default: As declared; MISSING for none.
         factory: Makes the default; called with the instance if `takes_self`.
@@ -137,7 +137,7 @@ class Field:
     name: str
     node: Node
     attribute: str
-    keyword: str
+    keyword: str | None
     required: bool
     default: Any = MISSING
     factory: Callable[..., Any] | None = None

@@ -89,12 +89,13 @@ def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
     """
     annotation = scope.resolve(annotation)
     if isinstance(annotation, TypeVar):
-        return scope.variables.get(annotation, (annotation, scope))
+        known: tuple[Any, Scope] = scope.variables.get(annotation, (annotation, scope))
+        return known
     variables = getattr(annotation, "__parameters__", ())
     if isinstance(annotation, type) or not variables:
         return annotation, scope
-    known = [scope.variables.get(variable, (variable, scope))[0] for variable in variables]
-    return annotation[tuple(known)], scope
+    parts = [scope.variables.get(variable, (variable, scope))[0] for variable in variables]
+    return annotation[tuple(parts)], scope
 
 
 class _Names:
@@ -168,8 +169,7 @@ def unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]:
             entries = [*annotation.__metadata__, *entries]
             annotation = annotation.__origin__
         elif getattr(origin, "_name", None) in _WRAPPERS:
-            if origin._name != "Final":
-                required = {"Required": True, "NotRequired": False}.get(origin._name, required)
+            required = {"Required": True, "NotRequired": False}.get(origin._name, required)
             (annotation,) = get_args(annotation)
         else:
             return annotation, entries, required

@@ -17,7 +17,7 @@ class Scope(enum.Enum):
 def schema_of(declared, **options):
     """Return the schema of a form that must be right."""
     shape, faults = read_shape(declared, **options)
-    assert [] == faults
+    assert faults == []
     return shape.schema
 
 
@@ -47,7 +47,7 @@ def test_every_kind_of_field():
 
     schema = schema_of(declared)
 
-    assert {
+    assert schema == {
         "type": "object",
         "properties": {
             "message": {
@@ -91,18 +91,18 @@ def test_every_kind_of_field():
             "scores": {"type": "array", "items": {"type": "integer"}},
         },
         "required": ["message"],
-    } == schema
-    assert ["type", "description", "format", "minLength"] == list(schema["properties"]["message"])
-    assert ["type", "properties", "required"] == list(schema)
+    }
+    assert list(schema["properties"]["message"]) == ["type", "description", "format", "minLength"]
+    assert list(schema) == ["type", "properties", "required"]
 
 
 def test_no_fields_is_an_object_that_drops_everything():
     """An empty mapping declares no properties; what comes is dropped (R5)."""
     shape, faults = read_shape({})
 
-    assert [] == faults
-    assert {"type": "object", "properties": {}} == shape.schema
-    assert [] == list(shape.build({"a": 1}))
+    assert faults == []
+    assert shape.schema == {"type": "object", "properties": {}}
+    assert list(shape.build({"a": 1})) == []
 
 
 def test_arguments_are_an_attrs_instance_with_the_declared_names():
@@ -115,9 +115,9 @@ def test_arguments_are_an_attrs_instance_with_the_declared_names():
     made = shape.build({"path": "p", "class": 3, "x-y": True, "get": "g", "other": 1})
 
     assert attrs.has(type(made))
-    assert ("p", 3, True, "g") == (made.path, getattr(made, "class"), made["x-y"], made["get"])
-    assert ["path", "class", "x-y", "get", "__deep__"] == list(made)
-    assert 5 == len(made)
+    assert (made.path, getattr(made, "class"), made["x-y"], made["get"]) == ("p", 3, True, "g")
+    assert list(made) == ["path", "class", "x-y", "get", "__deep__"]
+    assert len(made) == 5
     assert "x-y" in made
     assert "other" not in made
     assert made["__deep__"] is None
@@ -125,7 +125,7 @@ def test_arguments_are_an_attrs_instance_with_the_declared_names():
         made["other"]
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         made.path = "q"
-    assert "Arguments(path='p', class=3, x-y=True, get='g', __deep__=None)" == repr(made)
+    assert repr(made) == "Arguments(path='p', class=3, x-y=True, get='g', __deep__=None)"
 
 
 def test_arguments_compare_by_what_they_hold():
@@ -137,7 +137,7 @@ def test_arguments_compare_by_what_they_hold():
     assert first == second
     assert first != shape.build({"a": 2})
     assert first != {"a": 1, "b": None}
-    assert (1, None, 7) == (first.get("a"), first.get("b", 7), first.get("c", 7))
+    assert (first.get("a"), first.get("b", 7), first.get("c", 7)) == (1, None, 7)
 
 
 def test_defaults_apply_to_absent_fields_only():
@@ -154,11 +154,11 @@ def test_defaults_apply_to_absent_fields_only():
 
     made, again = shape.build({}), shape.build({})
 
-    assert [] == faults
-    assert (False, "", 0, [], None, {}) == tuple(made[name] for name in made)
+    assert faults == []
+    assert tuple(made[name] for name in made) == (False, "", 0, [], None, {})
     assert made.tags is not again.tags
     inner = shape.build({"inner": {}}).inner
-    assert (3, [1]) == (inner.deep, inner.list)
+    assert (inner.deep, inner.list) == (3, [1])
 
 
 def test_enum_values_arrive_as_declared():
@@ -172,18 +172,18 @@ def test_enum_values_arrive_as_declared():
         "f": f.enum("x", None),
     }
     shape, faults = read_shape(declared)
-    assert [] == faults
+    assert faults == []
 
     properties = shape.schema["properties"]
     made = shape.build({"a": True, "b": "guides", "c": "all", "d": 1.0})
 
-    assert {"enum": [1, True, "x", None]} == properties["a"]
-    assert {"type": "string", "enum": ["all", "guides"]} == properties["b"]
-    assert {"type": "number", "enum": [1, 2.5]} == properties["d"]
-    assert {"type": "null", "enum": [None]} == properties["e"]
-    assert {"type": ["string", "null"], "enum": ["x", None]} == properties["f"]
+    assert properties["a"] == {"enum": [1, True, "x", None]}
+    assert properties["b"] == {"type": "string", "enum": ["all", "guides"]}
+    assert properties["d"] == {"type": "number", "enum": [1, 2.5]}
+    assert properties["e"] == {"type": "null", "enum": [None]}
+    assert properties["f"] == {"type": ["string", "null"], "enum": ["x", None]}
     assert made.a is True
-    assert (Scope.GUIDES, Scope.ALL) == (made.b, made.c)
+    assert (made.b, made.c) == (Scope.GUIDES, Scope.ALL)
     assert (1, int) == (made.d, type(made.d))
     assert type(shape.build({"a": 1.0}).a) is int
 
@@ -196,7 +196,7 @@ def test_strict_forbids_undeclared_names_at_every_level():
 
     inner = strict["properties"]["a"]
     rows = inner["properties"]["b"]["items"]
-    assert [False] * 3 == [part["additionalProperties"] for part in (strict, inner, rows)]
+    assert [part["additionalProperties"] for part in (strict, inner, rows)] == [False] * 3
     assert "additionalProperties" not in str(schema_of(declared))
 
 
@@ -206,8 +206,9 @@ def test_descriptions_fill_what_has_none():
 
     schema = schema_of(declared, descriptions={"a": "other", "b": "from outside", "c": "nothing"})
 
-    assert ["own", "from outside"] == [
-        part["description"] for part in schema["properties"].values()
+    assert [part["description"] for part in schema["properties"].values()] == [
+        "own",
+        "from outside",
     ]
 
 
@@ -346,7 +347,21 @@ def test_all_faults_of_a_form_are_reported_in_field_order():
         "d": f.string(pattern="("),
     }
 
-    assert ["a", "b", "d"] == [line.partition(":")[0] for line in faults_of(declared)]
+    assert [line.partition(":")[0] for line in faults_of(declared)] == ["a", "b", "d"]
+
+
+def test_a_default_beside_a_pattern_that_cannot_be():
+    """One mistake of a field is not reported as two."""
+    (line,) = faults_of({"a": f.string(pattern="(", default="x")})
+    assert line.startswith('a: "("')
+
+
+def test_options_that_ask_for_nothing():
+    """unique=False and None say the same as silence."""
+    assert schema_of({"a": f.array(str, unique=False, min=None)})["properties"]["a"] == {
+        "type": "array",
+        "items": {"type": "string"},
+    }
 
 
 def test_header_is_published_on_nested_plain_fields():
@@ -355,16 +370,16 @@ def test_header_is_published_on_nested_plain_fields():
         {"region": f.string(header="Region"), "a": f.object({"b": f.integer(header="Deep-1")})}
     )
 
-    assert "Region" == schema["properties"]["region"]["x-mcp-header"]
-    assert "Deep-1" == schema["properties"]["a"]["properties"]["b"]["x-mcp-header"]
+    assert schema["properties"]["region"]["x-mcp-header"] == "Region"
+    assert schema["properties"]["a"]["properties"]["b"]["x-mcp-header"] == "Deep-1"
 
 
 def test_an_output_may_have_the_same_forms():
     """Outputs are read alike, without the rules that only inputs have."""
     shape, faults = read_shape({"hits": f.integer(required=True)}, input=False)
 
-    assert [] == faults
-    assert {"hits": 3} == shape.dump({"hits": 3})
+    assert faults == []
+    assert shape.dump({"hits": 3}) == {"hits": 3}
     assert shape.is_object
 
 
@@ -376,6 +391,6 @@ def test_a_class_as_a_field():
 
     shape, faults = read_shape({"at": Point, "any": object})
 
-    assert [] == faults
+    assert faults == []
     assert Point(x=1) == shape.build({"at": {"x": 1.0}}).at
-    assert {} == shape.schema["properties"]["any"]
+    assert shape.schema["properties"]["any"] == {}

@@ -7,7 +7,6 @@ import re
 import typing as t
 
 import attrs
-import pytest
 from attrs import validators as v
 
 from noizu_mcp.schema import Schema, argument, field, read_shape
@@ -21,7 +20,7 @@ class Scope(enum.Enum):
 def read(declared, **options):
     """Read a form that must be right."""
     shape, faults = read_shape(declared, **options)
-    assert [] == faults
+    assert faults == []
     return shape
 
 
@@ -60,11 +59,11 @@ def test_an_attrs_class():
     """Aliases name the fields on the wire; init=False attributes are no input."""
     shape = read(Person)
 
-    assert ["name", "years", "address", "tags", "home"] == list(shape.schema["properties"])
-    assert ["name"] == shape.schema["required"]
-    assert [] == shape.schema["properties"]["tags"]["default"]
+    assert list(shape.schema["properties"]) == ["name", "years", "address", "tags", "home"]
+    assert shape.schema["required"] == ["name"]
+    assert shape.schema["properties"]["tags"]["default"] == []
     assert "default" not in shape.schema["properties"]["home"]
-    assert {
+    assert shape.schema["properties"]["address"] == {
         "type": ["object", "null"],
         "description": "Where something is.",
         "properties": {
@@ -73,27 +72,27 @@ def test_an_attrs_class():
         },
         "required": ["street"],
         "default": None,
-    } == shape.schema["properties"]["address"]
+    }
     made = shape.build({"name": "Bo", "years": 4.0, "address": {"street": "s", "x": 1}, "x": 1})
     assert Person("Bo", 4, Address("s")) == made
     assert Person is shape.type
-    assert {
+    assert read(Person, input=False).dump(made) == {
         "name": "Bo",
         "years": 4,
         "address": {"street": "s", "zip": "00000"},
         "tags": [],
         "initials": "x",
         "home": {"street": "here", "zip": "00000"},
-    } == read(Person, input=False).dump(made)
+    }
 
 
 def test_an_output_shows_what_no_constructor_takes():
     """Attributes with init=False are part of a result, always there, and not built."""
     shape = read(Person, input=False)
 
-    assert ["name", "initials"] == shape.schema["required"]
+    assert shape.schema["required"] == ["name", "initials"]
     made = shape.build({"name": "Bo", "initials": "ignored"})
-    assert "x" == made.initials
+    assert made.initials == "x"
 
 
 def test_a_default_that_needs_the_instance():
@@ -128,13 +127,13 @@ def test_a_dataclass():
 
     at = shape.schema["properties"]["at"]
     assert "description" not in at
-    assert {
+    assert at["properties"] == {
         "x": {"type": "integer"},
         "y": {"type": ["integer", "null"]},
         "scope": {"type": "string", "enum": ["all", "guides"], "default": "all"},
         "tags": {"type": "array", "items": {"type": "string"}, "default": []},
         "z": {"type": "integer", "description": "up", "minimum": 1, "default": 1},
-    } == at["properties"]
+    }
     assert Point(1, None, Scope.GUIDES) == shape.build({"at": {"x": 1.0, "scope": "guides"}}).at
     assert "size" in read(Point, input=False).schema["required"]
     made = {"x": 1, "y": None, "scope": "all", "tags": [], "size": 0, "z": 1}
@@ -148,7 +147,7 @@ def test_a_dataclass_with_an_init_variable_is_refused():
     class Odd:
         x: dataclasses.InitVar[int]
 
-    assert ["x: an InitVar is no field; make it a field, or set it in a factory"] == faults_of(Odd)
+    assert faults_of(Odd) == ["x: an InitVar is no field; make it a field, or set it in a factory"]
 
 
 class Base(t.TypedDict):
@@ -167,10 +166,10 @@ def test_a_typed_dict():
     """Keys that need not be there stay absent; what is declared nowhere is dropped."""
     shape = read(Movie)
 
-    assert ["a", "title"] == shape.schema["required"]
-    assert {"type": ["string", "null"], "maxLength": 3} == shape.schema["properties"]["note"]
+    assert shape.schema["required"] == ["a", "title"]
+    assert shape.schema["properties"]["note"] == {"type": ["string", "null"], "maxLength": 3}
     assert dict is shape.type
-    assert {"a": 1, "title": "t"} == shape.build({"a": 1.0, "title": "t", "x": 2})
+    assert shape.build({"a": 1.0, "title": "t", "x": 2}) == {"a": 1, "title": "t"}
     full = {"a": 1, "title": "t", "year": 2, "note": None}
     assert full == shape.build({**full, "year": 2.0})
     assert full == shape.dump(full)
@@ -190,10 +189,10 @@ def test_a_plain_class():
 
     shape = read(Input)
 
-    assert ["query", "limit"] == list(shape.schema["properties"])
+    assert list(shape.schema["properties"]) == ["query", "limit"]
     assert Input(query="q") == shape.build({"query": "q"})
     assert read(Input).schema == shape.schema
-    assert {} == read(Nothing).schema["properties"]
+    assert read(Nothing).schema["properties"] == {}
     assert Nothing() == read(Nothing).build({"a": 1})
 
 
@@ -206,7 +205,7 @@ def test_a_class_that_is_no_form_is_refused():
         def __init__(self):
             pass
 
-    (line,) = [line for line in faults_of({"a": Index})]
+    (line,) = faults_of({"a": Index})
     assert "Index has no JSON Schema" in line
 
 
@@ -222,14 +221,14 @@ def test_a_recursive_class():
     """It refers to itself through $defs, and the root still shows its type."""
     shape = read(Tree)
 
-    assert "object" == shape.schema["type"]
-    assert ["Tree"] == list(shape.schema["$defs"])
-    assert {"$ref": "#/$defs/Tree"} == shape.schema["properties"]["children"]["items"]
-    assert "A tree." == shape.schema["$defs"]["Tree"]["description"]
-    assert {
+    assert shape.schema["type"] == "object"
+    assert list(shape.schema["$defs"]) == ["Tree"]
+    assert shape.schema["properties"]["children"]["items"] == {"$ref": "#/$defs/Tree"}
+    assert shape.schema["$defs"]["Tree"]["description"] == "A tree."
+    assert shape.schema["properties"]["parent"] == {
         "anyOf": [{"$ref": "#/$defs/Tree"}, {"type": "null"}],
         "default": None,
-    } == shape.schema["properties"]["parent"]
+    }
     made = shape.build({"value": 1, "children": [{"value": 2.0, "children": [{"value": 3}]}]})
     assert Tree(value=1, children=[Tree(value=2, children=[Tree(value=3)])]) == made
     assert not shape.compiled.is_valid({"value": 1, "children": [{"children": []}]})
@@ -253,7 +252,7 @@ def test_classes_that_contain_each_other():
     made = shape.build({"a": {"right": {"left": {}, "number": 1.0}}})
 
     assert Left(Right(Left(), 1)) == made.a
-    assert ["Left"] == list(shape.schema["$defs"])
+    assert list(shape.schema["$defs"]) == ["Left"]
     assert shape.compiled.is_valid({"a": {"right": {"left": {}, "number": 1}}})
 
 
@@ -272,8 +271,8 @@ def test_names_of_definitions_are_unique():
     first.__annotations__["next"] = second.__annotations__["next"] = "Node | None"
     shape = read({"a": first, "b": second})
 
-    assert ["Node", "Node2"] == list(shape.schema["$defs"])
-    assert {"type": "integer"} == shape.schema["$defs"]["Node"]["properties"]["value"]
+    assert list(shape.schema["$defs"]) == ["Node", "Node2"]
+    assert shape.schema["$defs"]["Node"]["properties"]["value"] == {"type": "integer"}
 
 
 def test_union_of_classes():
@@ -356,7 +355,7 @@ def test_a_form_that_grows_without_bound_is_refused():
     for _ in range(10):
         cls = make(cls)
 
-    assert [": is too large once its classes are written out; make it flatter"] == faults_of(cls)
+    assert faults_of(cls) == [": is too large once its classes are written out; make it flatter"]
 
 
 def test_constraints_of_attrs_validators():
@@ -392,38 +391,39 @@ def test_constraints_of_attrs_validators():
 
     properties = read(Checked).schema["properties"]
 
-    assert {"type": "integer", "minimum": 1, "maximum": 9} == properties["a"]
-    assert {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1} == properties["b"]
-    assert {
+    assert properties["a"] == {"type": "integer", "minimum": 1, "maximum": 9}
+    assert properties["b"] == {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
+    assert properties["c"] == {
         "type": "string",
         "pattern": "^(?:[a-z]+)$",
         "minLength": 1,
         "maxLength": 3,
-    } == properties["c"]
-    assert {
+    }
+    assert properties["d"] == {
         "type": "array",
         "items": {"type": "string", "pattern": "^(?:x)"},
         "minItems": 1,
-    } == properties["d"]
-    assert {
+    }
+    assert properties["e"] == {
         "type": "object",
         "propertyNames": {"maxLength": 3},
         "additionalProperties": {"type": "integer", "minimum": 0},
         "maxProperties": 2,
-    } == properties["e"]
-    assert {"type": ["string", "null"], "enum": ["a", "b", None]} == properties["f"]
-    assert {"type": "string", "enum": ["all"]} == properties["g"]
-    assert {"type": ["string", "null"], "minLength": 1, "maxLength": 2} == properties["h"]
-    assert [1, 2, 3] == properties["i"]["enum"]
-    assert {"type": "string"} == properties["j"]
-    assert {"type": ["array", "null"], "items": {"type": "integer", "minimum": 0}} == properties[
-        "k"
-    ]
-    assert {"type": "integer"} == properties["m"]
-    assert {"type": "string", "pattern": "x"} == properties["n"]
-    assert ["a", "b", "c"] == properties["o"]["enum"]
+    }
+    assert properties["f"] == {"type": ["string", "null"], "enum": ["a", "b", None]}
+    assert properties["g"] == {"type": "string", "enum": ["all"]}
+    assert properties["h"] == {"type": ["string", "null"], "minLength": 1, "maxLength": 2}
+    assert properties["i"]["enum"] == [1, 2, 3]
+    assert properties["j"] == {"type": "string"}
+    assert properties["k"] == {
+        "type": ["array", "null"],
+        "items": {"type": "integer", "minimum": 0},
+    }
+    assert properties["m"] == {"type": "integer"}
+    assert properties["n"] == {"type": "string", "pattern": "x"}
+    assert properties["o"]["enum"] == ["a", "b", "c"]
     assert "enum" not in properties["p"]
-    assert 1 == properties["q"]["minProperties"]
+    assert properties["q"]["minProperties"] == 1
 
 
 def test_a_validator_on_a_type_that_has_no_such_bound():
@@ -433,7 +433,7 @@ def test_a_validator_on_a_type_that_has_no_such_bound():
     class Odd:
         a: bool = attrs.field(validator=v.ge(1))
 
-    assert ["a: min does not belong to boolean; leave it out"] == faults_of(Odd)
+    assert faults_of(Odd) == ["a: min does not belong to boolean; leave it out"]
 
 
 def test_a_constructor_that_refuses():
@@ -470,13 +470,14 @@ def test_a_constructor_that_refuses():
     compiled = read(Outer).compiled
 
     assert compiled.is_valid({"even": {"n": 2}})
-    assert [] == compiled.violations({"even": {"n": 2}})
+    assert compiled.violations({"even": {"n": 2}}) == []
     found = compiled.violations({"even": {"n": 3}, "ranges": [{"low": 2, "high": 1}]})
-    assert [("/even", "n must be even"), ("/ranges/0", "refused: ValueError")] == [
-        (one.pointer, one.message) for one in found
+    assert [(one.pointer, one.message) for one in found] == [
+        ("/even", "n must be even"),
+        ("/ranges/0", "refused: ValueError"),
     ]
     (whole,) = compiled.violations({"even": {"n": 100}})
-    assert ("", "validator", "not a hundred") == (whole.pointer, whole.keyword, whole.message)
+    assert (whole.pointer, whole.keyword, whole.message) == ("", "validator", "not a hundred")
     # A defect of the class is no fault of the arguments: it shows when they are built.
     assert compiled.is_valid({"even": {"n": 2}, "ranges": [{"low": 13, "high": 1}]})
 
@@ -522,14 +523,14 @@ def test_constructors_written_by_hand_are_called():
     shape = read({"a": Shout, "b": Counted})
     made = shape.build({"a": {"text": "hi"}, "b": {"n": 1}})
 
-    assert ("HI", 1) == (made.a.text, made.b.n)
+    assert (made.a.text, made.b.n) == ("HI", 1)
 
 
 def test_attributes_without_annotation_are_refused():
     """Nothing is guessed: an attribute without a type says so."""
     cls = attrs.make_class("Loose", {"x": attrs.field()})
 
-    assert ["x: has no annotation; write its type"] == faults_of(cls)
+    assert faults_of(cls) == ["x: has no annotation; write its type"]
 
 
 def test_an_attribute_annotated_with_none():
@@ -539,7 +540,7 @@ def test_an_attribute_annotated_with_none():
     class Void:
         x: None
 
-    assert {"x": {"type": "null"}} == read(Void).schema["properties"]
+    assert read(Void).schema["properties"] == {"x": {"type": "null"}}
 
 
 def test_two_attributes_with_one_name():
@@ -551,9 +552,9 @@ def test_two_attributes_with_one_name():
         b: int = attrs.field(alias="c")
         c: int = attrs.field(init=False, default=3)
 
-    assert ["c: duplicate name 'c'; rename one, or give it an alias"] == faults_of(
-        Twice, input=False
-    )
+    assert faults_of(Twice, input=False) == [
+        "c: duplicate name 'c'; rename one, or give it an alias"
+    ]
 
 
 def test_a_marker_is_no_default_of_other_classes():
@@ -580,11 +581,11 @@ def test_prompt_arguments():
         class Wrong(Schema):
             code: str = argument(header="X")
 
-    assert ["code"] == read(Arguments).schema["required"]
+    assert read(Arguments).schema["required"] == ["code"]
     marker = attrs.fields(Arguments).style.metadata["noizu_mcp.marker"]
-    assert ["strict", "friendly"] == marker.options["complete"]
-    assert ["code: unknown option 'header' of argument"] == [
-        line.partition(";")[0] for line in faults_of(Holder.Wrong)
+    assert marker.options["complete"] == ["strict", "friendly"]
+    assert [line.partition(";")[0] for line in faults_of(Holder.Wrong)] == [
+        "code: unknown option 'header' of argument"
     ]
 
 
@@ -603,12 +604,12 @@ def test_a_default_is_delivered_as_declared():
     made = shape.build({})
 
     assert Holder() == made
-    assert {
+    assert {name: part["default"] for name, part in shape.schema["properties"].items()} == {
         "when": "2024-01-02",
         "home": {"street": "here", "zip": "00000"},
         "pair": [1, [2]],
         "names": ["a", "b"],
         "only": [1, 2],
-    } == {name: part["default"] for name, part in shape.schema["properties"].items()}
+    }
     assert made.pair[1] is not shape.build({}).pair[1]
     assert made.only is Holder().only

@@ -1,0 +1,157 @@
+"""The generated builder and the way back: `build` and `dump`."""
+
+import collections
+import datetime as dt
+import decimal
+import enum
+import gc
+import linecache
+import types
+import uuid
+
+import attrs
+import pytest
+
+from noizu_mcp.schema import Schema, dump_value, field, read_shape
+from noizu_mcp.schema import fields as f
+
+
+class Scope(enum.Enum):
+    ALL = "all"
+
+
+class Size(enum.IntEnum):
+    BIG = 3
+
+
+class Name(str):
+    """A text with a mind of its own."""
+
+    __slots__ = ()
+
+    def __str__(self):
+        return "other"
+
+
+@attrs.frozen
+class Plain:
+    a: int
+    _b: str = "x"
+
+
+def test_the_code_of_a_builder_can_be_read():
+    """Its source is where tracebacks look, until the builder is gone."""
+    shape, _ = read_shape({"limit": f.integer(default=3)})
+    file = shape.build.__code__.co_filename
+
+    assert file.startswith("<noizu_mcp build Arguments ")
+    assert any("limit" in line for line in linecache.getlines(file))
+    assert linecache.checkcache(file) is None
+    assert linecache.getlines(file)
+    del shape
+    gc.collect()
+    assert linecache.getlines(file) == []
+
+
+def test_hostile_names_are_data_in_the_generated_code():
+    """A name is quoted, whatever it holds."""
+    names = ['"', "\\", "{a}", "%s", "a\nb", "'''", "é", "", "$ref", "id", "v", "made", "MISSING"]
+    shape, faults = read_shape({name: f.integer(default=1) for name in names})
+
+    assert faults == []
+    made = shape.build({'"': 2.0, "é": 3})
+    assert {**dict.fromkeys(names, 1), '"': 2, "é": 3} == {name: made[name] for name in names}
+
+
+def test_a_class_with_a_strange_name_is_built():
+    """The name of a class is part of the source only if it is a name."""
+    cls = attrs.make_class("A", {"x": attrs.field(type=int)})
+    cls.__name__ = "A<b>"
+    cls.__annotations__ = {"x": int}
+
+    shape, faults = read_shape(cls)
+
+    assert faults == []
+    assert cls(1) == shape.build({"x": 1.0})
+
+
+def test_dump_by_the_class_of_the_value():
+    """Whatever a handler returns becomes JSON types, new all the way."""
+    when = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
+    value = {
+        "enum": Scope.ALL,
+        "size": Size.BIG,
+        Scope.ALL: {"set": {2, 1}, "tuple": (1, Plain(1))},
+        "name": Name("n"),
+        Name("k"): [None, True, 1.5],
+        "when": [when, when.date(), when.timetz()],
+        "id": uuid.UUID(int=1),
+        "price": decimal.Decimal("1E+2"),
+        "bytes": [b"hi", bytearray(b"hi"), memoryview(b"hi")],
+        "mapping": types.MappingProxyType({"a": (1,)}),
+        "more": collections.OrderedDict(b=1),
+    }
+
+    dumped = dump_value(value)
+
+    assert {
+        "enum": "all",
+        "size": 3,
+        "all": {"set": [1, 2], "tuple": [1, {"a": 1, "b": "x"}]},
+        "name": "n",
+        "k": [None, True, 1.5],
+        "when": ["2024-01-02T03:04:05+00:00", "2024-01-02", "03:04:05+00:00"],
+        "id": str(uuid.UUID(int=1)),
+        "price": "100",
+        "bytes": ["aGk=", "aGk=", "aGk="],
+        "mapping": {"a": [1]},
+        "more": {"b": 1},
+    } == dumped
+    assert [int, str, str] == [type(dumped["size"]), type(dumped["name"]), type(list(dumped)[4])]
+
+
+def test_dump_of_a_dataclass_that_is_no_form():
+    """Classes that no form has read are dumped by their fields."""
+    import dataclasses
+
+    @dataclasses.dataclass
+    class Pair:
+        a: int
+        b: list[Scope]
+
+    assert dump_value(Pair(1, [Scope.ALL])) == {"a": 1, "b": ["all"]}
+
+
+@pytest.mark.parametrize("value", [object(), {1: 2}, [1j], {(1,): 1}])
+def test_dump_refuses_what_is_not_json(value):
+    """A value without a JSON form is a TypeError that names its class."""
+    with pytest.raises(TypeError, match=r"is not JSON|names of a JSON object are text"):
+        dump_value(value)
+
+
+def test_absent_fields_stay_absent():
+    """None where null does not fit was absence, and goes back as that."""
+
+    class Input(Schema):
+        a: str = field(required=False)
+        b: int | None = None
+        c: object = field(required=False)
+
+    shape, _ = read_shape(Input)
+    record, _ = read_shape({"a": str, "b": f.object({"c": str})})
+
+    assert shape.dump(shape.build({})) == {"b": None, "c": None}
+    assert record.dump(record.build({"b": {}})) == {"b": {}}
+    assert shape.dump(Input(a=[1], b=2, c={"x": 1})) == {"a": [1], "b": 2, "c": {"x": 1}}
+
+
+def test_arguments_of_an_exact_class_cost_nothing_extra():
+    """An int stays the same object; only what differs is converted."""
+    shape, _ = read_shape({"n": int, "x": float, "tags": list[str]})
+    value = {"n": 10**30, "x": 1.5, "tags": ["a"]}
+
+    made = shape.build(value)
+
+    assert made.n is value["n"]
+    assert made.x is value["x"]
+    assert made.tags is value["tags"]

@@ -1,0 +1,306 @@
+"""Shapes: raw schemas, parameters, and which annotations declare an output."""
+
+import enum
+import inspect
+import typing as t
+
+import attrs
+import pytest
+
+from noizu_mcp.schema import (
+    Schema,
+    Violation,
+    field,
+    output_annotation,
+    read_parameters,
+    read_raw,
+    read_shape,
+)
+
+RAW = {"type": "object", "properties": {"q": {"type": "string", "minLength": 2}}, "required": ["q"]}
+
+
+class Mode(enum.Enum):
+    FAST = "fast"
+
+
+def parameters(fn):
+    """Return the keyword-only parameters of a function."""
+    found = inspect.signature(fn).parameters.values()
+    return [one for one in found if one.kind is one.KEYWORD_ONLY]
+
+
+def texts(faults):
+    """Return faults as `path: text`."""
+    return [f"{'.'.join(map(str, fault.path))}: {fault.text}" for fault in faults]
+
+
+@pytest.mark.parametrize("read", [read_shape, read_raw])
+def test_a_raw_schema(read):
+    """It is published as written, and values arrive as they came."""
+    shape, faults = read(RAW)
+
+    assert faults == []
+    assert shape.schema == RAW
+    assert RAW is not shape.schema
+    assert (shape.build, shape.type, shape.is_object) == (None, None, True)
+    assert shape.compiled.is_valid({"q": "ab", "other": 1})
+    assert not shape.compiled.is_valid({"q": "a"})
+    assert shape.dump({"q": (1,)}) == {"q": [1]}
+
+
+def test_a_raw_schema_as_text():
+    """JSON text is the same schema."""
+    shape, faults = read_shape('{"type": "object", "properties": {"q": {"type": "string"}}}')
+
+    assert faults == []
+    assert shape.schema == {"type": "object", "properties": {"q": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "line", "column"),
+    [
+        ('{"type":\n  "object",}', "invalid JSON text: ", 2, None),
+        ("[1, 2]", "JSON schema text must hold an object, got [1, 2]", None, None),
+        ('{"a": 1,\n "a": 2}', "duplicate name 'a' in one object; keep one", 2, 3),
+        ('{"minimum":\n NaN}', "NaN is not JSON", 2, 2),
+        ("[" * 100_000, "invalid JSON text: ", None, None),
+        ('{"minimum": ' + "1" * 5000 + "}", "invalid JSON text: ", None, None),
+    ],
+)
+def test_malformed_text(text, message, line, column):
+    """The fault says where in the text."""
+    shape, faults = read_raw(text)
+
+    assert shape is None
+    assert faults[0].text.startswith(message)
+    assert line == faults[0].line
+    assert column in (None, faults[0].column)
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ({"type": "array"}, 'the root of an input must be of type "object"'),
+        ({"properties": {}}, 'the root of an input must be of type "object"'),
+        ({"type": "object", "minLenght": 1}, "minLength"),
+        ({"type": "object", "default": {1}, "x": object()}, "a JSON Schema holds nothing but JSON"),
+        ({"type": "object", "$ref": "http://example.com/x"}, "http://example.com/x"),
+        ({"type": "object", "x-mcp-header": "A"}, "header stands in a list, a union"),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": ["string", "null"], "x-mcp-header": "A"}},
+            },
+            "header needs a field of type string, integer or boolean (not null)",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"x-mcp-header": 3}}},
+            "header 3 is no HTTP token",
+        ),
+        (3, "expected a JSON Schema or JSON text, got 3"),
+        (None, "expected a JSON Schema or JSON text, got null"),
+    ],
+)
+def test_a_raw_schema_that_is_wrong(declared, text):
+    """Everything that is wrong with a raw input is a fault."""
+    shape, faults = read_raw(declared)
+
+    assert shape is None
+    assert any(text in fault.text or text in str(fault.path) for fault in faults)
+
+
+def test_a_raw_output_may_be_anything():
+    """Only inputs must be objects, and have header rules."""
+    shape, faults = read_raw({"type": "array", "x-mcp-header": "A"}, input=False)
+
+    assert faults == []
+    assert not shape.is_object
+
+
+def test_a_ready_shape_is_taken_as_it_is():
+    """Reading is idempotent, but the root of an input is still checked."""
+    shape, _ = read_shape(RAW)
+    numbers, _ = read_shape(list[int], input=False)
+
+    assert (shape, []) == read_shape(shape)
+    assert (numbers, []) == read_shape(numbers, input=False)
+    assert "must be of type" in read_shape(numbers)[1][0].text
+
+
+@pytest.mark.parametrize("declared", [int, list[int], Mode, str | None])
+def test_an_input_is_an_object(declared):
+    """Other types are no input; the fault says what is."""
+    shape, faults = read_shape(declared)
+
+    assert shape is None
+    assert 'the root of an input must be of type "object"' in faults[0].text
+
+
+@pytest.mark.parametrize("declared", [None, 3, 3.5, [int], print])
+def test_what_declares_nothing(declared):
+    """Anything else is a fault, never an exception."""
+    shape, faults = read_shape(declared, input=False)
+
+    assert shape is None
+    assert faults
+
+
+@pytest.mark.parametrize(
+    ("annotation", "type_"),
+    [
+        (int, int),
+        (float, float),
+        (bool, bool),
+        (list[int], list),
+        (set[int], set),
+        (dict[str, int], dict),
+        (int | str, None),
+        (Mode, None),
+        (bytes, None),
+        (type(None), None),
+        (tuple[int, int], None),
+    ],
+)
+def test_the_type_of_a_shape(annotation, type_):
+    """It names the class of what is built, where there is one."""
+    assert type_ is read_shape(annotation, input=False)[0].type
+
+
+def test_keyword_only_parameters():
+    """They are an input like any other; what is built is the dict to call with."""
+
+    def add(
+        self,
+        *,
+        a: int,
+        b: "int" = 1,
+        mode: Mode = Mode.FAST,
+        tags: list[str] = [],  # noqa: B006 - what is tested
+        note: str | None,
+        size: t.Annotated[int, field(min=1, description="own")] = 2,
+    ):
+        """Add."""
+
+    shape, faults = read_parameters(add, parameters(add), descriptions={"a": "first", "size": "x"})
+
+    assert faults == []
+    properties = shape.schema["properties"]
+    assert properties["a"] == {"type": "integer", "description": "first"}
+    assert properties["size"]["description"] == "own"
+    assert shape.schema["required"] == ["a"]
+    made = shape.build({"a": 1.0, "zzz": 1})
+    assert made == {"a": 1, "b": 1, "mode": Mode.FAST, "tags": [], "note": None, "size": 2}
+    assert made["tags"] is not shape.build({"a": 1})["tags"]
+    assert dict is shape.type
+
+
+def test_parameters_of_static_and_wrapped_functions():
+    """The names in annotations are those of the function inside."""
+
+    class Local(Schema):
+        n: int
+
+    @staticmethod
+    def fn(*, a: "Local"):
+        """Do."""
+
+    shape, faults = read_parameters(fn, parameters(fn.__func__), strict=True)
+
+    assert faults == []
+    assert Local(n=1) == shape.build({"a": {"n": 1.0}})["a"]
+    assert shape.schema["additionalProperties"] is False
+
+
+def test_parameters_that_are_wrong():
+    """Each fault has the name of its parameter."""
+
+    def fn(*, a, b: int = "x", c: "Nowhere", d: int = field(default=1)):  # noqa: F821
+        """Do."""
+
+    _, faults = read_parameters(fn, parameters(fn))
+
+    assert texts(faults) == [
+        "a: has no annotation; write its type",
+        (
+            'b: default "x" does not fit: expected integer, got string "x";'
+            " change the default or the field"
+        ),
+        (
+            "c: cannot find 'Nowhere', which the annotation 'Nowhere' names;"
+            " define or import it before the class is used"
+        ),
+        "d: a marker is no default here; write Annotated[<type>, field(...)]",
+    ]
+
+
+def test_types_of_a_mapping_are_found_where_it_stands():
+    """Text inside a type of a mapping names what its writer sees, local or global."""
+
+    class Local(Schema):
+        n: int
+
+    shape, faults = read_shape({"a": list["Local"], "b": list["Mode"]})
+
+    assert faults == []
+    assert [Local(n=1)] == shape.build({"a": [{"n": 1}]}).a
+
+
+@attrs.frozen
+class Weather:
+    degrees: float
+
+
+class Ours(Schema):
+    n: int
+
+
+Text = t.NewType("Text", str)
+T = t.TypeVar("T")
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        int,
+        list[int],
+        dict[str, int],
+        Weather,
+        Ours,
+        Mode,
+        t.Literal["a"],
+        int | None,
+        t.Annotated[int, 1],
+    ],
+)
+def test_annotations_that_declare_an_output(annotation):
+    """A concrete type does."""
+    assert output_annotation(annotation)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        str,
+        None,
+        type(None),
+        t.Any,
+        object,
+        dict,
+        list,
+        str | None,
+        int | str,
+        Text,
+        t.Annotated[str, 1],
+        t.NoReturn,
+        T,
+        Violation,
+        list[Violation],
+        list[Violation | int],
+        Violation | int,
+        inspect.Parameter.empty,
+    ],
+)
+def test_annotations_that_do_not(annotation):
+    """Text, nothing, anything, and the package's own classes do not."""
+    assert not output_annotation(annotation)
