@@ -1,0 +1,77 @@
+"""Files and functions stay small enough to be read in one go."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[1] / "noizu_mcp"
+
+FILE_LINES = 500
+BODY_LINES = 60
+POSITIONAL = 5
+
+# More positional parameters than that, each with its reason.
+MANY = {
+    "schema/_classes.py: annotated_field": "all that is known of one field, from one caller",
+    "schema/_shape.py: _finish": "the last step of each form, from the forms of one file",
+}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions() -> Iterator[tuple[str, Function]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, Function):
+                yield f"{path.relative_to(PACKAGE).as_posix()}: {node.name}", node
+
+
+def body_lines(function: Function) -> int:
+    """Count the lines of a body, its docstring apart."""
+    body = function.body
+    first = body[0]
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and len(body) > 1:
+        first = body[1]
+    return (body[-1].end_lineno or 0) - first.lineno + 1
+
+
+def positional(function: Function) -> int:
+    """Count the parameters that may be given by position, `self` and `cls` apart."""
+    names = [arg.arg for arg in (*function.args.posonlyargs, *function.args.args)]
+    return len(names) - (names[:1] in (["self"], ["cls"], ["mcs"]))
+
+
+def test_files() -> None:
+    """No file is longer than the budget."""
+    sizes = {
+        path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8").count("\n")
+        for path in PACKAGE.rglob("*.py")
+    }
+
+    assert {file: size for file, size in sizes.items() if size > FILE_LINES} == {}
+
+
+def test_bodies() -> None:
+    """No function is longer than the budget, and most are short."""
+    sizes = {name: body_lines(function) for name, function in functions()}
+
+    assert {name: size for name, size in sizes.items() if size > BODY_LINES} == {}
+    assert sorted(sizes.values())[len(sizes) // 2] <= 10
+
+
+def test_positional_parameters() -> None:
+    """No function takes more by position than the budget, but for the listed ones."""
+    over = {name for name, function in functions() if positional(function) > POSITIONAL}
+
+    assert over == MANY.keys()
+
+
+def test_every_file_says_what_it_is() -> None:
+    """The first line of a file is a docstring."""
+    silent = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+
+    assert silent == []

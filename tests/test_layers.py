@@ -1,0 +1,264 @@
+"""Imports go one way: a folder is a layer, and the order of the layers is the order of imports."""
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "noizu_mcp"
+
+# Layer → the layers that it may import; every one may import the files at the root.
+LAYERS: dict[str, set[str]] = {
+    "types": set(),
+    "jsonrpc": {"types"},
+    "protocol": {"types", "jsonrpc"},
+    "schema": set(),
+    "components": {"types", "schema"},
+    "tools": {"types", "components"},
+    "engine": {"types", "jsonrpc", "protocol"},
+    "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"},
+    "transports": {"types", "jsonrpc", "protocol", "engine", "server"},
+    "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
+    "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    | {"transports", "client"},
+    "cli": {"types", "server", "transports", "client", "testing"},
+}
+# Files at the root that stand below all layers, in their own order.
+BELOW = ("_version", "_errors", "_limits", "_source", "_util")
+# Files at the root that stand above them.
+ABOVE = ("_run", "__init__", "__main__")
+
+SANS_IO = ("types", "jsonrpc", "protocol", "schema")
+# The standard library without clock, randomness, I/O, threads; and what judges schemas.
+PURE = {
+    *("abc", "ast", "base64", "binascii", "bisect", "collections", "contextlib", "copy"),
+    *("decimal", "difflib", "enum", "functools", "importlib", "inspect", "itertools", "json"),
+    *("keyword", "linecache", "math", "operator", "re", "reprlib", "string", "sys", "types"),
+    *("typing", "unicodedata", "urllib", "weakref"),
+    *("attrs", "fastjsonschema", "jsonschema_rs"),
+}
+# Pure where it is used: source text for error messages, and the dialect of a reference.
+PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib"}}
+
+# Function-level imports, each with its reason.
+LATE = {
+    ("schema/_engine", "._native"): "jsonschema_rs loads when the first schema is compiled",
+    ("schema/_engine", "._python"): "fastjsonschema loads when the first schema is compiled",
+    ("schema/_engine", "._regex"): "the parser of patterns loads when the first one is compiled",
+    ("server/_server", ".._run"): "run() is sugar that stands above all layers",
+}
+
+# Names of a private file that another layer uses, each with its reason.
+PRIVATE = {
+    ("components/_options", "schema._nearest"): "the nearest name, for messages",
+    ("server/_options", "components._options"): "a server's options are read like a tool's",
+    ("server/_server", "components._declare"): "a server is declared by the same metaclass",
+    ("tools/__init__", "components._catalog"): "the folder gives it its public name",
+}
+
+
+class Import(NamedTuple):
+    """One import statement."""
+
+    file: str
+    line: int
+    # Dots and name, as written: `..types`, `.`, `json`.
+    module: str
+    # From the package on, for relative ones: `("types", "_wire")`.
+    target: tuple[str, ...]
+    names: tuple[str, ...]
+    late: bool
+    # Under `if TYPE_CHECKING:`; it never runs.
+    typing: bool
+
+    @property
+    def layer(self) -> str:
+        return self.file.partition("/")[0] if "/" in self.file else ""
+
+    @property
+    def target_layer(self) -> str:
+        """The layer that it imports from; "" for the files at the root."""
+        head = self.target[0] if self.target else self.names[0]
+        return head if (PACKAGE / head).is_dir() else ""
+
+    def __str__(self) -> str:
+        return f"{self.file}.py:{self.line}: {self.module}"
+
+
+def _is_typing(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def _inside(tree: ast.AST, is_outer: Callable[[ast.AST], bool]) -> set[int]:
+    """Give the ids of all nodes inside of some."""
+    return {id(node) for outer in ast.walk(tree) if is_outer(outer) for node in ast.walk(outer)}
+
+
+def _scan(path: Path) -> Iterator[Import]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    file = path.relative_to(PACKAGE).with_suffix("").as_posix()
+    folder = path.relative_to(PACKAGE).parent.parts
+    late = _inside(tree, lambda node: isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    typing = _inside(tree, _is_typing)
+
+    def where(node: ast.AST) -> tuple[bool, bool]:
+        return id(node) in late, id(node) in typing
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(file, node.lineno, alias.name, (), (), *where(node))
+        elif isinstance(node, ast.ImportFrom):
+            words = tuple((node.module or "").split(".")) if node.module else ()
+            module = "." * node.level + (node.module or "")
+            target = (*folder[: len(folder) - node.level + 1], *words) if node.level else ()
+            names = tuple(alias.name for alias in node.names)
+            yield Import(file, node.lineno, module, target, names, *where(node))
+
+
+IMPORTS = [found for path in sorted(PACKAGE.rglob("*.py")) for found in _scan(path)]
+RELATIVE = [each for each in IMPORTS if each.module.startswith(".")]
+ABSOLUTE = [each for each in IMPORTS if not each.module.startswith(".")]
+
+
+def test_every_folder_is_a_layer() -> None:
+    """A new folder needs its place in the order."""
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+
+    assert folders <= LAYERS.keys()
+
+
+def test_every_root_file_has_a_place() -> None:
+    """A new file at the root stands below all layers or above them."""
+    assert {path.stem for path in PACKAGE.glob("*.py")} == {*BELOW, *ABOVE}
+
+
+def test_the_order_has_no_way_back() -> None:
+    """Each layer imports only from layers that stand before it."""
+    order = list(LAYERS)
+
+    for layer, allowed in LAYERS.items():
+        assert {name for name in allowed if order.index(name) >= order.index(layer)} == set()
+
+
+def test_layers_import_one_way() -> None:
+    """Each import between layers is one that the table allows."""
+    wrong = [
+        str(each)
+        for each in RELATIVE
+        if each.layer
+        and each.target_layer not in {"", each.layer}
+        and each.target_layer not in LAYERS[each.layer]
+    ]
+
+    assert wrong == []
+
+
+def test_layers_import_no_file_above_them() -> None:
+    """From the root a layer takes what stands below all layers."""
+    wrong = [
+        str(each)
+        for each in RELATIVE
+        if each.layer
+        and each.target_layer == ""
+        and {*each.target[:1], *(() if each.target else each.names)} & set(ABOVE)
+        and (each.file, each.module) not in LATE
+    ]
+
+    assert wrong == []
+
+
+def test_root_files_import_one_way() -> None:
+    """The files below all layers import no layer, and each only from those before it."""
+    wrong = [
+        str(each)
+        for each in RELATIVE
+        if each.file in BELOW and each.target[0] not in BELOW[: BELOW.index(each.file)]
+    ]
+
+    assert wrong == []
+
+
+def test_own_modules_are_imported_relatively() -> None:
+    """The package names itself nowhere, so that it can be moved."""
+    assert [str(each) for each in ABSOLUTE if each.module.startswith("noizu_mcp")] == []
+
+
+def test_files_of_a_layer_have_no_cycle() -> None:
+    """Within a layer too, imports at the top of files go one way."""
+    edges: dict[str, set[str]] = {}
+    for each in RELATIVE:
+        if each.late or each.typing or each.file.endswith("__init__"):
+            continue
+        names = each.names if not each.module.strip(".") else ("",)
+        for name in names:
+            target = "/".join((*each.target, name) if name else each.target)
+            if each.layer == each.target_layer and (PACKAGE / f"{target}.py").is_file():
+                edges.setdefault(each.file, set()).add(target)
+    done: set[str] = set()
+    while rest := [file for file in edges if file not in done]:
+        free = [file for file in rest if all(t in done or t not in edges for t in edges[file])]
+        assert free, f"a cycle among {sorted(rest)}"
+        done.update(free)
+
+
+@pytest.mark.parametrize("layer", SANS_IO)
+def test_no_io_below(layer: str) -> None:
+    """No trio, no clock, no randomness, no files, no threads: ids and time are arguments."""
+    modules = [each for each in ABSOLUTE if each.layer == layer]
+    wrong = [str(each) for each in modules if each.module.partition(".")[0] not in PURE]
+    wrong += [
+        str(each)
+        for each in modules
+        if (head := each.module.partition(".")[0]) in PURE_PARTS
+        and each.module not in PURE_PARTS[head]
+    ]
+
+    assert modules
+    assert wrong == []
+
+
+def test_no_io_by_other_names() -> None:
+    """Nor by builtins and by what pure modules hold."""
+    used = {
+        f"{path.relative_to(PACKAGE)}: {node.func.id}"
+        for layer in SANS_IO
+        for path in (PACKAGE / layer).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in {"open", "print", "input", "__import__"}
+    }
+
+    assert used == set()
+
+
+def test_late_imports_are_listed() -> None:
+    """A function imports only what is listed above, with its reason."""
+    late = {(each.file, each.module) for each in IMPORTS if each.late}
+
+    assert late == LATE.keys()
+
+
+def test_private_files_stay_private() -> None:
+    """A layer uses the public names of the others; the exceptions are listed with reasons."""
+    used = {
+        (each.file, ".".join(each.target))
+        for each in RELATIVE
+        if each.target_layer not in {"", each.layer}
+        and each.layer
+        and any(part.startswith("_") for part in each.target[1:])
+    }
+
+    assert used == PRIVATE.keys()
+
+
+def test_third_party_packages() -> None:
+    """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
+    known = {"attrs", "trio", "fastjsonschema", "jsonschema_rs"}
+    heads = {each.module.partition(".")[0] for each in ABSOLUTE}
+
+    assert heads - set(sys.stdlib_module_names) <= known
