@@ -7,9 +7,7 @@ native engine remembers its answers there, and the depth of the value bounds the
 
 from collections.abc import Iterable, Mapping
 from json import dumps
-from typing import Any
-
-import attrs
+from typing import Any, NamedTuple
 
 from ._keywords import Path, subschemas
 from ._refs import Refs, is_local
@@ -29,8 +27,7 @@ MAX_TRUSTED_DEPTH = 200
 MAX_VALUE_DEPTH = 128
 
 
-@attrs.frozen
-class Survey:
+class Survey(NamedTuple):
     """What the graph of subschemas says.
 
     Attributes:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import attrs
 
-from .._errors import SchemaError
+from .._errors import SchemaError, SchemaUnsupported
 from ._bounds import MAX_TRUSTED_DEPTH, broken_caps, is_deeper
 from ._judge import Judge, MatchPattern
 from ._violation import Violation
@@ -55,7 +55,9 @@ def compile_schema(
 
     Raises:
         SchemaError: The schema is not valid, refers to what is not there, or breaks a limit.
-        SchemaUnsupported: The engine cannot serve the schema; the keyword is named.
+        SchemaUnsupported: The engine cannot serve the schema; the keyword is named. Or "native"
+            was asked for, and is not installed.
+        ValueError: There is no such engine.
     """
     plain = _plain(schema)
     _check_limits(plain, trusted=trusted)
@@ -75,13 +77,23 @@ def has_native() -> bool:
 
 def pattern_compiler(engine: EngineName) -> MatchPattern:
     """Return what compiles a regular expression as an engine does; it raises ValueError."""
-    if engine == "native" or (engine == "auto" and has_native()):
+    if _is_native(engine):
         from ._native import match_pattern
 
         return match_pattern
     from ._regex import match_pattern as match_in_python
 
     return match_in_python
+
+
+def _is_native(engine: str) -> bool:
+    if engine not in ("auto", "native", "python"):
+        raise ValueError(f'engine is "auto", "native" or "python", not {engine!r}')
+    if engine == "native" and not has_native():
+        raise SchemaUnsupported(
+            "the native engine is not installed: pip install jsonschema-rs", "engine"
+        )
+    return engine != "python" and has_native()
 
 
 def _plain(schema: Any) -> dict[str, Any] | bool:
@@ -108,7 +120,7 @@ def _compile(
     *,
     trusted: bool,
 ) -> tuple[str, Judge]:
-    if engine == "native" or (engine == "auto" and has_native()):
+    if _is_native(engine):
         from ._native import compile_native
 
         return "native", compile_native(schema, documents)

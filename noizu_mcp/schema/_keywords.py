@@ -6,9 +6,7 @@ Everything that walks a schema reads these tables, so that a keyword is describe
 from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
 from re import compile as compile_regex
-from typing import Any
-
-import attrs
+from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
 
@@ -38,8 +36,7 @@ SCHEMA_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _ANCHOR = compile_regex(r"[A-Za-z_][-A-Za-z0-9._]*\Z")
 
 
-@attrs.frozen
-class Rule:
+class Rule(NamedTuple):
     """What a keyword takes: a check and the words for it."""
 
     holds: Callable[[Any], bool]

@@ -174,6 +174,12 @@ def test_the_engine_is_named():
     assert compile_schema(schema, "python").engine == "python"
 
 
+def test_engines_have_names():
+    """An engine that does not exist is an error, not a default."""
+    with pytest.raises(ValueError, match='engine is "auto", "native" or "python", not \'rs\''):
+        compile_schema({}, "rs")
+
+
 def test_auto_falls_back_to_python(monkeypatch):
     """Without the native engine the Python one serves, and refusals say how to get it."""
     monkeypatch.setitem(sys.modules, "noizu_mcp.schema._native", None)
@@ -183,6 +189,8 @@ def test_auto_falls_back_to_python(monkeypatch):
         with pytest.raises(SchemaUnsupported, match="pip install jsonschema-rs") as caught:
             compile_schema({"unevaluatedItems": False})
         assert caught.value.keyword == "unevaluatedItems"
+        with pytest.raises(SchemaUnsupported, match="is not installed: pip install jsonschema-rs"):
+            compile_schema({}, "native")
     finally:
         _engine.has_native.cache_clear()
 
