@@ -4,6 +4,8 @@ from ._abc import MessageStream as MessageStream
 from ._exchange import Collector as Collector
 from ._exchange import Delivery as Delivery
 from ._exchange import Exchange as Exchange
+from ._failure import is_crash as is_crash
+from ._failure import lone as lone
 from ._failure import single_failure as single_failure
 from ._gate import LoopGate as LoopGate
 from ._link import Handler as Handler

@@ -11,10 +11,8 @@ from ..jsonrpc import (
     INTERNAL_ERROR,
     ErrorResponse,
     Id,
-    Notification,
     Rendered,
     Request,
-    encode,
     encode_batch,
     encode_error,
     encode_result,
@@ -112,10 +110,14 @@ class Exchange:
     def notify(self, method: str, params: Mapping[str, Any]) -> Delivery:
         """Send a notice that belongs to this request; after its answer it is dropped."""
         if not self.answered and not self.cancelled:
-            message = encode(Notification(method, dict(params)))
-            self.link.outbox.put(message, droppable=True)
-            self.link.flush()
+            return self.link.inform(method, params)
         return Delivery(self.link.outbox)
+
+    def expire_at(self, deadline: float) -> None:
+        """Move the deadline while the work is on its way; on trio's clock."""
+        self.deadline = deadline
+        if self.scope is not None:
+            self.scope.deadline = deadline
 
     def cancel(self) -> None:
         """Stop working on it: the peer no longer wants the answer."""

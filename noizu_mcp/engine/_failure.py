@@ -2,11 +2,34 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
+
+import trio
+
+#: What is no failure of the code that it passes through: it has to go on.
+_PASSING: Final = (trio.Cancelled, KeyboardInterrupt, GeneratorExit)
+
+
+def is_crash(error: BaseException) -> bool:
+    """Tell a failure of the author's code from what must go on, alone or in a group.
+
+    `SystemExit` counts as a failure: one handler must not end the sessions of the others.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(_PASSING) is None
+    return not isinstance(error, _PASSING)
+
+
+def lone(error: BaseException) -> BaseException:
+    """Take a lone exception out of the groups that nurseries put around it."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 @contextmanager
 def single_failure() -> Iterator[None]:
-    """Take a lone exception out of the groups that nurseries put around it.
+    """Let a lone exception leave the block without the groups around it.
 
     Raises:
         BaseException: The one exception inside; a group only where several things failed.
@@ -14,9 +37,7 @@ def single_failure() -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-            error = error.exceptions[0]
+        error = lone(group)
         if error is group:
             raise
         # The groups say nothing that the traceback of the exception itself does not.

@@ -1,7 +1,9 @@
 """Drives a peer over a stream: one nursery, one reader, one writer, at most a task a request."""
 
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 import trio
@@ -10,16 +12,13 @@ from .._errors import RequestTimeout
 from .._limits import Limits
 from ..jsonrpc import (
     INTERNAL_ERROR,
-    INVALID_REQUEST,
     Decoded,
-    ErrorResponse,
-    Malformed,
     Notification,
     Oversized,
     Request,
     decode,
     encode,
-    recover_id,
+    too_large,
 )
 from ..protocol import (
     Cancel,
@@ -34,16 +33,20 @@ from ..protocol import (
     Send,
 )
 from ._abc import MessageStream
-from ._exchange import Collector, Exchange
+from ._exchange import Collector, Delivery, Exchange
+from ._failure import is_crash
+from ._leader import run_leading
 from ._log import logger
 from ._outbox import Outbox
 from ._waiters import OnProgress, Waiter, Waiters
 
 #: Seconds to write what is left once everything else has ended; a peer that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
+#: Messages taken in a row before other tasks get their turn and the answers are written.
+MAX_STREAK: Final = 100
 
 #: The rest of the work on a request, to be run in a task of its own.
-Job = Callable[[], Awaitable[None]]
+Job = Callable[[], Coroutine[Any, Any, None]]
 
 
 class Peer(Protocol):
@@ -98,7 +101,9 @@ class Link:
         self._limits = limits
         self._exchanges: dict[Any, Exchange] = {}
         self._waiters = Waiters()
-        self._reading = trio.CancelScope()
+        self._inbox: deque[bytes | Oversized] = deque()
+        self._reader: trio.CancelScope | None = None
+        self._ended = trio.Event()
         self._idle = trio.Event()
         self._in_chunk = False
         self._nursery: trio.Nursery | None = None
@@ -127,14 +132,15 @@ class Link:
                     nursery.cancel_scope.cancel()
         finally:
             self._waiters.close()
+            self.outbox.close()
             with trio.CancelScope(shield=True, deadline=trio.current_time() + DRAIN_TIMEOUT):
                 await self._stream.aclose()
 
     async def _serve(self, grace: float, task_status: trio.TaskStatus[None]) -> None:
         async with trio.open_nursery() as self._nursery:
             task_status.started()
-            with self._reading:
-                await self._read()
+            self._nursery.start_soon(self._lead)
+            await self._ended.wait()
             self._waiters.close()
             self._handler.closing()
             await self._finish(grace)
@@ -152,44 +158,84 @@ class Link:
             if exchange.scope is not None:
                 exchange.scope.cancel()
 
-    def spawn(self, work: Job) -> None:
+    def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run something beside the requests; it is cancelled when they are."""
         if self._nursery is not None:
             self._nursery.start_soon(work)
 
+    def lead_on(self) -> None:
+        """Start a task that reads from here on."""
+        self.spawn(self._lead)
+
     def stop(self) -> None:
         """Take no more messages and let `run` end in order."""
-        self._reading.cancel()
+        self._ended.set()
+        if self._reader is not None:
+            self._reader.cancel()
 
-    async def _read(self) -> None:
-        while True:
-            if not self.outbox.has_room:
-                await self.outbox.room()
-            try:
-                messages = await self._stream.receive()
-            except trio.BrokenResourceError:
-                return
-            if not messages:
-                return
+    async def _lead(self) -> None:
+        """Read, and run handlers until one waits; then another task takes over from here."""
+        turn = _Turn(self)
+        try:
+            with turn.scope:
+                await self._take_turn(turn)
+        except BaseException as error:
+            if turn.exchange is None or not is_crash(error):
+                raise
+            logger.error("%s failed", turn.exchange.request.method, exc_info=error)
+        if turn.exchange is not None:
+            self._conclude(turn.exchange)
+
+    async def _take_turn(self, turn: "_Turn") -> None:
+        while not self._ended.is_set():
             self._in_chunk = True
-            for data in messages:
-                self._receive(data)
+            for _ in range(min(len(self._inbox), MAX_STREAK)):
+                work = self._receive(self._inbox.popleft(), turn)
+                if work is not None:
+                    await run_leading(work, turn.hand_over)
+                    if turn.exchange is not None:
+                        return
             self._in_chunk = False
             self.outbox.flush_now()
+            if self._inbox:
+                await trio.lowlevel.checkpoint()
+            else:
+                await self._fill_inbox(turn.scope)
 
-    def _receive(self, data: bytes | Oversized) -> None:
-        message = self._oversized(data) if isinstance(data, Oversized) else decode(data)
+    async def _fill_inbox(self, scope: trio.CancelScope) -> None:
+        messages: Sequence[bytes | Oversized] = ()
+        self._reader = scope
+        try:
+            if not self.outbox.has_room:
+                await self.outbox.room()
+            messages = await self._stream.receive()
+        except trio.BrokenResourceError:
+            pass  # the peer is gone: the same as the end of the stream
+        finally:
+            self._reader = None
+        self._inbox.extend(messages)
+        if not messages:
+            self._ended.set()
+
+    def _receive(self, data: bytes | Oversized, turn: "_Turn") -> Coroutine[Any, Any, None] | None:
+        """Take one message; what is returned is the rest of the work on it."""
+        if isinstance(data, Oversized):
+            message: Decoded = too_large(data.head, self._limits)
+        else:
+            message = decode(data, self._limits)
         event = self._peer.receive(message)
+        if isinstance(event, Dispatch):
+            turn.current, job = self._begin(event, None)
+            return None if job is None else job()
         if event is not None:
             self._take(event, None)
-
-    def _oversized(self, line: Oversized) -> Malformed:
-        text = f"Message over {self._limits.message_size} bytes"
-        return Malformed(ErrorResponse(recover_id(line.head), INVALID_REQUEST, text))
+        return None
 
     def _take(self, event: Event, batch: Collector | None) -> None:
         if isinstance(event, Dispatch):
-            self._dispatch(event, batch)
+            exchange, job = self._begin(event, batch)
+            if job is not None:
+                self.spawn(partial(self._work, exchange, job))
         elif isinstance(event, Send):
             self._gathered(batch, encode(event.message))
         elif isinstance(event, Resolve):
@@ -212,22 +258,28 @@ class Link:
         for event in events:
             self._take(event, collector)
 
-    def _dispatch(self, event: Dispatch, batch: Collector | None) -> None:
+    def _begin(self, event: Dispatch, batch: Collector | None) -> tuple[Exchange, Job | None]:
         exchange = Exchange(self, event.request, event.envelope, batch)
         job = self._handler.handle(exchange)
-        if exchange.answered:
-            return
-        self._exchanges[exchange.id] = exchange
-        if job is not None and self._nursery is not None:
-            exchange.scope = scope = trio.CancelScope(deadline=exchange.deadline)
-            self._nursery.start_soon(self._work, exchange, job, scope)
+        if not exchange.answered:
+            self._exchanges[exchange.id] = exchange
+        return exchange, job
 
-    async def _work(self, exchange: Exchange, job: Job, scope: trio.CancelScope) -> None:
+    async def _work(self, exchange: Exchange, job: Job) -> None:
+        if exchange.cancelled:
+            return  # by a message in the same array
+        exchange.scope = scope = trio.CancelScope(deadline=exchange.deadline)
         try:
             with scope:
                 await job()
-        except Exception as error:  # noqa: BLE001 - what the scope left of an exception group
+        except BaseException as error:
+            # What the scope left of a group: handlers answer for everything else themselves.
+            if not is_crash(error):
+                raise
             logger.error("%s failed", exchange.request.method, exc_info=error)
+        self._conclude(exchange)
+
+    def _conclude(self, exchange: Exchange) -> None:
         if not exchange.answered and not exchange.cancelled:
             self._handler.expired(exchange)
 
@@ -280,6 +332,12 @@ class Link:
         """Send a notice that belongs to no request in flight."""
         self.send(Notification(method, None if params is None else dict(params)))
 
+    def inform(self, method: str, params: Mapping[str, Any]) -> Delivery:
+        """Send a notice that can do without being sent: it is dropped if there is no room."""
+        self.outbox.put(encode(Notification(method, dict(params))), droppable=True)
+        self.flush()
+        return Delivery(self.outbox)
+
     def send(self, notification: Notification) -> None:
         """Send a notification."""
         self.outbox.put(encode(notification))
@@ -310,10 +368,10 @@ class Link:
             ConnectionClosed: The connection ended first.
         """
         waiter = Waiter(request.method, math.inf if timeout is None else timeout, on_progress)
-        self._waiters.add(request.id, waiter)
-        self.outbox.put(encode(request))
-        self.flush()
         try:
+            self._waiters.add(request.id, waiter)
+            self.outbox.put(encode(request))
+            self.flush()
             return await waiter.wait()
         except (RequestTimeout, trio.Cancelled) as error:
             if cancellable:
@@ -324,3 +382,30 @@ class Link:
         finally:
             self._waiters.discard(request.id)
             self._peer.ledger.close(request.id)
+
+
+class _Turn:
+    """The time in which one task leads: it reads until a handler that it runs waits.
+
+    Attributes:
+        scope: Around all of it. A handler that waits takes it over as its own: so a handler that
+            never waits, as most do, costs neither a task nor a scope.
+        current: The request whose handler runs.
+        exchange: The request whose handler waited; it ended the turn.
+    """
+
+    __slots__ = ("_link", "current", "exchange", "scope")
+
+    def __init__(self, link: Link) -> None:
+        self.scope = trio.CancelScope()
+        self.current: Exchange | None = None
+        self.exchange: Exchange | None = None
+        self._link = link
+
+    def hand_over(self) -> None:
+        """Let another task lead; this one belongs to the current handler from here on."""
+        self.exchange = self.current
+        if self.exchange is not None:
+            self.exchange.scope = self.scope
+            self.scope.deadline = self.exchange.deadline
+        self._link.lead_on()

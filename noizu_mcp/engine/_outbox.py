@@ -67,14 +67,24 @@ class Outbox:
             await self._emptied.wait()
 
     async def write(self) -> None:
-        """Write what `flush_soon` asks for and `flush_now` leaves over, for ever."""
+        """Write what `flush_soon` asks for and `flush_now` leaves over, for ever; one task."""
         while True:
             await self._work.wait()
             self._work = trio.Event()
-            await self.drain()
+            await self._write_all()
 
     async def drain(self) -> None:
-        """Write until nothing is left, or the peer is gone."""
+        """Wait until nothing is left to write, or the peer is gone; `write` must be running."""
+        self._work.set()
+        while (self._queue or self._unfinished or self._writing) and not self._broken:
+            await self._emptied.wait()
+
+    def close(self) -> None:
+        """Drop what is left and what still comes; nobody waits for room any longer."""
+        self._break()
+        self._settle()
+
+    async def _write_all(self) -> None:
         while (self._queue or self._unfinished) and not self._broken:
             self._writing = True
             try:
@@ -100,5 +110,6 @@ class Outbox:
 
     def _break(self) -> None:
         self._broken = True
+        self._unfinished = False
         self.dropped += len(self._queue)
         self._queue.clear()

@@ -8,6 +8,7 @@ import trio
 
 from .._errors import ConnectionClosed, McpError, RequestTimeout
 from ..jsonrpc import ErrorResponse, Id, Response
+from ._log import logger
 
 #: However much progress a request reports, it ends after this many times its timeout.
 MAX_EXTENSIONS: Final = 10
@@ -63,6 +64,14 @@ class Waiter:
         """Start the timeout again, from now, up to `MAX_EXTENSIONS` timeouts in all."""
         self._scope.deadline = min(trio.current_time() + self._timeout, self._last)
 
+    def report(self, params: Mapping[str, Any]) -> None:
+        """Hand progress to whoever asked for it; what that raises ends nothing else."""
+        if self.on_progress is not None:
+            try:
+                self.on_progress(params)
+            except Exception:  # noqa: BLE001 - the caller's own; answers must still come
+                logger.exception("the progress callback of %s failed", self.method)
+
     def resolve(self, outcome: Response | ErrorResponse | None) -> None:
         """Wake the waiting task; None: the connection ended."""
         self._outcome = outcome
@@ -104,8 +113,7 @@ class Waiters:
         waiter = self._waiting.get(id_)
         if waiter is not None:
             waiter.extend()
-            if waiter.on_progress is not None:
-                waiter.on_progress(params)
+            waiter.report(params)
 
     def close(self) -> None:
         """End every request: the connection is gone."""

@@ -1,8 +1,6 @@
 """Newline framing: chunks of bytes in, whole lines out (MCP `basic/transports/stdio`)."""
 
-from typing import Final
-
-import attrs
+from typing import Final, NamedTuple
 
 from .._limits import DEFAULTS
 from ._recover import HEAD
@@ -11,8 +9,7 @@ from ._recover import HEAD
 MAX_MESSAGE: Final = DEFAULTS.message_size
 
 
-@attrs.frozen
-class Oversized:
+class Oversized(NamedTuple):
     """A line over the limit; its bytes are gone except for the first, for `too_large`."""
 
     head: bytes

@@ -1,9 +1,7 @@
 """The messages of JSON-RPC 2.0 as frozen values."""
 
 from collections.abc import Mapping
-from typing import Any
-
-import attrs
+from typing import Any, NamedTuple
 
 #: A request id. `1` and `"1"` are two ids (MCP `basic/index`, "Requests").
 Id = str | int
@@ -15,8 +13,7 @@ class Rendered(bytes):
     __slots__ = ()
 
 
-@attrs.frozen
-class Request:
+class Request(NamedTuple):
     """A message that expects exactly one answer."""
 
     id: Id
@@ -24,24 +21,21 @@ class Request:
     params: dict[str, Any] | None = None
 
 
-@attrs.frozen
-class Notification:
+class Notification(NamedTuple):
     """A message that expects no answer."""
 
     method: str
     params: dict[str, Any] | None = None
 
 
-@attrs.frozen
-class Response:
+class Response(NamedTuple):
     """The answer to the request with the same id."""
 
     id: Id
     result: Mapping[str, Any] | Rendered
 
 
-@attrs.frozen
-class ErrorResponse:
+class ErrorResponse(NamedTuple):
     """The answer that a request failed; `id` is None only when the request's id was unreadable."""
 
     id: Id | None
@@ -50,8 +44,7 @@ class ErrorResponse:
     data: Any = None
 
 
-@attrs.frozen
-class Malformed:
+class Malformed(NamedTuple):
     """Bytes that are no message.
 
     Attributes:
@@ -63,8 +56,7 @@ class Malformed:
     answer: bool = True
 
 
-@attrs.frozen
-class Batch:
+class Batch(NamedTuple):
     """A JSON array of messages; only revision 2025-03-26 has them."""
 
     messages: "tuple[Message | Malformed, ...]"

@@ -1,7 +1,7 @@
 """What a peer tells the engine after it has taken a message."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -9,8 +9,7 @@ from ..jsonrpc import ErrorResponse, Id, Notification, Request, Response
 from ._versions import Revision
 
 
-@attrs.frozen
-class Envelope:
+class Envelope(NamedTuple):
     """The context of one request, whatever era it came in.
 
     Attributes:
@@ -30,46 +29,40 @@ class Envelope:
     meta: Mapping[str, Any]
 
 
-@attrs.frozen
-class Dispatch:
+class Dispatch(NamedTuple):
     """A request to handle."""
 
     request: Request
     envelope: Envelope
 
 
-@attrs.frozen
-class Send:
+class Send(NamedTuple):
     """An answer that needs no handler."""
 
     message: Response | ErrorResponse
 
 
-@attrs.frozen
-class Cancel:
+class Cancel(NamedTuple):
     """The sender no longer wants the answer to a request; nothing may follow for its id."""
 
     id: Id
     reason: str | None
 
 
-@attrs.frozen
-class Resolve:
+class Resolve(NamedTuple):
     """The answer to a request of ours."""
 
     answer: Response | ErrorResponse
 
 
-@attrs.frozen
-class Progress:
+class Progress(NamedTuple):
     """News of a request of ours."""
 
     token: Id
     params: Mapping[str, Any]
 
 
-@attrs.frozen
-class Notice:
+class Notice(NamedTuple):
     """Any other notification."""
 
     notification: Notification
@@ -80,8 +73,7 @@ class Ready:
     """The handshake is complete."""
 
 
-@attrs.frozen
-class Fanout:
+class Fanout(NamedTuple):
     """The messages of an array, each with what it means; their answers travel as one array."""
 
     events: "tuple[Event | None, ...]"

@@ -1,9 +1,7 @@
 """Which change notices one connection asked for, in either era."""
 
 from collections.abc import Mapping
-from typing import Any, Final
-
-import attrs
+from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
 from ..jsonrpc import INVALID_PARAMS, Id, Notification
@@ -15,8 +13,7 @@ ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 _URIS: Final = "resourceSubscriptions"
 
 
-@attrs.frozen
-class Listening:
+class Listening(NamedTuple):
     """One open `subscriptions/listen` request (2026-07-28 `basic/patterns/subscriptions`).
 
     Attributes:

@@ -1,12 +1,9 @@
 """The method table: who sends what, in which era, behind which capability."""
 
-from typing import Final
-
-import attrs
+from typing import Final, NamedTuple
 
 
-@attrs.frozen
-class Method:
+class Method(NamedTuple):
     """One request method.
 
     Attributes:

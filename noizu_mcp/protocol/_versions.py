@@ -1,15 +1,12 @@
 """The revisions of the protocol and what sets them apart, as a table."""
 
-from typing import Final, Literal
-
-import attrs
+from typing import Final, Literal, NamedTuple
 
 #: What `structuredContent` and `outputSchema` may be: nothing, an object, any JSON value.
 Structured = Literal["none", "object", "any"]
 
 
-@attrs.frozen(kw_only=True)
-class Revision:
+class Revision(NamedTuple):
     """One revision of the protocol.
 
     Attributes:
