@@ -12,8 +12,6 @@ from itertools import count
 from typing import Any
 from weakref import finalize
 
-import attrs
-
 from ._marker import MISSING
 from ._nodes import (
     Array,
@@ -37,7 +35,6 @@ _numbers = count()
 _IMMUTABLE = (str, int, float, bool, type(None), bytes, frozenset, Enum)
 
 
-@attrs.define(eq=False)
 class Builder:
     """Writes the functions that build one form.
 
@@ -51,13 +48,14 @@ class Builder:
         unions: The branches of each union that needs a choice, by identity: test and build.
     """
 
-    name: str
-    compile_test: Callable[[Node], Test]
-    names: dict[str, Any] = attrs.field(factory=dict)
-    lines: list[str] = attrs.field(factory=list)
-    objects: dict[int, str] = attrs.field(factory=dict)
-    unions: dict[int, list[tuple[Test, Node]]] = attrs.field(factory=dict)
-    _fresh: Iterator[int] = attrs.field(factory=count)
+    def __init__(self, name: str, compile_test: Callable[[Node], Test]) -> None:
+        self.name = name
+        self.compile_test = compile_test
+        self.names: dict[str, Any] = {}
+        self.lines: list[str] = []
+        self.objects: dict[int, str] = {}
+        self.unions: dict[int, list[tuple[Test, Node]]] = {}
+        self._fresh = count()
 
     def compile(self, root: Node) -> Build | None:
         """Return what builds a value of the root, or None if every value stays as it is."""

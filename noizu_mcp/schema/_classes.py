@@ -66,7 +66,7 @@ def read_class(reading: Reading, cls: type, args: tuple[tuple[Any, Scope], ...] 
             return node
     if is_plain(cls, empty=True) and not attrs.has(cls):
         freeze(cls)
-    node = Object(name=cls.__name__, make=_make(cls), cls=cls, risky=_is_risky(cls))
+    node = Object(cls.__name__, _make(cls), cls, risky=_is_risky(cls))
     reading.classes.append((cls, arguments, node))
     if len(reading.path) > MAX_NESTING:
         reading.fault(

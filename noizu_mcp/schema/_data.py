@@ -37,7 +37,9 @@ def read_data(reading: Reading, fields: Mapping[Any, Any], name: str) -> nodes.O
             else:
                 reading.fault(f"the name of a field is text, got {key!r}")
     cls = record_class(name, [field.name for field in read])
-    return nodes.Object(name=name, make="direct", cls=cls, fields=read)
+    node = nodes.Object(name, "direct", cls)
+    node.fields.extend(read)
+    return node
 
 
 def _field(reading: Reading, name: str, value: Any) -> Field:

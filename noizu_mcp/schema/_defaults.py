@@ -33,7 +33,7 @@ def own_value_faults(schema: Mapping[str, Any], places: Mapping[Path, Place]) ->
         schema: The whole schema, which may have other faults: a field that has is passed over.
         places: Where the schema of each field stands in it.
     """
-    for path, place in places.items():
+    for path, (names, owner) in places.items():
         field: Any = schema
         for step in path:
             field = field[step]
@@ -43,7 +43,7 @@ def own_value_faults(schema: Mapping[str, Any], places: Mapping[Path, Place]) ->
         for name, value in values:
             text = _text({**bare, "$defs": schema.get("$defs", {})}, name, value)
             if text is not None:
-                yield Fault(place.path, text, place.owner)
+                yield Fault(names, text, owner)
 
 
 def _text(schema: Mapping[str, Any], name: str, value: Any) -> str | None:

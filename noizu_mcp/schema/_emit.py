@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import attrs
-
 from ._dump import dump_value
 from ._fault import Fault
 from ._marker import MISSING
@@ -24,6 +22,8 @@ from ._nodes import (
 from ._reading import Reading
 
 Path = tuple[str | int, ...]
+# Where a part of a schema was declared: the names of the fields, and the class of the last.
+Place = tuple[Path, type | None]
 
 # A class inlined twice at each of many levels grows without bound.
 MAX_PLACES = 20_000
@@ -70,19 +70,10 @@ _ORDER = {
 _PURE = (list, dict, set, frozenset, tuple, str, int, float, bool)
 
 
-@attrs.frozen
-class Place:
-    """Where a part of a schema was declared: the names of the fields, and the class of the last."""
-
-    path: Path
-    owner: type | None
-
-
 class TooLarge(Exception):
     """A form that has no end when its classes are inlined."""
 
 
-@attrs.define(eq=False)
 class Emitter:
     """Writes the schemas of one form.
 
@@ -94,11 +85,12 @@ class Emitter:
         places: Which field each part of the schema comes from.
     """
 
-    reading: Reading
-    strict: bool
-    recursive: dict[int, str] = attrs.field(factory=dict)
-    definitions: dict[str, Any] = attrs.field(factory=dict)
-    places: dict[Path, Place] = attrs.field(factory=dict)
+    def __init__(self, reading: Reading, *, strict: bool) -> None:
+        self.reading = reading
+        self.strict = strict
+        self.recursive: dict[int, str] = {}
+        self.definitions: dict[str, Any] = {}
+        self.places: dict[Path, Place] = {}
 
     def root(self, node: Node) -> dict[str, Any]:
         """Return the whole schema of a form.
@@ -109,7 +101,7 @@ class Emitter:
         for found in _cycles(node):
             name = self._free_name(found.name)
             self.recursive[id(found)] = name
-        here = Place(self.reading.path, self.reading.owner)
+        here = (self.reading.path, self.reading.owner)
         if isinstance(node, Object):
             # Written out, though it may be a definition too: the root must show its type.
             schema = self._object(node, (), here)
@@ -219,7 +211,7 @@ class Emitter:
         return made
 
     def _field(self, field: Field, at: Path, outer: Place) -> dict[str, Any]:
-        place = self.places[at] = Place((*outer.path, field.name), field.owner)
+        place = self.places[at] = ((*outer[0], field.name), field.owner)
         if len(self.places) > MAX_PLACES:
             raise TooLarge
         made = self.schema(field.node, at, place)
@@ -244,7 +236,7 @@ class Emitter:
             return dump_value(value)
         except (TypeError, ValueError, RecursionError) as error:
             text = f"{what} {value!r} is not JSON: {error}"
-            self.reading.faults.append(Fault(place.path, text, place.owner))
+            self.reading.faults.append(Fault(place[0], text, place[1]))
             return None
 
 

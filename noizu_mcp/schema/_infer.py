@@ -176,7 +176,7 @@ def _set(reading: Reading, cls: type, args: tuple[Any, ...], scope: Scope) -> No
             "items of a set must be text, numbers, enum members or tuples of them; write list[...]"
         )
     collection = frozenset if cls is frozenset else set
-    return nodes.Array(item, collection, keywords={"uniqueItems": True})
+    return nodes.Array(item, collection, uniqueItems=True)
 
 
 def _may_be_member(node: Node) -> bool:

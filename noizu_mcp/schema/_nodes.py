@@ -1,14 +1,15 @@
-"""The model of a declared form: what every declaration is read into, and what all output needs."""
+"""The model of a declared form: what every declaration is read into, and what all output needs.
 
-from collections.abc import Callable, Iterator
+Plain classes, because these are written in several steps, and because attrs would take 5 ms of the
+import to generate what is a few lines here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-
-import attrs
 
 from ._marker import MISSING
 
 
-@attrs.frozen(eq=False)
 class Format:
     """A Python type that travels as text.
 
@@ -19,13 +20,22 @@ class Format:
         total: True if `parse` takes all that the keywords accept.
     """
 
-    name: str
-    keywords: dict[str, Any]
-    parse: Callable[[str], Any]
-    total: bool = False
+    __slots__ = ("keywords", "name", "parse", "total")
+
+    def __init__(
+        self,
+        name: str,
+        keywords: dict[str, Any],
+        parse: Callable[[str], Any],
+        *,
+        total: bool = False,
+    ) -> None:
+        self.name = name
+        self.keywords = keywords
+        self.parse = parse
+        self.total = total
 
 
-@attrs.define(eq=False)
 class Node:
     """Any value. The subclasses say more.
 
@@ -33,14 +43,16 @@ class Node:
         keywords: JSON Schema keywords of this place: constraints, description.
     """
 
-    keywords: dict[str, Any] = attrs.field(factory=dict, kw_only=True)
+    __slots__ = ("keywords",)
+
+    def __init__(self, **keywords: Any) -> None:
+        self.keywords = keywords
 
     def children(self) -> "Iterator[Node]":
         """Yield the nodes inside."""
         return iter(())
 
 
-@attrs.define(eq=False)
 class Scalar(Node):
     """A text, a number, a boolean or null.
 
@@ -50,11 +62,14 @@ class Scalar(Node):
             for 1, or the value of a `Format`.
     """
 
-    kind: str
-    cast: Format | str | None = None
+    __slots__ = ("cast", "kind")
+
+    def __init__(self, kind: str, cast: Format | str | None = None, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.kind = kind
+        self.cast = cast
 
 
-@attrs.define(eq=False)
 class Choice(Node):
     """One of several scalars.
 
@@ -63,39 +78,52 @@ class Choice(Node):
         results: What is delivered for each, in the same order.
     """
 
-    values: tuple[Any, ...]
-    results: tuple[Any, ...]
+    __slots__ = ("results", "values")
+
+    def __init__(self, values: tuple[Any, ...], results: tuple[Any, ...], **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.values = values
+        self.results = results
 
 
-@attrs.define(eq=False)
 class Array(Node):
     """A list, delivered as `collection`."""
 
-    item: Node
-    collection: type = list
+    __slots__ = ("collection", "item")
+
+    def __init__(self, item: Node, collection: type = list, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.item = item
+        self.collection = collection
 
     def children(self) -> Iterator[Node]:
         """Yield the item."""
         yield self.item
 
 
-@attrs.define(eq=False)
 class Tuple(Node):
     """A list of fixed length, each place with its own type."""
 
-    items: list[Node]
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Node], **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.items = items
 
     def children(self) -> Iterator[Node]:
         """Yield the items."""
         yield from self.items
 
 
-@attrs.define(eq=False)
 class Map(Node):
     """An object with any names."""
 
-    key: Node
-    value: Node
+    __slots__ = ("key", "value")
+
+    def __init__(self, key: Node, value: Node, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.key = key
+        self.value = value
 
     def children(self) -> Iterator[Node]:
         """Yield key and value."""
@@ -103,11 +131,14 @@ class Map(Node):
         yield self.value
 
 
-@attrs.define(eq=False)
 class Union(Node):
     """One of several types."""
 
-    branches: list[Node]
+    __slots__ = ("branches",)
+
+    def __init__(self, branches: list[Node], **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.branches = branches
 
     def children(self) -> Iterator[Node]:
         """Yield the branches."""
@@ -119,7 +150,6 @@ class Union(Node):
         return [branch for branch in self.branches if not is_null(branch)]
 
 
-@attrs.define(eq=False)
 class Field:
     """A named value in an object.
 
@@ -134,18 +164,34 @@ class Field:
         owner: The class that declares it.
     """
 
-    name: str
-    node: Node
-    attribute: str
-    keyword: str | None
-    required: bool
-    default: Any = MISSING
-    factory: Callable[..., Any] | None = None
-    takes_self: bool = False
-    description: str | None = None
-    examples: tuple[Any, ...] = ()
-    header: Any = None
-    owner: type | None = None
+    __slots__ = (
+        "attribute",
+        "default",
+        "description",
+        "examples",
+        "factory",
+        "header",
+        "keyword",
+        "name",
+        "node",
+        "owner",
+        "required",
+        "takes_self",
+    )
+
+    def __init__(self, name: str, node: Node, about: Mapping[str, Any]) -> None:
+        self.name = name
+        self.node = node
+        self.attribute: str = about.get("attribute", name)
+        self.keyword: str | None = about.get("keyword", name)
+        self.default: Any = about.get("default", MISSING)
+        self.factory: Callable[..., Any] | None = about.get("factory")
+        self.takes_self: bool = about.get("takes_self", False)
+        self.owner: type | None = about.get("owner")
+        self.required = False
+        self.description: str | None = None
+        self.examples: tuple[Any, ...] = ()
+        self.header: str | None = None
 
     @property
     def has_default(self) -> bool:
@@ -158,7 +204,6 @@ class Field:
         return type(self.node) is Node or is_nullable(self.node)
 
 
-@attrs.define(eq=False)
 class Object(Node):
     """An object with declared names.
 
@@ -170,12 +215,16 @@ class Object(Node):
         risky: True if the constructor may refuse what the schema accepts.
     """
 
-    name: str
-    make: str
-    cls: type
-    fields: list[Field] = attrs.field(factory=list)
-    description: str | None = None
-    risky: bool = False
+    __slots__ = ("cls", "description", "fields", "make", "name", "risky")
+
+    def __init__(self, name: str, make: str, cls: type, *, risky: bool = False) -> None:
+        super().__init__()
+        self.name = name
+        self.make = make
+        self.cls = cls
+        self.risky = risky
+        self.fields: list[Field] = []
+        self.description: str | None = None
 
     def children(self) -> Iterator[Node]:
         """Yield the types of the fields."""

@@ -1,11 +1,11 @@
 """Options of a field → JSON Schema keywords: which belong to which type, and what they take."""
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from math import isfinite
 from typing import Any
 
 from ._marker import Marker
+from ._nearest import nearest
 from ._nodes import Array, Choice, Format, Map, Node, Object, Scalar, Tuple, Union
 
 _NUMBER = {
@@ -99,8 +99,8 @@ def marker_problems(marker: Marker) -> list[str]:
 
 
 def _nearest(option: str, known: frozenset[str]) -> str:
-    found = get_close_matches(option, sorted(known), 1)
-    return f"; did you mean {found[0]!r}?" if found else f"; known: {', '.join(sorted(known))}"
+    found = nearest(option, sorted(known))
+    return f"; did you mean {found!r}?" if found else f"; known: {', '.join(sorted(known))}"
 
 
 def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import attrs
-
 from ._constraints import annotated_options
 from ._fault import Fault
 from ._marker import MISSING, Marker
@@ -14,7 +12,6 @@ from ._options import CONSTRAINTS, constrain, marker_problems
 from ._resolve import Scope, Unresolved
 
 
-@attrs.define(eq=False)
 class Reading:
     """The state of reading one declaration.
 
@@ -30,14 +27,17 @@ class Reading:
         unresolved: True once a name was met that does not exist yet.
     """
 
-    infer: "Callable[[Reading, Any, Scope], Node]"
-    output: bool = False
-    faults: list[Fault] = attrs.field(factory=list)
-    path: tuple[str | int, ...] = ()
-    owner: type | None = None
-    classes: list[tuple[type, tuple[Any, ...], Object]] = attrs.field(factory=list)
-    aliases: list[Any] = attrs.field(factory=list)
-    unresolved: bool = False
+    def __init__(
+        self, infer: "Callable[[Reading, Any, Scope], Node]", *, output: bool = False
+    ) -> None:
+        self.infer = infer
+        self.output = output
+        self.faults: list[Fault] = []
+        self.path: tuple[str | int, ...] = ()
+        self.owner: type | None = None
+        self.classes: list[tuple[type, tuple[Any, ...], Object]] = []
+        self.aliases: list[Any] = []
+        self.unresolved = False
 
     def fault(self, text: str) -> None:
         """Note something wrong at the present place."""
@@ -121,11 +121,9 @@ def make_field(
     """
     for problem in constrain(node, options):
         reading.fault(problem)
-    about.setdefault("attribute", name)
-    about.setdefault("keyword", name)
     about.setdefault("default", options.get("default", MISSING))
+    field = Field(name, node, about)
     required = options.get("required")
-    field = Field(name=name, node=node, **{**about, "required": False})
     if required is None:
         fixed = about.get("required")
         required = not field.has_default and not is_nullable(node) if fixed is None else fixed

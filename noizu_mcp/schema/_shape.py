@@ -140,7 +140,7 @@ def read_parameters(
     local = "<locals>" in plain.__qualname__
     scope = Scope(getattr(plain, "__globals__", {}), None, local)
     reading = Reading(infer)
-    node = Object(name=plain.__name__, make="arguments", cls=dict)
+    node = Object(plain.__name__, "arguments", dict)
     for parameter in parameters:
         with reading.at(parameter.name, None):
             annotation = parameter.annotation
@@ -215,7 +215,7 @@ def _finish(
     if isinstance(node, Object):
         for field in node.fields:
             field.description = field.description or (descriptions or {}).get(field.name)
-    emitter = Emitter(reading, strict)
+    emitter = Emitter(reading, strict=strict)
     try:
         schema = emitter.root(node)
     except TooLarge:
@@ -258,7 +258,7 @@ def _at_field(fault: Fault, places: Mapping[Path, Place]) -> Fault:
     for length in range(len(fault.path), 0, -1):
         place = places.get(fault.path[:length])
         if place is not None:
-            return Fault(place.path, fault.text, place.owner)
+            return Fault(place[0], fault.text, place[1])
     return fault
 
 
@@ -266,7 +266,7 @@ def _shape(
     node: Node, name: str, emitter: Emitter, compiled: CompiledSchema, schema: dict[str, Any]
 ) -> Shape:
     def compile_test(branch: Node) -> Callable[[Any], bool]:
-        part = emitter.with_definitions(emitter.schema(branch, (), Place((), None)))
+        part = emitter.with_definitions(emitter.schema(branch, (), ((), None)))
         alone = compile_schema(part)
         if not is_risky(branch):
             return alone.is_valid
