@@ -1,0 +1,26 @@
+"""What a connection may not leave behind; run in the test and in the child process alike."""
+
+from typing import Any
+
+import trio
+
+
+async def leaks(connection: Any) -> list[str]:
+    """Name what is left of a connection whose `run` has ended."""
+    server, link, peer = connection.server, connection.link, connection.peer
+    with trio.move_on_after(5):
+        while server.threads.borrowed_tokens:
+            await trio.sleep(0.001)  # abandoned threads end by themselves, soon
+    counts = {
+        "exchanges": len(link._exchanges),
+        "waiters": len(link._waiters),
+        "inbound requests": peer.ledger.inbound,
+        "outbound requests": peer.ledger.outbound,
+        "listen requests": len(connection._listening) + len(connection.interests._listening),
+        "subscriptions": connection.interests._used,
+        "listeners of the bus": len(server.bus._listeners),
+        "threads": server.threads.borrowed_tokens,
+        "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
+        "queued messages": len(link.outbox._queue),
+    }
+    return [f"{count} {name}" for name, count in counts.items() if count]

@@ -1,0 +1,76 @@
+"""Serves each session in a process of its own, forked from here: the imports are done once.
+
+Started with the descriptor of a socket. Commands: `run NAME GRACE`, with stdin, stdout and stderr
+of the new process attached, answered with its id; `wait PID`, answered with its exit status.
+"""
+
+import importlib.util
+import os
+import socket
+import sys
+import traceback
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from noizu_mcp.transports import serve_stdio
+
+HERE = Path(__file__).parent
+LEAKED = 9
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+async def serve(server, grace):
+    async with trio.open_nursery() as nursery:
+        connection = await nursery.start(
+            partial(serve_stdio, server, grace=grace, handle_signals=True)
+        )
+    return await load("leaks").leaks(connection)
+
+
+def child(fds, server, grace):
+    for number, fd in enumerate(fds):
+        os.dup2(fd, number)
+        os.close(fd)
+    found = trio.run(serve, server(), grace)
+    if found:
+        print("left behind:", found, file=sys.stderr)
+        return LEAKED
+    return 0
+
+
+def main(control):
+    servers = load("servers")
+    while True:
+        command, fds, _, _ = socket.recv_fds(control, 1024, 3)
+        words = command.decode().split()
+        if not words:
+            return
+        if words[0] == "wait":
+            _, status = os.waitpid(int(words[1]), 0)
+            control.send(str(os.waitstatus_to_exitcode(status)).encode())
+            continue
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            status = 1
+            try:
+                status = child(fds, getattr(servers, words[1]), float(words[2]))
+            except BaseException:
+                traceback.print_exc()
+            os._exit(status)
+        for fd in fds:
+            os.close(fd)
+        control.send(str(pid).encode())
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))
