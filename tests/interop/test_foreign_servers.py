@@ -1,0 +1,298 @@
+"""Our client drives servers that are written with the official packages, in every revision.
+
+All scenarios run once on one connection for each server and revision; each test looks at one.
+"""
+
+import importlib.util
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from noizu_mcp import (
+    Client,
+    ClientHandler,
+    McpError,
+    Progress,
+    ProtocolError,
+    Stdio,
+    connect,
+)
+
+HERE = Path(__file__).parent
+LATEST = "2026-07-28"
+HANDSHAKES = ("2025-03-26", "2025-06-18", "2025-11-25")
+NAMES = {
+    *("echo", "weigh", "refuse", "steps", "shout"),
+    *("endless", "was_cancelled", "add_extra"),
+}
+WORDS = "é😀\u2028\n" * 50_000
+#: Seconds for one scenario, and for one connection.
+PATIENCE, CONNECTED = 10, 30
+
+#: The servers, and for each version to ask for (None: let the client find out) the one to get.
+DUAL = {None: LATEST, LATEST: LATEST, **{version: version for version in HANDSHAKES}}
+SERVERS: dict[str, dict[str | None, str]] = {
+    "python": DUAL,
+    "typescript-2": DUAL,
+    "typescript-1": {None: "2025-11-25", **{version: version for version in HANDSHAKES}},
+}
+SCRIPTS = {
+    "typescript-2": ("foreign_v2.mjs", "@modelcontextprotocol/server"),
+    "typescript-1": ("foreign_v1.mjs", "@modelcontextprotocol/sdk"),
+}
+
+
+class Ears(ClientHandler):
+    """Keeps every notification that comes."""
+
+    def __init__(self) -> None:
+        self.send, self.heard = trio.open_memory_channel[tuple[str, Mapping[str, Any]]](100)
+
+    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        self.send.send_nowait((method, params))
+
+    async def next(self, method: str) -> Mapping[str, Any]:
+        """Wait for the next notification of a method."""
+        async for heard, params in self.heard:
+            if heard == method:
+                return params
+        raise AssertionError("the channel is never closed")
+
+
+@attrs.define
+class Conversation:
+    """One connection to a foreign server; each method is a scenario and returns what it saw."""
+
+    client: Client
+    ears: Ears
+
+    async def handshake(self) -> Any:
+        return self.client.protocol_version, self.client.server_info, self.client.instructions
+
+    async def lists(self) -> Any:
+        return {tool.name: tool for tool in await self.client.list_tools()}
+
+    async def text(self) -> Any:
+        return await self.client.call_tool("echo", {"message": WORDS})
+
+    async def structured(self) -> Any:
+        return await self.client.call_tool("weigh", {"city": "Oslo"})
+
+    async def refusal(self) -> Any:
+        return await self.client.call_tool("refuse")
+
+    async def bad_arguments(self) -> Any:
+        return await self.client.call_tool("echo", {"message": 1})
+
+    async def unknown_method(self) -> Any:
+        return await self.client.request("no/such")
+
+    async def alive(self) -> Any:
+        return await self.client.ping()
+
+    async def progress(self) -> Any:
+        seen: list[Progress] = []
+        result = await self.client.call_tool("steps", {"count": 3}, progress=seen.append)
+        return result, seen
+
+    async def logging(self) -> Any:
+        # In a session the Python server has no such method, and sends everything.
+        capable = self.client.capabilities.logging is not None
+        if capable or self.client.protocol_version == LATEST:
+            await self.client.set_log_level("warning")
+        await self.client.call_tool("shout")
+        return await self.ears.next("notifications/message")
+
+    async def cancel(self) -> Any:
+        with trio.CancelScope() as running:
+            await self.client.call_tool("endless", progress=lambda _: running.cancel())
+        return running.cancelled_caught, await self.client.call_tool("was_cancelled")
+
+    async def change(self) -> Any:
+        if self.client.protocol_version == LATEST:
+            async with self.client.listen(tools=True) as agreed:
+                return agreed, await self._add()
+        return None, await self._add()
+
+    async def _add(self) -> Any:
+        await self.client.call_tool("add_extra")
+        await self.ears.next("notifications/tools/list_changed")
+        names = {tool.name for tool in await self.client.list_tools()}
+        return names, await self.client.call_tool("extra")
+
+
+SCENARIOS = (
+    *("handshake", "lists", "text", "structured", "refusal", "bad_arguments", "unknown_method"),
+    *("alive", "progress", "logging", "cancel", "change"),
+)
+
+
+async def attempt(scenario: Callable[[], Awaitable[Any]]) -> Any:
+    """What a scenario returns, or the exception that ended it."""
+    try:
+        with trio.fail_after(PATIENCE):
+            return await scenario()
+    except Exception as error:
+        return error
+
+
+async def converse(command: Stdio, version: str | None) -> dict[str, Any]:
+    ears = Ears()
+    with trio.fail_after(CONNECTED):
+        async with connect(command, handler=ears, version=version) as client:
+            conversation = Conversation(client, ears)
+            return {name: await attempt(getattr(conversation, name)) for name in SCENARIOS}
+
+
+@pytest.fixture(scope="module")
+def target(node_command: Callable[[str, str], Any]) -> Callable[[str], Stdio]:
+    """Make the command of a foreign server."""
+
+    def make(name: str) -> Stdio:
+        if name in SCRIPTS:
+            (command, *args), env = node_command(*SCRIPTS[name])
+            return Stdio(command, *args, env=env)
+        if importlib.util.find_spec("mcp") is None:
+            pytest.skip("the package mcp is not installed")
+        return Stdio(sys.executable, str(HERE / "foreign_server.py"))
+
+    return make
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((name, asked, got), id=f"{name}-{asked or 'auto'}")
+        for name, versions in SERVERS.items()
+        for asked, got in versions.items()
+    ],
+)
+def conversation(
+    request: pytest.FixtureRequest, target: Callable[[str], Stdio]
+) -> tuple[dict[str, Any], str]:
+    """What our client saw of one server, and the revision that it must have agreed on."""
+    name, asked, got = request.param
+    return trio.run(partial(converse, target(name), asked)), got
+
+
+@pytest.fixture
+def version(conversation: tuple[dict[str, Any], str]) -> str:
+    return conversation[1]
+
+
+@pytest.fixture
+def seen(conversation: tuple[dict[str, Any], str]) -> Callable[[str], Any]:
+    """Look a scenario up; an exception is raised here."""
+
+    def look(name: str) -> Any:
+        value = conversation[0][name]
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    return look
+
+
+def texts(result: Any) -> list[str]:
+    """The text of a result that is nothing but text and no error."""
+    assert not result.is_error, result
+    return [block.text for block in result.content]
+
+
+def test_handshake(seen, version):
+    """The client knows the revision, the server and its instructions on entry."""
+    agreed, info, instructions = seen("handshake")
+    assert agreed == version
+    assert info.name == "foreign"
+    assert instructions == "Call anything."
+
+
+def test_lists(seen, version):
+    """The list has every tool, with its schemas."""
+    tools = seen("lists")
+    assert set(tools) == NAMES
+    assert tools["echo"].input_schema["required"] == ["message"]
+    assert tools["echo"].description == "Answer with the text that came."
+    if version == LATEST:
+        assert tools["weigh"].output_schema["properties"]["celsius"]["type"] == "number"
+
+
+def test_text(seen):
+    """A long text of several lines, scripts and separators goes there and back."""
+    assert texts(seen("text")) == [WORDS]
+
+
+def test_structured(seen, version):
+    """Structured content comes back as it was sent."""
+    found = seen("structured")
+    (text,) = texts(found)
+    assert "21.5" in text
+    if version == LATEST:
+        assert found.structured == {"city": "Oslo", "celsius": 21.5}
+
+
+def test_refusal(seen):
+    """A tool's own error is a result that says so."""
+    found = seen("refusal")
+    assert found.is_error
+    assert "the shop is closed" in found.content[0].text
+
+
+def test_bad_arguments(seen):
+    """What the server says of wrong arguments is a result that names them."""
+    found = seen("bad_arguments")
+    assert found.is_error
+    assert "message" in found.content[0].text
+
+
+def test_unknown_method(seen):
+    """An error of the protocol is raised with its code."""
+    with pytest.raises(McpError) as caught:
+        seen("unknown_method")
+    assert caught.value.code == -32601
+
+
+def test_alive(seen):
+    """The server answers when it is asked whether it is there."""
+    assert seen("alive") is None
+
+
+def test_progress(seen):
+    """Every progress notice reaches the call that asked for it, also right before the result."""
+    result, reports = seen("progress")
+    assert texts(result) == ["finished"]
+    assert reports == [Progress(number, 3, f"step {number}") for number in (1, 2, 3)]
+
+
+def test_logging(seen):
+    """Log messages reach the handler."""
+    found = seen("logging")
+    assert {"level": "warning", "logger": "disk", "data": "almost full"}.items() <= found.items()
+
+
+def test_cancel(seen):
+    """A call that is cancelled here is cancelled there, and the connection goes on."""
+    cancelled, after = seen("cancel")
+    assert cancelled
+    assert texts(after) == ["yes"]
+
+
+def test_change(seen, version):
+    """A new tool is told of: pushed to a session, on request to 2026-07-28."""
+    agreed, (names, extra) = seen("change")
+    assert agreed == ({"toolsListChanged": True} if version == LATEST else None)
+    assert names == {*NAMES, "extra"}
+    assert texts(extra) == ["extra"]
+
+
+async def test_no_common_version(target):
+    """Asking a server of the older revisions for 2026-07-28 alone is an error, not a fallback."""
+    with trio.fail_after(PATIENCE), pytest.raises((McpError, ProtocolError)):
+        async with connect(target("typescript-1"), version=LATEST):
+            pass
