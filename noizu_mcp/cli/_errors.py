@@ -8,13 +8,15 @@ OK: Final = 0
 FAILED: Final = 1
 #: It was asked wrongly.
 USAGE: Final = 2
+#: Ctrl-C: what shells call a program that SIGINT ended.
+INTERRUPTED: Final = 130
 
 
 class CommandError(Exception):
     """Ends a command with a message for the user.
 
     Args:
-        message: What is wrong and what to do; a line, or a line a problem.
+        message: What is wrong and what to do, in one line.
         status: The exit status.
     """
 

@@ -1,6 +1,6 @@
-"""The root of the command line: arguments in, exit status out."""
+"""The root of the command line: arguments in, exit status out, one line for what goes wrong."""
 
-import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -12,13 +12,13 @@ from .._errors import (
     RequestTimeout,
     TransportError,
 )
-from .._version import __version__
-from . import _call, _run
-from ._errors import FAILED, USAGE, CommandError
+from ._errors import FAILED, INTERRUPTED, CommandError
+from ._run import run
 
+#: Failures that say all there is to say.
 _EXPECTED = (
+    CommandError,
     ConnectionClosed,
-    DefinitionError,
     McpError,
     ProtocolError,
     RequestTimeout,
@@ -33,42 +33,52 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments, without the name of the program; those of this process by default.
 
     Returns:
-        The exit status: 0 done, 1 it failed, 2 it was asked wrongly.
+        The exit status: 0 done, 1 it failed, 2 it was asked wrongly, 130 it was interrupted.
     """
-    words, process = _split(list(sys.argv[1:] if argv is None else argv))
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        args = _parser(with_target=process is None).parse_args(words)
-        args.process = process
-        status: int = args.command(args)
-    except CommandError as error:
-        return _fail(str(error), error.status)
-    except _EXPECTED as error:
-        return _fail(str(error), FAILED)
-    except ValueError as error:
-        return _fail(str(error), USAGE)
-    except (KeyboardInterrupt, BrokenPipeError):
+        status = _dispatch(words)
+        # A reader that is gone is noticed here, and not by the interpreter on its way out.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
+    except BaseException as error:
+        if _is(error, KeyboardInterrupt):
+            return INTERRUPTED
+        if not isinstance(error, Exception):
+            raise
+        return _fail(error, debug="--debug" in words)
     return status
 
 
-def _split(words: list[str]) -> tuple[list[str], list[str] | None]:
-    """Split at `--`: what follows is the command of a server."""
-    if "--" not in words:
-        return words, None
-    at = words.index("--")
-    return words[:at], words[at + 1 :]
+def _dispatch(words: list[str]) -> int:
+    # What starts a server should start it soon: nothing is loaded to read these two words.
+    if len(words) == 2 and words[0] == "run" and not words[1].startswith("-"):
+        return run(words[1])
+    from ._parser import parse
+
+    command, args = parse(words)
+    return command(args)
 
 
-def _parser(*, with_target: bool) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="noizu-mcp", description="Model Context Protocol tools")
-    parser.add_argument("--version", action="version", version=f"noizu-mcp {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    _run.add_parser(commands)
-    _call.add_parsers(commands, with_target=with_target)
-    return parser
+def _is(error: BaseException, kind: type[BaseException]) -> bool:
+    """Tell whether it is of a kind, or a group with one of that kind in it."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.subgroup(kind) is not None
+    return isinstance(error, kind)
 
 
-def _fail(message: str, status: int) -> int:
-    for line in message.splitlines():
-        print(f"noizu-mcp: {line}", file=sys.stderr)
-    return status
+def _fail(error: Exception, *, debug: bool) -> int:
+    if debug:
+        sys.excepthook(type(error), error, error.__traceback__)
+    cause = error.__cause__ if isinstance(error, CommandError) else error
+    if isinstance(cause, DefinitionError):
+        lines = [str(problem) for problem in cause.problems]
+    elif isinstance(error, _EXPECTED):
+        lines = [str(error)]
+    else:
+        lines = [f"{type(error).__name__}: {error} (--debug shows where)"]
+    for line in lines:
+        print("noizu-mcp:", " ".join(line.split()), file=sys.stderr)
+    return error.status if isinstance(error, CommandError) else FAILED

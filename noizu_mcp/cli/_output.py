@@ -1,37 +1,86 @@
 """What commands print: tables for people, JSON for programs, and the messages of a trace."""
 
 import json
+import logging
 import shutil
 import sys
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, TextIO
+
+from ..engine import logger
+from ..types import Content
 
 #: Below this no terminal can show a table; used when a terminal gives no width.
 MIN_WIDTH: Final = 40
 
 
 def print_json(value: Any) -> None:
-    """Print a JSON value, indented, as it is."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    """Print a JSON value, indented; as it is where stdout can write it, else escaped."""
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    text = json.dumps(value, ensure_ascii=not unicode, indent=2)
+    # Half a surrogate pair cannot be written; in JSON its escape means the same.
+    print(text.encode("utf-8", "backslashreplace").decode())
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; on a terminal its last column is cut to fit."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    limit = _width() - sum(widths[:-1]) - 2 * (len(widths) - 1)
-    for row in (header, *rows):
-        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
-        print("  ".join([*cells, _cut(row[-1], limit)]).rstrip())
+    """Print a table; on a terminal every column is cut to fit."""
+    table = [[printable(cell, sys.stdout, "") for cell in row] for row in (header, *rows)]
+    width = _terminal_width()
+    if width is not None:
+        table = [[_cut(cell, width // 3) for cell in row[:-1]] + row[-1:] for row in table]
+    widths = [max(map(_columns, column)) for column in zip(*table, strict=True)]
+    left = None if width is None else width - sum(widths[:-1]) - 2 * (len(widths) - 1)
+    for *cells, last in table:
+        padded = [c + " " * (w - _columns(c)) for c, w in zip(cells, widths, strict=False)]
+        print("  ".join([*padded, last if left is None else _cut(last, left)]).rstrip())
 
 
-def _width() -> float:
+def _terminal_width() -> int | None:
     if not sys.stdout.isatty():
-        return float("inf")
+        return None
     return max(shutil.get_terminal_size().columns, MIN_WIDTH)
 
 
-def _cut(text: str, limit: float) -> str:
-    return text if len(text) <= limit else f"{text[: max(int(limit) - 1, 1)]}…"
+def _columns(text: str) -> int:
+    """Count the columns that a text takes: some scripts take two a letter, accents none."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+    return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
+
+
+def _cut(text: str, limit: int) -> str:
+    if _columns(text) <= limit:
+        return text
+    while text and _columns(text) > limit - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def printable(text: str, out: TextIO, kept: str = "\n\t") -> str:
+    """Make a text safe to print: a server must not steer the terminal, nor end the output.
+
+    Args:
+        text: What a server says.
+        out: Where it will be printed.
+        kept: Control characters that may stay.
+    """
+    safe = "".join(c if c in kept or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
+    encoding = out.encoding or "utf-8"
+    return safe.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def show(block: Content, out: TextIO) -> None:
+    """Print a content block: text as it is, anything else as JSON without its bulk."""
+    wire = block.to_wire()
+    if wire["type"] == "text":
+        print(printable(str(wire["text"]), out), file=out)
+        return
+    if "data" in wire:
+        wire["data"] = f"({len(wire['data'])} characters of base64)"
+    print(printable(json.dumps(wire, ensure_ascii=False), out), file=out)
 
 
 class TracePrinter:
@@ -50,4 +99,29 @@ class TracePrinter:
         arrow, colour = ("-->", "36") if direction == "sent" else ("<--", "32")
         if self._colour:
             arrow = f"\x1b[{colour}m{arrow}\x1b[0m"
-        print(arrow, message.decode(errors="replace"), file=self._out, flush=True)
+        text = printable(message.decode(errors="replace"), self._out)
+        print(arrow, text, file=self._out, flush=True)
+
+
+class _OneLine(logging.Formatter):
+    """A line a record, without the traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            text = f"{text}: {type(error).__name__}: {error}"
+        return f"noizu-mcp: {' '.join(text.split())}"
+
+
+@contextmanager
+def one_line_log() -> Iterator[None]:
+    """Print what the package logs, a line a record, to stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_OneLine())
+    handler.setLevel(logging.WARNING)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

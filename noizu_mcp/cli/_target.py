@@ -1,14 +1,17 @@
-"""What a command is aimed at: `module:Server`, `path/to/file.py:Server`, or `-- a command`."""
+"""What a command is aimed at: `module:Server` or `path/to/file.py:Server`."""
 
 import importlib
-import inspect
+import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .._errors import DefinitionError
+from .._util import relative_path
+from ..schema._nearest import nearest
 from ..server import Server
 from ._errors import USAGE, CommandError
 
@@ -25,57 +28,95 @@ def load_server(target: str) -> Server:
     Raises:
         CommandError: It cannot be imported, is not there, or is no server.
     """
-    place, _, name = target.partition(":")
+    before, colon, after = target.rpartition(":")
+    place, name = (before, after) if colon else (after, "")
     module = _import(place)
-    found = getattr(module, name, None) if name else _only_server(module)
+    found = getattr(module, name, None) if name else _only_server(place, module)
     if isinstance(found, Server):
         return found
     if isinstance(found, type) and issubclass(found, Server):
         return _guarded(f"make {found.__name__}", found)
-    known = ", ".join(cls.__name__ for cls in _servers(module)) or "none"
-    raise CommandError(f"{name or 'nothing'} in {place} is no server; there are: {known}", USAGE)
+    names = [cls.__name__ for cls in _servers(module)]
+    meant = nearest(name, names)
+    hint = f"did you mean {meant}?" if meant else f"there are: {', '.join(names) or 'none'}"
+    what = f"no {name}" if found is None else f"{name} is no server"
+    raise CommandError(f"{place}: {what}; {hint}", USAGE)
 
 
 def _servers(module: ModuleType) -> list[type[Server]]:
-    own = [c for c in vars(module).values() if inspect.isclass(c) and issubclass(c, Server)]
-    return [cls for cls in own if cls.__module__ == module.__name__]
+    """List the server classes of a module: its own; if it has none, those it imports."""
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, Server) and hasattr(value, "options")
+    ]
+    return [cls for cls in found if cls.__module__ == module.__name__] or found
 
 
-def _only_server(module: ModuleType) -> type[Server] | None:
+def _only_server(place: str, module: ModuleType) -> type[Server]:
     servers = _servers(module)
-    return servers[0] if len(servers) == 1 else None
+    if len(servers) == 1:
+        return servers[0]
+    names = ", ".join(cls.__name__ for cls in servers)
+    hint = f"write {place}:NAME with one of {names}" if names else "it has no server"
+    raise CommandError(f"{place}: {hint}", USAGE)
 
 
 def _import(place: str) -> ModuleType:
     if place.endswith(".py"):
-        path = Path(place)
-        if not path.is_file():
-            raise CommandError(f"no such file: {place}", USAGE)
-        folder, module = str(path.resolve().parent), path.stem
-    else:
-        folder, module = str(Path.cwd()), place
+        return _guarded(f"import {place}", lambda: _import_file(place))
+    _look_in(os.getcwd())
+    try:
+        return _guarded(f"import {place}", lambda: importlib.import_module(place))
+    except CommandError as error:
+        missing = error.__cause__
+        # A module that is itself there, but imports one that is not, is a failure of its own.
+        if isinstance(missing, ModuleNotFoundError) and f"{place}.".startswith(f"{missing.name}."):
+            raise CommandError(f"no module {place}; a file is given as path.py", USAGE) from error
+        raise
+
+
+def _import_file(place: str) -> ModuleType:
+    """Run a file as a module, found by its path, whatever else has its name."""
+    path = os.path.abspath(place)
+    if not os.path.isfile(path):
+        raise CommandError(f"no such file: {place}", USAGE)
+    _look_in(os.path.dirname(path))
+    name = os.path.basename(path).removesuffix(".py")
+    while name in sys.modules:
+        name = f"{name}_"
+    spec: Any = spec_from_file_location(name, path, loader=SourceFileLoader(name, path))
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _look_in(folder: str) -> None:
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    return _guarded(f"import {place}", lambda: importlib.import_module(module))
 
 
 def _guarded(what: str, function: Callable[[], Result]) -> Result:
     """Run the user's code; whatever it raises becomes one message without a traceback."""
     try:
         return function()
+    except CommandError:
+        raise
     except DefinitionError as error:
         raise CommandError(str(error)) from error
     except (Exception, SystemExit) as error:
-        place = _last_line(error)
-        text = f"cannot {what}: {type(error).__name__}: {error}{place}"
+        text = f"cannot {what}: {type(error).__name__}: {error}{_place_of(error)}"
         raise CommandError(text) from error
 
 
-def _last_line(error: BaseException) -> str:
+def _place_of(error: BaseException) -> str:
+    """Name the innermost line of the user's code, or of a library, that was at it."""
+    place = ""
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file not in (__file__, importlib.__file__) and not file.startswith("<"):
+            place = f" ({relative_path(file)}:{trace.tb_lineno})"
         trace = trace.tb_next
-    if trace is None:
-        return ""
-    code = trace.tb_frame.f_code
-    return "" if code.co_filename.startswith("<") else f" ({code.co_filename}:{trace.tb_lineno})"
+    return place

@@ -1,11 +1,14 @@
 """Where messages travel: stdio and memory."""
 
+from ._claim import claimed_stdio as claimed_stdio
+from ._claim import diverted_stdio as diverted_stdio
+from ._claim import take_stdio as take_stdio
+from ._command import Stdio as Stdio
 from ._lines import LineStream as LineStream
 from ._memory import MemoryStream as MemoryStream
 from ._memory import memory_pair as memory_pair
-from ._process import Stdio as Stdio
 from ._process import open_process as open_process
-from ._stdio import claimed_stdio as claimed_stdio
+from ._stdio import serve_descriptors as serve_descriptors
 from ._stdio import serve_stdio as serve_stdio
 from ._tap import Tap as Tap
 from ._tap import TappedStream as TappedStream

@@ -17,13 +17,16 @@ CHUNK: Final = 65536
 class LineStream(MessageStream):
     """Messages, one a line, over two descriptors that this object owns and closes.
 
-    Pipes, sockets and terminals are read when they are readable; regular files, which the kernel
-    calls always readable and cannot wait for, are read at once.
+    Pipes, sockets and terminals are read when they are readable; files and `/dev/null`, which the
+    kernel calls always ready and will not wait for, are read at once.
 
     Args:
         read_fd: Where messages come from.
-        write_fd: Where messages go.
+        write_fd: Where messages go; may be the same, for a socket.
         limit: The longest line taken, in bytes.
+
+    Attributes:
+        ended: True once `receive` has seen that no more can come.
     """
 
     def __init__(self, read_fd: int, write_fd: int, limit: int) -> None:
@@ -31,35 +34,37 @@ class LineStream(MessageStream):
         self._write_fd = write_fd
         self._lines = LineBuffer(limit)
         self._rest = b""
+        self.ended = False
         self._closed = False
+        self._read_waits = _can_wait(read_fd)
+        self._write_waits = _can_wait(write_fd)
+        # Read before either is changed: both may share one open file, as on a terminal.
         self._blocking = {fd: os.get_blocking(fd) for fd in (read_fd, write_fd)}
-        self._waits = {fd: not stat.S_ISREG(os.fstat(fd).st_mode) for fd in (read_fd, write_fd)}
         for fd in self._blocking:
             os.set_blocking(fd, False)
 
     async def receive(self) -> Sequence[bytes | Oversized]:
         """Wait for messages; see `MessageStream`."""
         while True:
-            await self._readable()
+            if self._closed:
+                raise trio.ClosedResourceError
+            if self._read_waits:
+                await trio.lowlevel.wait_readable(self._read_fd)
+            else:
+                await trio.lowlevel.checkpoint()
             try:
                 data = os.read(self._read_fd, CHUNK)
             except BlockingIOError:
-                continue
+                continue  # another program that shares the pipe was faster
             except OSError as error:
+                self.ended = True
                 raise trio.BrokenResourceError from error
             if not data:
+                self.ended = True
                 return ()  # a line that never ended is no message
             lines = self._lines.feed(data)
             if lines:
                 return lines
-
-    async def _readable(self) -> None:
-        if self._closed:
-            raise trio.ClosedResourceError
-        if self._waits[self._read_fd]:
-            await trio.lowlevel.wait_readable(self._read_fd)
-        else:
-            await trio.lowlevel.checkpoint()
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
         """Write what the descriptor takes now; see `MessageStream`."""
@@ -82,7 +87,10 @@ class LineStream(MessageStream):
         await trio.lowlevel.checkpoint()
         done = self.send_nowait(messages)
         while not done:
-            await trio.lowlevel.wait_writable(self._write_fd)
+            if self._write_waits:
+                await trio.lowlevel.wait_writable(self._write_fd)
+            else:
+                await trio.lowlevel.checkpoint()
             done = self.send_nowait(())
 
     async def aclose(self) -> None:
@@ -94,3 +102,9 @@ class LineStream(MessageStream):
                 os.set_blocking(fd, blocking)
                 os.close(fd)
         await trio.lowlevel.checkpoint()
+
+
+def _can_wait(fd: int) -> bool:
+    """Tell what the loop can wait for from what it refuses: files, and devices but terminals."""
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)

@@ -1,59 +1,23 @@
-"""The server's side of stdio: the protocol on private descriptors, stray output on stderr."""
+"""The server's side of stdio: from two descriptors to the orderly end of a connection."""
 
 import contextlib
 import os
 import signal
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Final
 
 import trio
 
 from ..engine import single_failure
 from ..server import GRACE, Connection, Server, open_connection
+from ._claim import claimed_stdio, release
 from ._lines import LineStream
 
 #: Seconds between looks at the parent process, where the kernel cannot tell of its end.
 PARENT_POLL: Final = 2.0
-
-
-@contextlib.contextmanager
-def claimed_stdio() -> Iterator[tuple[int, int]]:
-    """Take stdin and stdout away from the rest of the program.
-
-    Inside, descriptor 0 reads nothing and descriptor 1 writes to stderr, for Python, C code and
-    child processes alike, so that none of them can touch the protocol. Both are put back at the
-    end.
-
-    Yields:
-        Private duplicates of what descriptors 0 and 1 were; child processes do not inherit them.
-    """
-    with contextlib.ExitStack() as stack:
-        flush_stdout()
-        protocol = os.dup(0), os.dup(1)
-        stack.callback(_put_back, os.dup(0), os.dup(1))
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, 0)
-        try:
-            os.dup2(2, 1)
-        except OSError:  # started without a stderr
-            os.dup2(nothing, 1)
-        os.close(nothing)
-        yield protocol
-
-
-def _put_back(stdin: int, stdout: int) -> None:
-    flush_stdout()  # what was printed meanwhile belongs to stderr
-    for saved, fd in ((stdin, 0), (stdout, 1)):
-        os.dup2(saved, fd)
-        os.close(saved)
-
-
-def flush_stdout() -> None:
-    """Write out what Python still holds for descriptor 1."""
-    if sys.stdout is not None:
-        with contextlib.suppress(OSError, ValueError):
-            sys.stdout.flush()
+#: What ends a server in order.
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
 async def serve_stdio(
@@ -66,27 +30,71 @@ async def serve_stdio(
     """Serve one client on stdin and stdout until it ends the connection.
 
     It ends when stdin ends, when the parent process does, or on a signal. Requests that run then
-    get `grace` seconds.
+    get `grace` seconds. Meanwhile descriptor 0 reads nothing and descriptor 1 writes to stderr.
 
     Args:
         server: The server.
         grace: Seconds.
-        handle_signals: End in order on SIGINT and SIGTERM, at once on the second one. Only from
-            the main thread.
+        handle_signals: End in order on SIGINT and SIGTERM. The next one ends the process at once,
+            also when this function has returned by then. Only from the main thread.
         task_status: Started with the connection, whose `stop` ends it in order.
     """
-    with single_failure(), claimed_stdio() as (read_fd, write_fd):
-        stream = LineStream(read_fd, write_fd, server.options.limits.message_size)
-        async with (
-            open_connection(server, stream, transport="stdio") as connection,
-            trio.open_nursery() as watchers,
-        ):
-            watchers.start_soon(_stop_with_parent, connection)
-            if handle_signals:
-                await watchers.start(_stop_on_signal, connection, watchers.cancel_scope)
-            task_status.started(connection)
-            await connection.run(grace)
-            watchers.cancel_scope.cancel()
+    with claimed_stdio() as (read_fd, write_fd):
+        await serve_descriptors(
+            server,
+            read_fd,
+            write_fd,
+            grace=grace,
+            handle_signals=handle_signals,
+            task_status=task_status,
+        )
+
+
+async def serve_descriptors(
+    server: Server,
+    read_fd: int,
+    write_fd: int,
+    *,
+    grace: float = GRACE,
+    handle_signals: bool = False,
+    task_status: trio.TaskStatus[Connection] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve one client on two descriptors as `serve_stdio` does on stdin and stdout.
+
+    Args:
+        server: The server.
+        read_fd: Where messages come from; closed at the end.
+        write_fd: Where messages go; closed at the end.
+        grace: Seconds that running requests get at the end.
+        handle_signals: See `serve_stdio`.
+        task_status: Started with the connection.
+    """
+    stream = LineStream(read_fd, write_fd, server.options.limits.message_size)
+    connection: Connection | None = None
+    everything = trio.CancelScope()
+
+    def end() -> None:
+        # Nothing to end in order before the connection; nothing more to wait for after its end.
+        if connection is None or stream.ended:
+            everything.cancel()
+        else:
+            connection.stop()
+
+    signals = ending_on_signals(end) if handle_signals else contextlib.nullcontext()
+    try:
+        with single_failure(), signals, everything:
+            async with (
+                open_connection(server, stream, transport="stdio") as connection,
+                trio.open_nursery() as watchers,
+            ):
+                watchers.start_soon(_stop_with_parent, connection)
+                task_status.started(connection)
+                await connection.run(grace)
+                watchers.cancel_scope.cancel()
+    finally:
+        with trio.CancelScope(shield=True):
+            await stream.aclose()
+        release(read_fd, write_fd)
 
 
 async def _stop_with_parent(connection: Connection) -> None:
@@ -94,19 +102,33 @@ async def _stop_with_parent(connection: Connection) -> None:
     connection.stop()
 
 
-async def _stop_on_signal(
-    connection: Connection,
-    everything: trio.CancelScope,
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        task_status.started()
-        stopping = False
-        async for _ in signals:
-            if stopping:
-                everything.cancel()
-            stopping = True
-            connection.stop()
+@contextlib.contextmanager
+def ending_on_signals(end: Callable[[], object]) -> Iterator[None]:
+    """Call a function in the loop on the first SIGINT or SIGTERM.
+
+    From then on both do what the system does by default: the next one ends the process at once,
+    whatever keeps the loop busy. A signal that the process was started to ignore stays ignored.
+
+    Args:
+        end: The function.
+    """
+    token = trio.lowlevel.current_trio_token()
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    ours = [each for each, handler in before.items() if handler is not signal.SIG_IGN]
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        for each in ours:
+            signal.signal(each, signal.SIG_DFL)
+        token.run_sync_soon(end)
+
+    for each in ours:
+        signal.signal(each, on_signal)
+    try:
+        yield
+    finally:
+        for each in ours:
+            if signal.getsignal(each) is on_signal:
+                signal.signal(each, before[each])
 
 
 async def parent_exit() -> None:

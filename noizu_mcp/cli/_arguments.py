@@ -1,0 +1,83 @@
+"""Arguments of a tool, read from the command line as its schema wants them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ._errors import USAGE, CommandError
+
+#: What JSON Schema calls the types of decoded JSON; floats may be integers to it.
+_TYPE_NAMES: Final[dict[type, set[str]]] = {
+    type(None): {"null"},
+    bool: {"boolean"},
+    int: {"integer", "number"},
+    str: {"string"},
+    list: {"array"},
+    dict: {"object"},
+}
+
+
+def read_arguments(
+    pairs: Sequence[str], text: str | None, schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Read the arguments of a call.
+
+    Args:
+        pairs: `name=value` each. A value is taken as JSON where it is JSON of a type that the
+            tool declares, else as text.
+        text: One JSON object; single arguments win over it.
+        schema: The input schema of the tool; empty if it is not known.
+
+    Raises:
+        CommandError: Something is not of that form.
+    """
+    arguments = _read_json_object(text) if text is not None else {}
+    properties = schema.get("properties", {})
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise CommandError(f"write arguments as name=value, not {pair!r}", USAGE)
+        arguments[name] = _read_value(value, _types(properties.get(name)))
+    return arguments
+
+
+def _read_json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise CommandError(f"--args is not JSON: {error}", USAGE) from error
+    if not isinstance(value, dict):
+        raise CommandError("--args must be a JSON object", USAGE)
+    return value
+
+
+def _read_value(text: str, types: set[str]) -> Any:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    if not types or (types & _type_names(value)) - {"string"}:
+        return value
+    # A value of a wrong type is sent as it looks: the tool says best what it wants instead.
+    return text if "string" in types else value
+
+
+def _types(schema: Any) -> set[str]:
+    """Collect the types that a schema names; none: it may be anything."""
+    if not isinstance(schema, Mapping):
+        return set()
+    named = schema.get("type", ())
+    types = {named} if isinstance(named, str) else set(named)
+    values = [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())]
+    for value in values:
+        types |= _type_names(value)
+    for keyword in ("anyOf", "oneOf"):
+        for branch in schema.get(keyword, ()):
+            types |= _types(branch)
+    return types
+
+
+def _type_names(value: Any) -> set[str]:
+    if isinstance(value, float):
+        return {"number", "integer"} if value.is_integer() else {"number"}
+    return _TYPE_NAMES[type(value)]

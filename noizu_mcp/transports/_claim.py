@@ -1,0 +1,117 @@
+"""Descriptors 0 and 1, taken from the rest of the program for the protocol."""
+
+import contextlib
+import ctypes
+import io
+import os
+import sys
+from collections.abc import Iterator
+
+#: Descriptors that a child made by `fork` alone must not keep: it would hold the client's pipe.
+_private: set[int] = set()
+
+
+def take_stdio() -> tuple[int, int]:
+    """Take stdin and stdout away from the rest of the program, for as long as it runs.
+
+    Afterwards descriptor 0 reads nothing and descriptor 1 writes to stderr, for Python, C code and
+    child processes alike, so that none of them can touch the protocol. What has been printed and
+    not been written yet goes to stderr, too.
+
+    Returns:
+        Private duplicates of what descriptors 0 and 1 were, for the caller to close. Child
+        processes have neither.
+    """
+    open_standard_descriptors()
+    taken = _duplicate_stdio()
+    _divert()
+    return taken
+
+
+@contextlib.contextmanager
+def claimed_stdio() -> Iterator[tuple[int, int]]:
+    """Take stdin and stdout away from the rest of the program, and put them back at the end.
+
+    Yields:
+        Private duplicates of what descriptors 0 and 1 were; see `take_stdio`.
+    """
+    open_standard_descriptors()
+    taken = _duplicate_stdio()
+    try:
+        with diverted_stdio():
+            yield taken
+    finally:
+        release(*taken)
+
+
+@contextlib.contextmanager
+def diverted_stdio() -> Iterator[None]:
+    """Let stdin read nothing and stdout write to stderr, and put both back at the end."""
+    out = sys.stdout
+    settings = (out.line_buffering, out.errors) if isinstance(out, io.TextIOWrapper) else None
+    open_standard_descriptors()
+    saved = _duplicate_stdio()
+    _divert()
+    try:
+        yield
+    finally:
+        # What was printed meanwhile belongs to stderr; `reconfigure` writes it out first.
+        _flush_c()
+        if isinstance(out, io.TextIOWrapper) and settings is not None:
+            out.reconfigure(line_buffering=settings[0], errors=settings[1])
+        for fd, copy in enumerate(saved):
+            os.dup2(copy, fd)
+            os.close(copy)
+        release(*saved)
+
+
+def open_standard_descriptors() -> None:
+    """Open what is closed of descriptors 0 to 2, on nothing.
+
+    Otherwise the next file to be opened gets the number, and what is meant for stderr goes there.
+    """
+    fd = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    while fd <= 2:
+        os.set_inheritable(fd, True)
+        fd = os.open(os.devnull, os.O_RDWR)
+    os.close(fd)
+
+
+def release(*descriptors: int) -> None:
+    """Forget private descriptors once they are closed: their numbers will be used again."""
+    _private.difference_update(descriptors)
+
+
+def _duplicate_stdio() -> tuple[int, int]:
+    copies = os.dup(0), os.dup(1)
+    _private.update(copies)
+    return copies
+
+
+def _divert() -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    os.close(nothing)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # As stderr does: what is printed shows at once, and printing never fails.
+        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
+
+
+def _flush_c() -> None:
+    """Write out what C code has printed."""
+    with contextlib.suppress(ValueError):  # a C library that has another name for its stdout
+        library = ctypes.CDLL(None)
+        library.fflush(ctypes.c_void_p.in_dll(library, "stdout"))
+
+
+def _leave_to_parent() -> None:
+    """In a forked child: close the protocol, but keep the numbers, which others may still close."""
+    if _private:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for fd in _private:
+            os.dup2(nothing, fd, inheritable=False)
+        os.close(nothing)
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
