@@ -225,6 +225,8 @@ def annotated_field(
     if required is not None:
         about["required"] = required
     if marker is not None:
+        if marker.kind is not None:
+            reading.fault(f"{marker.maker}(...) is for mappings; in a class write field(...)")
         reading.check_marker(marker)
         options.update(marker.options)
         if "factory" in options and not callable(options["factory"]):

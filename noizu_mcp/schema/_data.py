@@ -5,6 +5,7 @@ from enum import EnumMeta
 from typing import Any, get_origin
 
 from . import _nodes as nodes
+from . import fields
 from ._infer import choice
 from ._marker import MISSING, Marker
 from ._nodes import Field, Node, Scalar
@@ -14,23 +15,30 @@ from ._record import record_class
 from ._resolve import Scope
 
 _NO_NAMES = Scope({})
+_MAKERS = [getattr(fields, name) for name in fields.__all__]
 
 
 def is_field(value: Any) -> bool:
     """Tell if a value of a mapping declares a field: a marker, or a type."""
-    return isinstance(value, (Marker, type)) or get_origin(value) is not None or value is Any
+    if isinstance(value, (Marker, type)) or value is Any or _is_maker(value):
+        return True
+    return get_origin(value) is not None
 
 
-def read_data(reading: Reading, fields: Mapping[Any, Any], name: str) -> nodes.Object:
+def _is_maker(value: Any) -> bool:
+    return any(value is maker for maker in _MAKERS)
+
+
+def read_data(reading: Reading, declared: Mapping[Any, Any], name: str) -> nodes.Object:
     """Read a mapping of names to fields and types.
 
     Args:
         reading: Where faults go: an entry that is no field, for one.
-        fields: The mapping.
+        declared: The mapping.
         name: For the class that is made.
     """
     read: list[Field] = []
-    for key, value in fields.items():
+    for key, value in declared.items():
         with reading.at(str(key), None):
             if isinstance(key, str):
                 read.append(_field(reading, key, value))
@@ -54,6 +62,9 @@ def _required(marker: Marker) -> dict[str, Any]:
 
 
 def _typed(reading: Reading, value: Any) -> Node:
+    if _is_maker(value):
+        reading.fault(f"f.{value.__name__} is not called; write f.{value.__name__}()")
+        return Node()
     if not is_field(value):
         reading.fault(f"expected a field or a type, got {value!r}; write f.string(), str, ...")
         return Node()
@@ -100,12 +111,12 @@ def _members(value: Any) -> list[Any]:
     return list(value) if isinstance(value, EnumMeta) else [value]
 
 
-def _object(reading: Reading, fields: Any) -> Node:
-    if not isinstance(fields, Mapping):
-        got = "" if fields is MISSING else f", got {fields!r}"
+def _object(reading: Reading, declared: Any) -> Node:
+    if not isinstance(declared, Mapping):
+        got = "" if declared is MISSING else f", got {declared!r}"
         reading.fault(f"f.object needs its fields, a mapping of names to fields or types{got}")
         return Node()
-    return read_data(reading, fields, "Arguments")
+    return read_data(reading, declared, "Arguments")
 
 
 def _array(reading: Reading, item: Any) -> Node:

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
+from ._marker import Marker
 from ._nodes import Object
 from ._record import Record
 
@@ -71,6 +72,8 @@ def register(node: Object) -> None:
 
 def _choose(cls: type) -> Dump:
     """Return what dumps the instances of a class that is met for the first time."""
+    if cls is Marker:
+        return _refuse_marker
     if issubclass(cls, enum.Enum):
         return lambda value: dump_value(value.value)
     if issubclass(cls, Record):
@@ -126,6 +129,10 @@ def _list(value: Iterable[Any]) -> list[Any]:
 
 def _refuse(value: Any) -> Any:
     raise TypeError(f"{type(value).__qualname__} is not JSON, and no class of a form")
+
+
+def _refuse_marker(value: Marker) -> Any:
+    raise TypeError(f"{value.maker}(...) is a field, which stands in a mapping of fields only")
 
 
 def _name(name: Any) -> str:

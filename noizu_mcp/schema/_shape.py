@@ -221,7 +221,7 @@ def _finish(
     except TooLarge:
         reading.fault("is too large once its classes are written out; make it flatter")
         return None, reading.faults
-    if input and schema.get("type") != "object":
+    if input and schema.get("type") != "object" and not reading.faults:
         reading.fault(_NOT_AN_OBJECT)
     compiled, found = read_schema(schema)
     found = [*found, *(header_faults(schema) if input else ())]

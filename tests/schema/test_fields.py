@@ -285,6 +285,11 @@ WRONG = [
         {"a": f.array("string")},
         "a: expected a field or a type, got 'string'; write f.string(), str, ...",
     ),
+    ({"a": f.string}, "a: f.string is not called; write f.string()"),
+    (
+        {"a": 3, "b": {"c": f.string()}},
+        "a JSON Schema holds nothing but JSON: f.string(...) is a field, which stands in a mapping of fields only",
+    ),
     ({3: f.string()}, "3: the name of a field is text, got 3"),
     (
         {"a": field(min=1)},

@@ -8,6 +8,7 @@ import pytest
 
 from noizu_mcp._errors import DefinitionError
 from noizu_mcp.schema import Fault, Schema, field, read_shape, to_problems
+from noizu_mcp.schema import fields as f
 
 THIS = Path(__file__).name
 
@@ -119,6 +120,7 @@ def test_a_nested_class_leaves_its_problems_to_its_user():
             loose = field()
             count: int = field(factory=3)
             both: int = field(default=1, factory=int)
+            data: str = f.string()
 
     shape, faults = read_shape(Tool.Input)
 
@@ -128,6 +130,7 @@ def test_a_nested_class_leaves_its_problems_to_its_user():
         (("limit",), "default 60 is above max 50; change the default or the field"),
         (("count",), "factory must be a callable without arguments, got 3"),
         (("both",), "default and factory together: drop one"),
+        (("data",), "f.string(...) is for mappings; in a class write field(...)"),
         (("loose",), "field(...) without an annotation; write loose: <type> = field(...)"),
     ]
     assert {Tool.Input} == {fault.owner for fault in faults}
