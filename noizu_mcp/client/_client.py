@@ -9,6 +9,7 @@ import trio
 
 from .._errors import ProtocolError
 from ..engine import single_failure
+from ..jsonrpc import Request
 from ..protocol import CHANGES
 from ..types import (
     META_SERVER_INFO,
@@ -112,8 +113,10 @@ class Client:
         params: dict[str, Any] = {}
         while True:
             page = await self.request("tools/list", params)
-            tools += [ToolDefinition.from_wire(tool, "tool") for tool in page.get("tools", ())]
-            cursor = page.get("nextCursor")
+            listed, cursor = page.get("tools"), page.get("nextCursor")
+            if not isinstance(listed, list) or not isinstance(cursor, str | None):
+                raise ProtocolError("tools/list gave no list of tools")
+            tools += [ToolDefinition.from_wire(tool, "tool") for tool in listed]
             if cursor is None:
                 return tools
             if cursor in cursors:
@@ -185,6 +188,7 @@ class Client:
 
         Raises:
             McpError: The server refused.
+            ProtocolError: It ended the request without acknowledging it.
         """
         wanted: dict[str, Any] = {
             CHANGES[kind][1]: True
@@ -197,15 +201,23 @@ class Client:
         request = session.peer.request("subscriptions/listen", {"notifications": wanted})
         with single_failure():
             async with trio.open_nursery() as nursery:
-                acknowledged = session.expect_acknowledgement(request.id)
-                nursery.start_soon(session.link.request, request)
-                yield await acknowledged()
+                yield await _acknowledged(nursery, session, request)
                 nursery.cancel_scope.cancel()
+
+
+async def _acknowledged(
+    nursery: trio.Nursery, session: ClientSession, request: Request
+) -> Mapping[str, Any]:
+    agreed: Mapping[str, Any] | None = await nursery.start(session.listen, request)
+    return agreed or {}
 
 
 def _without_envelope(result: dict[str, Any]) -> dict[str, Any]:
     """Take out what 2026-07-28 adds to every result: it is no part of the tool's answer."""
-    meta = {k: v for k, v in (result.get("_meta") or {}).items() if k != META_SERVER_INFO}
+    given = result.get("_meta")
+    if not isinstance(given, Mapping):
+        return result
+    meta = {key: value for key, value in given.items() if key != META_SERVER_INFO}
     if meta:
         return {**result, "_meta": meta}
     return {key: value for key, value in result.items() if key != "_meta"}

@@ -44,7 +44,7 @@ async def negotiate(
     else:
         revision = REVISIONS[version]
     if revision.stateless:
-        await _discover(client, session, client.timeout)
+        await _discover_pinned(client, session)
     else:
         await _initialize(client, session, revision, pinned=version is not None)
 
@@ -74,12 +74,21 @@ def _mutual(error: McpError) -> Revision:
     raise ProtocolError(f"no protocol version in common with the server: {error.message}")
 
 
+async def _discover_pinned(client: Client, session: ClientSession) -> None:
+    try:
+        await _discover(client, session, client.timeout)
+    except McpError as error:
+        text = f"the server does not serve {STATELESS.name}: {error.message}"
+        raise ProtocolError(text) from error
+
+
 async def _discover(client: Client, session: ClientSession, timeout: float) -> None:  # noqa: ASYNC109
     peer = session.peer
     request = peer.request("server/discover", {}, revision=STATELESS)
     result = await session.link.request(request, timeout=timeout)
     peer.revision = STATELESS
-    info = (result.get("_meta") or {}).get(META_SERVER_INFO)
+    meta = result.get("_meta")
+    info = meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None
     _fill_in(client, result, info)
 
 

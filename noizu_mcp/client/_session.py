@@ -1,13 +1,14 @@
 """The client's end of a connection: its link, and the notices that come on it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import trio
 
+from .._errors import ProtocolError
 from .._limits import Limits
 from ..engine import Exchange, Job, Link, MessageStream, logger
-from ..jsonrpc import METHOD_NOT_FOUND, Id, Notification
+from ..jsonrpc import METHOD_NOT_FOUND, Id, Notification, Request
 from ..protocol import ACKNOWLEDGED, ClientPeer
 from ..types import META_SUBSCRIPTION_ID
 from ._handlers import ClientHandler
@@ -38,7 +39,7 @@ class ClientSession:
         self.peer = ClientPeer(info, capabilities, limits.in_flight)
         self.link = Link(stream, self.peer, self, limits)
         self._handler = handler
-        self._unacknowledged: dict[Id, trio.MemorySendChannel[Mapping[str, Any]]] = {}
+        self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -62,17 +63,36 @@ class ClientSession:
         exchange.fail(METHOD_NOT_FOUND, f"Method not found: {exchange.request.method}")
         return None
 
-    def expect_acknowledgement(self, id_: Id) -> Callable[[], Awaitable[Mapping[str, Any]]]:
-        """Return what waits for the acknowledgement of a listen request."""
-        send, receive = trio.open_memory_channel[Mapping[str, Any]](1)
-        self._unacknowledged[id_] = send
-        return receive.receive
+    async def listen(
+        self,
+        request: Request,
+        *,
+        task_status: trio.TaskStatus[Mapping[str, Any]] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Send a listen request and keep it open until the server ends it.
+
+        Args:
+            request: The request.
+            task_status: Started with what the server agreed to tell, once it says so.
+
+        Raises:
+            McpError: The server refused.
+            ProtocolError: It ended the request without acknowledging it.
+        """
+        self._unacknowledged[request.id] = task_status
+        try:
+            await self.link.request(request)
+            if request.id in self._unacknowledged:
+                raise ProtocolError("subscriptions/listen ended without an acknowledgement")
+        finally:
+            self._unacknowledged.pop(request.id, None)
 
     def _acknowledge(self, params: Mapping[str, Any]) -> None:
-        id_ = params.get("_meta", {}).get(META_SUBSCRIPTION_ID)
-        channel = self._unacknowledged.pop(id_, None)
-        if channel is not None:
-            channel.send_nowait(params.get("notifications", {}))
+        meta, agreed = params.get("_meta"), params.get("notifications")
+        id_ = meta.get(META_SUBSCRIPTION_ID) if isinstance(meta, Mapping) else None
+        if type(id_) is int and id_ in self._unacknowledged:
+            status = self._unacknowledged.pop(id_)
+            status.started(agreed if isinstance(agreed, Mapping) else {})
 
     def notice(self, notification: Notification) -> None:
         """Queue a notification for the handler."""

@@ -180,11 +180,13 @@ class Link:
             with turn.scope:
                 await self._take_turn(turn)
         except BaseException as error:
-            if turn.exchange is None or not is_crash(error):
+            if turn.current is None or not is_crash(error):
                 raise
-            logger.error("%s failed", turn.exchange.request.method, exc_info=error)
+            logger.error("%s failed", turn.current.request.method, exc_info=error)
+            if turn.exchange is None:
+                turn.hand_over()  # the messages behind the one that failed must still be read
         if turn.exchange is not None:
-            self._conclude(turn.exchange)
+            self._conclude(turn.exchange, turn.scope)
 
     async def _take_turn(self, turn: "_Turn") -> None:
         while not self._ended.is_set():
@@ -201,6 +203,9 @@ class Link:
                 await trio.lowlevel.checkpoint()
             else:
                 await self._fill_inbox(turn.scope)
+        # What the last turn left to this one.
+        self._in_chunk = False
+        self.outbox.flush_now()
 
     async def _fill_inbox(self, scope: trio.CancelScope) -> None:
         messages: Sequence[bytes | Oversized] = ()
@@ -277,11 +282,15 @@ class Link:
             if not is_crash(error):
                 raise
             logger.error("%s failed", exchange.request.method, exc_info=error)
-        self._conclude(exchange)
+        self._conclude(exchange, scope)
 
-    def _conclude(self, exchange: Exchange) -> None:
-        if not exchange.answered and not exchange.cancelled:
+    def _conclude(self, exchange: Exchange, scope: trio.CancelScope) -> None:
+        if exchange.answered or exchange.cancelled:
+            return
+        if scope.cancelled_caught:
             self._handler.expired(exchange)
+        else:
+            exchange.fail(INTERNAL_ERROR, "Request handler failed")
 
     def _cancel(self, event: Cancel) -> None:
         exchange = self._exchanges.pop(event.id, None)

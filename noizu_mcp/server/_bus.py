@@ -1,9 +1,12 @@
 """Change notices: from one call on the server to every connection that asked for them."""
 
+import threading
 from collections.abc import Callable, Hashable
 from typing import Final
 
 import trio
+
+from ..engine import Outbox
 
 #: Seconds in which further changes of one thing are merged into one more notice.
 MERGE_WINDOW: Final = 0.05
@@ -14,14 +17,17 @@ class Bus:
 
     def __init__(self) -> None:
         self._listeners: tuple[Callable[[Hashable], None], ...] = ()
+        self._lock = threading.Lock()  # one server may serve in several threads
 
     def add(self, listener: Callable[[Hashable], None]) -> None:
         """Call `listener` with every change from now on, in the thread that reports it."""
-        self._listeners = (*self._listeners, listener)
+        with self._lock:
+            self._listeners = (*self._listeners, listener)
 
     def discard(self, listener: Callable[[Hashable], None]) -> None:
         """Stop calling a listener."""
-        self._listeners = tuple(each for each in self._listeners if each != listener)
+        with self._lock:
+            self._listeners = tuple(each for each in self._listeners if each != listener)
 
     def publish(self, change: Hashable) -> None:
         """Report a change: a kind of list, or the URI of a resource. From any thread."""
@@ -32,28 +38,45 @@ class Bus:
 class Merger:
     """Sends the first of a burst at once and merges the rest into one more.
 
+    While the connection has no room everything is merged: a client that does not read costs one
+    notice of each change, however much changes.
+
     Args:
         send: Sends the notices of one change.
+        outbox: Where they go.
         nursery: Where the windows run; one short task for each burst.
     """
 
-    def __init__(self, send: Callable[[Hashable], None], nursery: trio.Nursery) -> None:
+    def __init__(
+        self, send: Callable[[Hashable], None], outbox: Outbox, nursery: trio.Nursery
+    ) -> None:
         self._send = send
+        self._outbox = outbox
         self._nursery = nursery
         self._open: dict[Hashable, bool] = {}
+        self._closed = False
 
     def report(self, change: Hashable) -> None:
         """Take one change; in the loop's thread."""
+        if self._closed:
+            return  # said in another thread while the connection ended
         if change in self._open:
             self._open[change] = True
             return
-        self._open[change] = False
-        self._send(change)
+        at_once = self._outbox.has_room
+        self._open[change] = not at_once
+        if at_once:
+            self._send(change)
         self._nursery.start_soon(self._window, change)
+
+    def close(self) -> None:
+        """Take no more changes."""
+        self._closed = True
 
     async def _window(self, change: Hashable) -> None:
         while True:
             await trio.sleep(MERGE_WINDOW)
+            await self._outbox.room()
             if not self._open[change]:
                 del self._open[change]
                 return

@@ -1,5 +1,6 @@
 """The request that a handler works on, as its context sees it."""
 
+import math
 from collections.abc import Awaitable, Generator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,12 @@ async def _checkpoint() -> None:
 
 
 _NOTHING: Final = _Nothing()
+
+
+def _check_progress(value: Any, name: str) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, not {value!r}")
 
 
 @attrs.define(eq=False)
@@ -100,13 +107,17 @@ class Call:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the client has cancelled it."""
-        return self.exchange is not None and self.exchange.cancelled
+        """Whether nobody waits for the answer: cancelled by the client, out of time, or given."""
+        exchange = self.exchange
+        return exchange is not None and (exchange.cancelled or exchange.answered)
 
     def progress(
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]:
         """Send progress, if it was asked for and has increased."""
+        _check_progress(progress, "progress")
+        if total is not None:
+            _check_progress(total, "total")
         token = self.envelope.progress_token
         last = self._progress
         if token is None or (last is not None and progress <= last):
@@ -134,9 +145,9 @@ class Call:
 
     def _notify(self, method: str, params: dict[str, Any]) -> Awaitable[None]:
         exchange, connection = self.exchange, self.connection
+        # Handlers may run in other threads; `init`, which belongs to no request, may use some.
         if exchange is None:
-            connection.link.notify(method, params)
-            return _NOTHING
+            return connection.gate.run(lambda: connection.link.inform(method, params))
         return connection.gate.run(lambda: exchange.notify(method, params))
 
     async def put_session(self, key: str, value: Any) -> None:

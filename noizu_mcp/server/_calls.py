@@ -7,7 +7,7 @@ import trio
 
 from .._errors import McpError, ToolError
 from ..components import Context, ToolSpec, error_result, prepare, to_result
-from ..engine import logger
+from ..engine import is_crash, logger, lone
 from ..jsonrpc import INVALID_PARAMS
 from ..types import Content, ToolResult
 
@@ -52,7 +52,9 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
     """
     try:
         return _result(spec, spec.invoke(args, context))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises
+    except BaseException as error:
+        if not is_crash(error):
+            raise
         return failure(spec.source, error)
 
 
@@ -70,13 +72,10 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
             return _result(spec, await _invoke(server, spec, args, context))
         async with server.slots(spec):
             return _result(spec, await _invoke(server, spec, args, context))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises
-        return failure(spec.source, error)
-    except BaseExceptionGroup as group:
-        # A crash and a cancellation at once: the cancellation must go on, and is what counts.
-        if group.subgroup((trio.Cancelled, KeyboardInterrupt)) is not None:
+    except BaseException as error:
+        if not is_crash(error):
             raise
-        return failure(spec.source, group)
+        return failure(spec.source, error)
 
 
 async def _invoke(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> Any:
@@ -100,11 +99,12 @@ def failure(source: str, error: BaseException) -> ToolResult:
 
     Args:
         source: Where the handler stands, for the log.
-        error: What it raised.
+        error: What it raised; alone in the group of a nursery counts as raised by itself.
 
     Raises:
         McpError: It raised this.
     """
+    error = lone(error)
     if isinstance(error, McpError):
         raise error
     if isinstance(error, ToolError):

@@ -1,7 +1,7 @@
 """One connection of a server: what it remembers, and where its requests go."""
 
 import math
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Callable, Coroutine, Hashable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,7 +9,7 @@ import trio
 
 from .._errors import McpError
 from ..components import Context
-from ..engine import Exchange, Job, Link, LoopGate, MessageStream, logger
+from ..engine import Exchange, Job, Link, LoopGate, MessageStream, is_crash, logger, lone
 from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
 from ..protocol import CHANGES, Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID
@@ -24,6 +24,11 @@ _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 #: Serves one method: answers at once, or returns the rest of the work. May raise `McpError`.
 Route = Callable[["Connection", Exchange], Job | None]
+
+
+def _is_ping(exchange: Exchange) -> bool:
+    """Pings are answered in every phase, whatever the server is waiting for itself."""
+    return exchange.request.method == "ping"
 
 
 class Connection:
@@ -62,7 +67,8 @@ class Connection:
         self.link = Link(stream, self.peer, self, limits)
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
-        self._initialised: trio.Event | None = None
+        self._initialised: trio.Event | None = None  # while `init` runs
+        self._failed = False
 
     async def run(self, grace: float) -> None:
         """Serve until the peer ends the connection or `stop` is called.
@@ -71,7 +77,7 @@ class Connection:
             grace: Seconds that running requests get once no more can come.
         """
         async with trio.open_nursery() as nursery:
-            merger = Merger(self._send_change, nursery)
+            merger = Merger(self._send_change, self.link.outbox, nursery)
 
             def listener(change: Hashable) -> None:
                 self.gate.run_soon(lambda: merger.report(change))
@@ -81,6 +87,7 @@ class Connection:
                 await self.link.run(grace=grace)
             finally:
                 self.server.bus.discard(listener)
+                merger.close()
                 nursery.cancel_scope.cancel()
 
     def stop(self) -> None:
@@ -92,13 +99,17 @@ class Connection:
     def handle(self, exchange: Exchange) -> Job | None:
         """Begin a request."""
         waiting = self._initialised
-        if waiting is None or waiting.is_set() or exchange.envelope.revision.stateless:
+        if waiting is None or exchange.envelope.revision.stateless or _is_ping(exchange):
             return self._route(exchange)
 
         async def after_init() -> None:
             await waiting.wait()
+            if self._failed:
+                exchange.fail(INTERNAL_ERROR, "The session could not be set up")
+                return
             job = self._route(exchange)
             if job is not None:
+                exchange.expire_at(exchange.deadline)
                 await job()
 
         return after_init
@@ -110,8 +121,6 @@ class Connection:
                 self.refuse(exchange)
             else:
                 return route(self, exchange)
-        except McpError as error:
-            exchange.fail(error.code, error.message, error.data)
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             self.crash(exchange, error)
         return None
@@ -129,12 +138,15 @@ class Connection:
     async def _init(self) -> None:
         try:
             await self.server.init(Context(Call(self, self.peer.handshake.envelope(), _EMPTY)))
-        except Exception as error:  # noqa: BLE001 - the author's; the session cannot go on
+        except BaseException as error:
+            if not is_crash(error):
+                raise
             logger.error("init of %r failed; the session ends", self.server, exc_info=error)
+            self._failed = True
             self.stop()
-        finally:
-            if self._initialised is not None:
-                self._initialised.set()
+        initialised, self._initialised = self._initialised, None
+        if initialised is not None:
+            initialised.set()
 
     def cancelled(self, exchange: Exchange) -> None:
         """Forget a request that its sender no longer wants."""
@@ -199,11 +211,17 @@ class Connection:
         exchange.fail(METHOD_NOT_FOUND, f"Method not found: {exchange.request.method}")
 
     def crash(self, exchange: Exchange, error: BaseException) -> None:
-        """Answer a request whose handler failed; the details go to the log only."""
+        """Answer a request whose handler raised; what is no `McpError` goes to the log only."""
+        error = lone(error)
+        if isinstance(error, McpError):
+            exchange.fail(error.code, error.message, error.data)
+            return
         logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")
 
-    def in_background(self, exchange: Exchange, work: Callable[[], Awaitable[None]]) -> Job:
+    def in_background(
+        self, exchange: Exchange, work: Callable[[], Coroutine[Any, Any, None]]
+    ) -> Job:
         """Make the rest of the work on a request that calls the author's code.
 
         Whatever it raises becomes the one answer; cancellation passes.
@@ -212,9 +230,9 @@ class Connection:
         async def job() -> None:
             try:
                 await work()
-            except McpError as error:
-                exchange.fail(error.code, error.message, error.data)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - never ends the session
+            except BaseException as error:
+                if not is_crash(error):
+                    raise
                 self.crash(exchange, error)
 
         timeout = self.server.options.tool_timeout

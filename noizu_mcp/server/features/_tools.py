@@ -8,7 +8,7 @@ import trio
 from ..._errors import McpError
 from ..._util import UNSET
 from ...components import ToolSpec, prepare, to_result
-from ...engine import Exchange, Job
+from ...engine import Exchange, Job, is_crash
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_tool_result
 from ...types import ToolResult
@@ -112,7 +112,9 @@ def _ask_override(
     async def ask() -> None:
         try:
             result, _ = to_result(None, await server.call_tool(name, arguments, context))
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the author raises
+        except BaseException as error:
+            if not is_crash(error):
+                raise
             result = failure(f"call_tool of {server!r}", error)
         _reply(connection, exchange, server.registry.find(name), result)
 
