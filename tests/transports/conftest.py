@@ -1,0 +1,51 @@
+"""What the tests of transports share."""
+
+import os
+from contextlib import ExitStack
+
+import pytest
+
+
+@pytest.fixture
+def pipes():
+    """Make pipes; every end that a test has not closed by then is closed after it."""
+    with ExitStack() as stack:
+
+        def make():
+            ends = os.pipe()
+            for fd in ends:
+                # Whoever owns an end may have closed it; its number may be another file's by now.
+                stack.callback(_close_if_same, fd, os.fstat(fd))
+            return ends
+
+        yield make
+
+
+def _close_if_same(fd, before):
+    try:
+        now = os.fstat(fd)
+    except OSError:
+        return
+    if (now.st_dev, now.st_ino) == (before.st_dev, before.st_ino):
+        os.close(fd)
+
+
+@pytest.fixture
+def piped_descriptors(pipes):
+    """Make descriptors 0 to 2 pipes until the end of the test; gives the other ends.
+
+    To be called in the test: between fixtures and tests pytest captures anew.
+    """
+    saved = [os.dup(fd) for fd in range(3)]
+
+    def make():
+        (stdin, feed), (out, stdout), (err, stderr) = pipes(), pipes(), pipes()
+        for fd, end in enumerate((stdin, stdout, stderr)):
+            os.dup2(end, fd)
+            os.close(end)
+        return feed, out, err
+
+    yield make
+    for fd, copy in enumerate(saved):
+        os.dup2(copy, fd)
+        os.close(copy)
