@@ -20,15 +20,10 @@ INSTALL = f"npm install --no-package-lock --ignore-scripts --prefix {SCRIPTS.rel
 #: Seconds for a driver with all its connections: it fails, it does not hang.
 PATIENCE = 90
 
-#: Which client needs which file or package.
+#: The drivers of the TypeScript clients, and the packages that they need.
 DRIVERS = {
-    "python": "mcp",
-    "typescript-2": "@modelcontextprotocol/client",
-    "typescript-1": "@modelcontextprotocol/sdk",
-}
-PROGRAMS = {
-    "typescript-2": SCRIPTS / "driver_v2.mjs",
-    "typescript-1": SCRIPTS / "driver_v1.mjs",
+    "typescript-2": ("driver_v2.mjs", "@modelcontextprotocol/client"),
+    "typescript-1": ("driver_v1.mjs", "@modelcontextprotocol/sdk"),
 }
 
 
@@ -55,42 +50,36 @@ def node_command() -> Callable[[str, str], tuple[list[str], dict[str, str]]]:
 
 
 @pytest.fixture(scope="session")
-def serve_command() -> Callable[[Path, str], list[str]]:
-    """Make the command line that serves a class in a file, as users write it."""
+def serve_command() -> Callable[[str], list[str]]:
+    """Make the command line that serves `path/to/file.py:Server`, as users write it."""
 
-    def command(path: Path, server: str) -> list[str]:
-        return [sys.executable, "-m", "noizu_mcp", "run", f"{path}:{server}"]
+    def command(target: str) -> list[str]:
+        return [sys.executable, "-m", "noizu_mcp", "run", target]
 
     return command
 
 
 @pytest.fixture(scope="session")
-def drive() -> Callable[..., dict[str, Any]]:
-    """Run scenarios with one official client, in each of several modes; returns its report."""
+def drive() -> Callable[[str, Sequence[dict[str, Any]]], dict[str, Any]]:
+    """Run scenarios with one official client, on several connections; returns its report.
 
-    def run(
-        client: str,
-        modes: Sequence[dict[str, str]],
-        scenarios: Sequence[dict[str, Any]],
-        command: Sequence[str],
-        journals: Path,
-    ) -> dict[str, Any]:
+    A connection has a `label` under which it is reported; a `kind` of negotiation (`handshake`,
+    `pin` or `auto`) and the `version` to ask for; the `command` of the server, and the file that
+    is its `journal`; and `scenarios`, each with a `name` and a `kind` that all drivers know.
+    """
+
+    def run(client: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]:
         environment = dict(os.environ)
         if client == "python":
             if importlib.util.find_spec("mcp") is None:
                 pytest.skip("the package mcp is not installed")
             program = [sys.executable, str(HERE / "driver_python.py")]
         else:
-            environment["NOIZU_MCP_NODE_MODULES"] = str(node_modules(DRIVERS[client]))
-            program = ["node", str(PROGRAMS[client])]
-        task = {
-            "modes": list(modes),
-            "scenarios": list(scenarios),
-            "command": list(command),
-            "journals": str(journals),
-        }
+            script, package = DRIVERS[client]
+            environment["NOIZU_MCP_NODE_MODULES"] = str(node_modules(package))
+            program = ["node", str(SCRIPTS / script)]
         done = subprocess.run(
-            [*program, json.dumps(task)],
+            [*program, json.dumps(connections)],
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -100,6 +89,7 @@ def drive() -> Callable[..., dict[str, Any]]:
         )
         assert done.returncode == 0, done.stderr
         sys.stderr.write(done.stderr)
-        return json.loads(done.stdout)
+        report: dict[str, Any] = json.loads(done.stdout)
+        return report
 
     return run

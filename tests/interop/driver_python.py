@@ -1,7 +1,8 @@
 """Drives a server with the official Python client and prints what it saw as one JSON object.
 
-Takes one argument, a JSON object: `command`, `modes`, `scenarios` and `journals`, as made by the
-fixture `drive`. The report has one object for each mode, in it one value for each scenario.
+Takes one argument, a JSON array of connections, each with `label`, `kind`, `version`, `command`,
+`journal` and `scenarios`, as the fixture `drive` gets them. The report has one object for each
+label, in it one value for each scenario.
 """
 
 import json
@@ -22,19 +23,20 @@ PATIENCE = 20
 class Driver:
     """One connection."""
 
-    def __init__(self, command: list[str], mode: dict[str, str], journal: str) -> None:
+    def __init__(self, connection: dict[str, Any]) -> None:
         self.logs: list[dict[str, Any]] = []
         self.changed_send, self.changed = trio.open_memory_channel[None](100)
-        version = mode["version"]
-        if mode["kind"] == "handshake":
+        version = connection["version"]
+        if connection["kind"] == "handshake":
             # The client has no option for it: it always offers the latest one that it knows.
             session_module.LATEST_HANDSHAKE_VERSION = version
         kinds = {"handshake": "legacy", "auto": "auto", "pin": version}
+        command, *args = connection["command"]
         self.client = Client(
             StdioServerParameters(
-                command=command[0], args=command[1:], env={"INTEROP_JOURNAL": journal}
+                command=command, args=args, env={"INTEROP_JOURNAL": connection["journal"]}
             ),
-            mode=kinds[mode["kind"]],
+            mode=kinds[connection["kind"]],
             logging_callback=self.on_log,
             message_handler=self.on_message,
             log_level="warning",
@@ -138,7 +140,7 @@ class Driver:
     async def _change(self, scenario: dict[str, Any], heard: Any) -> Any:
         report: dict[str, Any] = {}
         for step in ("add", "remove"):
-            await self.client.call_tool(scenario[step], {})
+            await self.call(scenario[step])
             await heard()
             report[step] = [tool["name"] for tool in (await self.list(scenario))["tools"]]
         return report
@@ -160,16 +162,16 @@ async def attempt(driver: Driver, scenario: dict[str, Any]) -> Any:
         return {"failed": traceback.format_exc()}
 
 
-async def run(task: dict[str, Any]) -> dict[str, Any]:
+async def run(connections: list[dict[str, Any]]) -> dict[str, Any]:
     report: dict[str, Any] = {}
-    for mode in task["modes"]:
+    for connection in connections:
         found: dict[str, Any] = {}
-        report[mode["label"]] = found
-        driver = Driver(task["command"], mode, f"{task['journals']}/{mode['label']}")
+        report[connection["label"]] = found
+        driver = Driver(connection)
         try:
             with trio.fail_after(3 * PATIENCE):
                 async with driver.client:
-                    for scenario in task["scenarios"]:
+                    for scenario in connection["scenarios"]:
                         found[scenario["name"]] = await attempt(driver, scenario)
         except Exception:
             found["connection"] = {"failed": traceback.format_exc()}

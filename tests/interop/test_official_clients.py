@@ -69,7 +69,12 @@ SCENARIOS: list[dict[str, Any]] = [
     {"name": "cancel", "kind": "cancel", "tool": "endless", "after": "was_cancelled"},
     {"name": "concurrent", "kind": "concurrent", "tool": "meet", "count": 10},
     {"name": "unknown_method", "kind": "unknown_method"},
-    {"name": "changes", "kind": "changes", "add": "add_extra", "remove": "remove_extra"},
+    {
+        "name": "changes",
+        "kind": "changes",
+        "add": {"tool": "add_extra"},
+        "remove": {"tool": "remove_extra"},
+    },
 ]
 
 pytestmark = pytest.mark.parametrize(
@@ -94,15 +99,24 @@ def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reports(
     request: pytest.FixtureRequest,
     drive: Callable[..., dict[str, Any]],
-    serve_command: Callable[[Path, str], list[str]],
+    serve_command: Callable[[str], list[str]],
     journals: Path,
 ) -> dict[str, Any]:
     """What one client saw, in all its modes."""
     client = request.param
     folder = journals / client
     folder.mkdir()
-    found = drive(client, MODES[client], SCENARIOS, serve_command(FIXTURE, "Interop"), folder)
-    return {**found, "client": client}
+    command = serve_command(f"{FIXTURE}:Interop")
+    connections = [
+        {
+            **mode,
+            "command": command,
+            "journal": str(folder / mode["label"]),
+            "scenarios": SCENARIOS,
+        }
+        for mode in MODES[client]
+    ]
+    return {**drive(client, connections), "client": client}
 
 
 @pytest.fixture

@@ -25,19 +25,19 @@ class OfferingTransport extends StdioClientTransport {
     }
 }
 
-async function connect(mode, parameters, hooks) {
+async function connect({ version }, parameters, hooks) {
     const client = new Client({ name: 'typescript-1', version: '1.32.2' });
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
         hooks.logs.push(params);
     });
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => hooks.changed.push());
-    const transport = new OfferingTransport(parameters, mode.version);
-    let version;
-    transport.setProtocolVersion = (negotiated) => (version = negotiated);
+    const transport = new OfferingTransport(parameters, version);
+    let negotiated;
+    transport.setProtocolVersion = (version) => (negotiated = version);
     await client.connect(transport);
     return {
         handshake: () => ({
-            version,
+            version: negotiated,
             server: client.getServerVersion() ?? null,
             capabilities: client.getServerCapabilities(),
             instructions: client.getInstructions() ?? null,

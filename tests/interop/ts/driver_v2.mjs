@@ -6,16 +6,16 @@ const { Client, ProtocolError, LOG_LEVEL_META_KEY } = load('@modelcontextprotoco
 const { StdioClientTransport } = load('@modelcontextprotocol/client/stdio');
 
 const options = {
-    handshake: ({ version }) => ({ supportedProtocolVersions: [version, '2025-11-25'] }),
-    pin: ({ version }) => ({ versionNegotiation: { mode: { pin: version } } }),
+    handshake: (version) => ({ supportedProtocolVersions: [version, '2025-11-25'] }),
+    pin: (version) => ({ versionNegotiation: { mode: { pin: version } } }),
     auto: () => ({ versionNegotiation: { mode: 'auto' } }),
 };
 
 // What any result may be: the library wants a validator, the tests look at the wire.
 const anything = { '~standard': { version: 1, vendor: 'tests', validate: (value) => ({ value }) } };
 
-async function connect(mode, parameters, hooks) {
-    const client = new Client({ name: 'typescript-2', version: '2.4.0' }, options[mode.kind](mode));
+async function connect({ kind, version }, parameters, hooks) {
+    const client = new Client({ name: 'typescript-2', version: '2.4.0' }, options[kind](version));
     client.setNotificationHandler('notifications/message', ({ params }) => {
         hooks.logs.push(params);
     });

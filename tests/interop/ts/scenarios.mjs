@@ -1,9 +1,10 @@
-// Runs the scenarios of a task with one client library, and prints what was seen as JSON.
+// Runs scenarios with one client library, and prints what was seen as JSON.
 //
-// The task is the first argument: `command`, `modes`, `scenarios` and `journals`, as made by the
-// fixture `drive`. What differs between the libraries is in the adapter: it has `connect(mode,
-// parameters, hooks)`, which returns `handshake()`, `modern`, `alive()`, `list()`,
-// `call(params, options)`, `request(method)`, `level(level)`, `listen()` and `close()`.
+// The first argument is a JSON array of connections, each with `label`, `kind`, `version`,
+// `command`, `journal` and `scenarios`, as the fixture `drive` gets them. What differs between the
+// libraries is in their `connect(connection, parameters, hooks)`, which returns `handshake()`,
+// `alive()`, `list()`, `call(params, options)`, `request(method)`, `level(level)`, `listen()` and
+// `close()`.
 
 const PATIENCE = 20_000;
 
@@ -66,7 +67,7 @@ const kinds = {
         const report = {};
         const subscription = await client.listen();
         for (const step of ['add', 'remove']) {
-            await client.call({ name: scenario[step], arguments: {} });
+            await kinds.call(client, scenario[step]);
             await client.hooks.changed.next();
             report[step] = (await client.list()).tools.map((tool) => tool.name);
         }
@@ -97,17 +98,16 @@ async function attempt(client, scenario, peerError) {
 }
 
 export async function main({ connect, peerError }) {
-    const task = JSON.parse(process.argv[2]);
     const report = {};
-    for (const mode of task.modes) {
-        const found = (report[mode.label] = {});
-        const [command, ...args] = task.command;
-        const env = { ...process.env, INTEROP_JOURNAL: `${task.journals}/${mode.label}` };
+    for (const connection of JSON.parse(process.argv[2])) {
+        const found = (report[connection.label] = {});
+        const [command, ...args] = connection.command;
+        const env = { ...process.env, INTEROP_JOURNAL: connection.journal };
         try {
             const hooks = { logs: [], changed: new Events() };
-            const client = await bounded(connect(mode, { command, args, env }, hooks), PATIENCE);
+            const client = await bounded(connect(connection, { command, args, env }, hooks), PATIENCE);
             client.hooks = hooks;
-            for (const scenario of task.scenarios) {
+            for (const scenario of connection.scenarios) {
                 found[scenario.name] = await attempt(client, scenario, peerError);
             }
             await bounded(client.close(), PATIENCE);

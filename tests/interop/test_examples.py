@@ -1,0 +1,191 @@
+"""The official clients drive the examples of the documentation."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+SESSION, LATEST = "2025-11-25", "2026-07-28"
+KINDS = {SESSION: "handshake", LATEST: "auto"}
+VERSIONS = {
+    "python": (SESSION, LATEST),
+    "typescript-2": (SESSION, LATEST),
+    "typescript-1": (SESSION,),
+}
+
+LIST = {"name": "list", "kind": "list"}
+
+
+def _call(name: str, tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": name, "kind": "call", "tool": tool, "arguments": arguments}
+
+
+#: For each server of the examples what is asked of it.
+TARGETS: dict[str, list[dict[str, Any]]] = {
+    "weather.py": [LIST, _call("oslo", "get_weather", city="Oslo")],
+    "search.py": [
+        LIST,
+        _call("search", "search", query="install", scope="guides"),
+        _call("short", "search", query="x"),
+        _call("catalog", "catalog", query="search"),
+    ],
+    "toolkit.py": [
+        LIST,
+        _call("add", "add", a=2, b=40),
+        _call("book", "book", guest="Ann", nights=2),
+        _call("read", "files.read", path="toolkit.py"),
+    ],
+    "raw_schema.py": [
+        LIST,
+        _call("convert", "convert", amount=10, **{"from": "eur", "to": "usd"}),
+        _call("wrong", "convert", amount="ten", **{"from": "eur", "to": "usd"}),
+        _call("route", "route", stops=["Oslo", "Lima"]),
+    ],
+    "gated.py": [
+        LIST,
+        _call("locked", "drop_table", table="users"),
+        _call("unlock", "unlock", password="sesame"),
+        {**LIST, "name": "list again"},
+        _call("unlocked", "drop_table", table="users"),
+        _call("key", "drop_table", table="users", key="open-sesame"),
+    ],
+    "dynamic.py:Notes": [LIST, _call("note", "note:Tech News Digest"), _call("none", "note:x")],
+    "dynamic.py:Plugins": [
+        {
+            "name": "changes",
+            "kind": "changes",
+            "add": {"tool": "load", "arguments": {"plugin": "shout"}},
+            "remove": {"tool": "unload", "arguments": {"plugin": "shout"}},
+        },
+    ],
+}
+
+pytestmark = pytest.mark.parametrize(
+    ("reports", "version"),
+    [
+        pytest.param(client, version, id=f"{client}-{version}")
+        for client, versions in VERSIONS.items()
+        for version in versions
+    ],
+    indirect=["reports"],
+    scope="module",
+)
+
+
+@pytest.fixture(scope="module")
+def reports(
+    request: pytest.FixtureRequest,
+    drive: Callable[..., dict[str, Any]],
+    serve_command: Callable[..., list[str]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, Any]:
+    """What one client saw of all examples, in each of its revisions."""
+    journal = tmp_path_factory.mktemp("journal") / "unused"
+    connections = [
+        {
+            "label": f"{target} {version}",
+            "kind": KINDS[version],
+            "version": version,
+            "command": serve_command(f"{EXAMPLES}/{target}"),
+            "journal": str(journal),
+            "scenarios": scenarios,
+        }
+        for target, scenarios in TARGETS.items()
+        for version in VERSIONS[request.param]
+    ]
+    return drive(request.param, connections)
+
+
+@pytest.fixture
+def seen(reports: dict[str, Any], version: str) -> Callable[[str, str], Any]:
+    """Look up what came of a scenario with a server."""
+
+    def look(target: str, name: str) -> Any:
+        report = reports[f"{target} {version}"]
+        assert "connection" not in report, report["connection"]["failed"]
+        value = report[name]
+        assert "failed" not in value, value["failed"]
+        return value
+
+    return look
+
+
+def texts(result: dict[str, Any], *, error: bool = False) -> list[str]:
+    assert bool(result.get("isError")) == error, result
+    return [block["text"] for block in result["content"]]
+
+
+def names(listing: dict[str, Any]) -> list[str]:
+    return [tool["name"] for tool in listing["tools"]]
+
+
+def test_weather(seen):
+    """One tool with one argument and a typed answer."""
+    assert names(seen("weather.py", "list")) == ["get_weather"]
+    oslo = seen("weather.py", "oslo")["structuredContent"]
+    assert oslo == {"celsius": -3.5, "sky": "snow"}
+
+
+def test_search(seen):
+    """An alias with a description of its own, a bound that is kept, and a hidden catalog."""
+    alias = seen("search.py", "list")["tools"][1]
+    assert (alias["name"], alias["description"]) == ("search", "Alias for search_docs")
+    assert seen("search.py", "search")["structuredContent"]["hits"] == 2
+    (wrong,) = texts(seen("search.py", "short"), error=True)
+    assert "/query" in wrong
+    (catalog,) = texts(seen("search.py", "catalog"))
+    assert "search_docs" in catalog
+
+
+def test_toolkit(seen, version):
+    """Methods as tools: keyword arguments, typed answers, a name with a dot."""
+    assert "files.read" in names(seen("toolkit.py", "list"))
+    total = seen("toolkit.py", "add")
+    assert texts(total) == ["42"]
+    assert total["structuredContent"] == (42 if version == LATEST else {"result": 42})
+    assert seen("toolkit.py", "book")["structuredContent"]["total"] == 160
+    (source,) = texts(seen("toolkit.py", "read"))
+    assert "Toolkit" in source
+
+
+def test_raw_schema(seen):
+    """Schemas as JSON Schema: valid arguments reach the tool, others are refused by name."""
+    assert names(seen("raw_schema.py", "list")) == ["convert", "route"]
+    answer = seen("raw_schema.py", "convert")
+    assert texts(answer) == ['{"amount":12.5,"currency":"usd"}']
+    (wrong,) = texts(seen("raw_schema.py", "wrong"), error=True)
+    assert "/amount" in wrong
+    assert texts(seen("raw_schema.py", "route")) == ["Oslo → Lima"]
+
+
+def test_gated(seen, version):
+    """A tool that a session shows once it is unlocked; without sessions it takes a key."""
+    assert names(seen("gated.py", "list")) == ["unlock"]
+    texts(seen("gated.py", "locked"), error=True)
+    (told,) = texts(seen("gated.py", "unlock"))
+    again = names(seen("gated.py", "list again"))
+    if version == LATEST:
+        assert "open-sesame" in told
+        assert again == ["unlock"]
+        texts(seen("gated.py", "unlocked"), error=True)
+    else:
+        assert again == ["unlock", "drop_table"]
+        assert texts(seen("gated.py", "unlocked")) == ["Dropped users"]
+    assert texts(seen("gated.py", "key")) == ["Dropped users"]
+
+
+def test_notes(seen):
+    """Computed tools, with names of any printable characters."""
+    listing = seen("dynamic.py:Notes", "list")
+    assert names(listing) == ["note:groceries", "note:Tech News Digest"]
+    assert texts(seen("dynamic.py:Notes", "note")) == ["read, pick, write"]
+    assert seen("dynamic.py:Notes", "none")["error"]["code"] == -32602
+
+
+def test_plugins(seen):
+    """Tools that come and go while the server runs."""
+    changes = seen("dynamic.py:Plugins", "changes")
+    assert changes["add"] == ["load", "unload", "shout"]
+    assert changes["remove"] == ["load", "unload"]
