@@ -173,9 +173,10 @@ class Client:
         resources: bool = False,
         uris: Sequence[str] = (),
     ) -> AsyncIterator[Mapping[str, Any]]:
-        """Hear of changes (2026-07-28 `subscriptions/listen`) while the block runs.
+        """Hear of changes while the block runs (2026-07-28 `subscriptions/listen`).
 
-        The notifications go to the handler. Earlier revisions send list changes unasked.
+        The notifications go to the handler. Earlier revisions send list changes unasked: then
+        nothing is sent, and what the server agreed to is what its capabilities say.
 
         Args:
             tools: Changes of the list of tools.
@@ -198,11 +199,18 @@ class Client:
         if uris:
             wanted["resourceSubscriptions"] = list(uris)
         session = self._session
+        if not session.peer.revision.stateless:
+            yield {key: True for key in wanted if self._pushes(key)}
+            return
         request = session.peer.request("subscriptions/listen", {"notifications": wanted})
         with single_failure():
             async with trio.open_nursery() as nursery:
                 yield await _acknowledged(nursery, session, request)
                 nursery.cancel_scope.cancel()
+
+    def _pushes(self, key: str) -> bool:
+        kinds = {asked: kind for kind, (_, asked) in CHANGES.items()}
+        return key in kinds and self.capabilities.has(f"{kinds[key]}.listChanged")
 
 
 async def _acknowledged(

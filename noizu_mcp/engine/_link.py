@@ -214,8 +214,8 @@ class Link:
             if not self.outbox.has_room:
                 await self.outbox.room()
             messages = await self._stream.receive()
-        except trio.BrokenResourceError:
-            pass  # the peer is gone: the same as the end of the stream
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # the peer is gone, or whoever made the stream closed it: both are its end
         finally:
             self._reader = None
         self._inbox.extend(messages)

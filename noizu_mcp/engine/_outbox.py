@@ -52,7 +52,7 @@ class Outbox:
             messages = self._take()
             try:
                 self._unfinished = not self._stream.send_nowait(messages)
-            except trio.BrokenResourceError:
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._break()
             self._settle()
 
@@ -89,7 +89,7 @@ class Outbox:
             self._writing = True
             try:
                 await self._stream.send(self._take())
-            except trio.BrokenResourceError:
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._break()
             finally:
                 self._writing = False

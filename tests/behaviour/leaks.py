@@ -9,7 +9,7 @@ async def leaks(connection: Any) -> list[str]:
     """Name what is left of a connection whose `run` has ended."""
     server, link, peer = connection.server, connection.link, connection.peer
     with trio.move_on_after(5):
-        while server.threads.borrowed_tokens:
+        while server.threads.borrowed_tokens:  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.001)  # abandoned threads end by themselves, soon
     counts = {
         "exchanges": len(link._exchanges),

@@ -331,7 +331,7 @@ class Notes(Toolkit):
     @mcp(input={"progress": f.string()})
     async def bad_progress(self, args, ctx: Context):
         try:
-            await ctx.report_progress(args.progress if args.progress else float("nan"))
+            await ctx.report_progress(args.progress or float("nan"))
         except ValueError as error:
             return str(error)
 

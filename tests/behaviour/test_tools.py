@@ -44,6 +44,7 @@ async def test_tools_are_listed_in_the_order_of_their_registration(kitchen, revi
         assert not {"ttlMs", "cacheScope", "resultType"} & set(first)
     again = (await kitchen.ask("tools/list"))["result"]
     assert again == first
+    assert len(names) == 50
 
 
 async def test_definitions_have_the_fields_of_their_revision(kitchen, revision):

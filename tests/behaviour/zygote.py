@@ -42,7 +42,8 @@ def child(fds, server, grace):
         os.close(fd)
     found = trio.run(serve, server(), grace)
     if found:
-        print("left behind:", found, file=sys.stderr)
+        sys.stderr.write(f"left behind: {found}\n")
+        sys.stderr.flush()
         return LEAKED
     return 0
 

@@ -1,0 +1,254 @@
+"""The running set of tools, and who hears of its changes."""
+
+import pytest
+import trio
+
+from noizu_mcp import ClientHandler, McpError
+
+HANDSHAKE = ("2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS = "2026-07-28"
+CHANGED = "notifications/tools/list_changed"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+handshake = pytest.mark.parametrize("revision", HANDSHAKE, indirect=True)
+stateless = pytest.mark.parametrize("revision", [STATELESS], indirect=True)
+in_memory = pytest.mark.parametrize("transport", ["memory"], indirect=True)
+
+
+async def listen(wire, id_, **wanted):
+    """Open a listen request and wait for its acknowledgement."""
+    await wire.begin("subscriptions/listen", {"notifications": wanted}, id_=id_)
+    while True:
+        params = await wire.notice(ACKNOWLEDGED)
+        assert params["_meta"][SUBSCRIPTION] == id_
+        assert type(params["_meta"][SUBSCRIPTION]) is type(id_)
+        return params["notifications"]
+
+
+async def names(wire):
+    found, params = [], {}
+    while params is not None:
+        page = (await wire.ask("tools/list", params))["result"]
+        found += [tool["name"] for tool in page["tools"]]
+        params = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
+    return found
+
+
+@handshake
+async def test_a_session_hears_of_every_kind_of_change(kitchen):
+    """`add`, `remove`, `replace` and `ctx.notify`, from tasks, threads and inline handlers."""
+    for name, args, listed in (
+        ("add", {"name": "new"}, True),
+        ("replace", {"name": "new"}, True),
+        ("remove", {"name": "new"}, False),
+        ("add_in_thread", {"name": "new"}, True),
+        ("say", {}, True),
+    ):
+        assert "isError" not in await kitchen.result(name, args)
+        assert await kitchen.notice(CHANGED) == {}
+        assert ("new" in await names(kitchen)) == listed
+    assert await kitchen.text("new") == "quick"
+
+
+@handshake
+async def test_nothing_is_pushed_before_the_handshake_is_complete(opened, revision):
+    """Until `notifications/initialized` a session gets no notifications."""
+    async with opened("Kitchen", start=False) as wire:
+        await wire.initialize()
+        wire.switch(STATELESS)
+        await wire.call("say")
+        await wire.is_alive()
+        assert wire.notices == []
+        wire.switch(revision)
+        await wire.notify("notifications/initialized")
+        await wire.call("say")
+        await wire.notice(CHANGED)
+
+
+async def test_bursts_are_merged(opened, revision):
+    """A hundred changes in one go: one notice at once, one more for all the others."""
+    async with opened("Kitchen") as wire:
+        if revision == STATELESS:
+            await listen(wire, "l", toolsListChanged=True)
+        await wire.call("add", {"name": "burst", "count": 100})
+        await wire.notice(CHANGED)
+        await wire.notice(CHANGED)
+        assert len([name for name in await names(wire) if name.startswith("burst")]) == 100
+        await wire.call("say")
+        await wire.is_alive()
+        assert len([n for n in wire.notices if n["method"] == CHANGED]) <= 1
+
+
+@stateless
+async def test_without_listening_nothing_is_heard(kitchen):
+    """A client of 2026-07-28 gets change notices on its listen streams only."""
+    await kitchen.call("say")
+    await kitchen.is_alive()
+    assert kitchen.notices == []
+
+
+@stateless
+async def test_listening_is_acknowledged_and_tagged(kitchen):
+    """Every notice names its subscription, by an id of the same type; others get none."""
+    assert await listen(kitchen, 5, toolsListChanged=True) == {"toolsListChanged": True}
+    assert await listen(kitchen, "5", toolsListChanged=True) == {"toolsListChanged": True}
+    unserved = {"promptsListChanged": True, "resourceSubscriptions": ["file:///a"]}
+    assert await listen(kitchen, "other", **unserved) == {}
+    assert await listen(kitchen, "nothing") == {}
+    await kitchen.call("add", {"name": "new"})
+    heard = [(await kitchen.notice(CHANGED))["_meta"][SUBSCRIPTION] for _ in range(2)]
+    assert sorted(map(repr, heard)) == ["'5'", "5"]
+    await kitchen.is_alive()
+    assert [n for n in kitchen.notices if n["method"] == CHANGED] == []
+
+
+@stateless
+async def test_the_acknowledgement_comes_first(kitchen):
+    """Also where a change happens in the same breath, and others listen already."""
+    request = kitchen.message(
+        "subscriptions/listen", {"notifications": {"toolsListChanged": True}}, id_="l"
+    )
+    say = kitchen.message("tools/call", {"name": "say"})
+    await kitchen.send(say, request, say | {"id": 77})
+    await kitchen.answer(77)
+    mine = [n for n in kitchen.notices if n["params"]["_meta"][SUBSCRIPTION] == "l"]
+    assert mine[0]["method"] == ACKNOWLEDGED
+
+
+@stateless
+async def test_a_cancelled_listen_request_is_silent(kitchen):
+    """No answer, no more notices, and the id is free again."""
+    await listen(kitchen, "l", toolsListChanged=True)
+    await kitchen.cancel("l")
+    await kitchen.call("say")
+    await kitchen.is_alive()
+    assert (kitchen.notices, kitchen.answers) == ([], {})
+    assert await kitchen.text("quick", id_="l") == "quick"
+
+
+@stateless
+async def test_filters_that_are_none_are_refused(kitchen):
+    """A filter must be an object, its URIs a list of texts."""
+    for wanted in (None, [], "tools", {"resourceSubscriptions": [5]}):
+        answer = await kitchen.ask("subscriptions/listen", {"notifications": wanted})
+        assert answer["error"]["code"] == -32602
+    await kitchen.is_alive()
+
+
+async def test_one_call_reaches_both_eras(opened, revision):
+    """A session and a listen stream on one pipe hear of the same change, once each."""
+    async with opened("Kitchen") as wire:
+        session = "2025-11-25" if revision == STATELESS else revision
+        if revision == STATELESS:
+            wire.switch(session)
+            await wire.start()
+        wire.switch(STATELESS)
+        await listen(wire, "l", toolsListChanged=True)
+        await wire.call("add", {"name": "new"})
+        heard = [await wire.notice(CHANGED), await wire.notice(CHANGED)]
+        assert [bool(params) for params in heard] in ([True, False], [False, True])
+        await wire.is_alive()
+        assert wire.notices == []
+        wire.switch(revision)
+
+
+async def test_wrong_changes_are_the_mistake_of_the_author(kitchen, caplog):
+    """A name that is taken, a tool that is not there: nothing changes, nothing is told."""
+    caplog.set_level("CRITICAL", "noizu_mcp")
+    before = await names(kitchen)
+    for name, args in (("add", {"name": "echo"}), ("remove", {"name": "nope"})):
+        assert (await kitchen.result(name, args))["isError"] is True
+    assert await names(kitchen) == before
+    assert kitchen.notices == []
+
+
+async def test_a_removed_tool_is_unknown(kitchen):
+    """After `remove` a call is -32602, as for any unknown name."""
+    assert await kitchen.text("quick") == "quick"
+    await kitchen.call("remove", {"name": "quick"})
+    assert (await kitchen.call("quick"))["error"]["message"] == "Unknown tool: quick"
+    assert "quick" not in await names(kitchen)
+
+
+async def test_the_first_tool_of_an_empty_server_is_a_capability(opened):
+    """Capabilities are derived from what is registered now."""
+    async with opened("Empty", start=False) as wire:
+        if wire.connection is None:
+            return
+        from noizu_mcp import Tool
+
+        class Late(Tool):
+            def call(self):
+                return "late"
+
+        wire.connection.server.tools.add(Late)
+        assert (await wire.start())["capabilities"]["tools"] == {"listChanged": True}
+        assert await wire.text("late") == "late"
+
+
+@in_memory
+async def test_a_change_from_any_thread_is_heard(opened, servers, revision):
+    """Threads that know nothing of trio may change the set, also while a connection ends."""
+    async with opened("Kitchen") as wire:
+        server = wire.connection.server
+        if revision == STATELESS:
+            await listen(wire, "l", toolsListChanged=True)
+        await trio.to_thread.run_sync(server.tools.remove, "quick")
+        await wire.notice(CHANGED)
+        assert "quick" not in server.tools
+        assert "echo" in server.tools
+        assert len(server.tools) == len(list(server.tools))
+    await trio.to_thread.run_sync(server.tools.add, servers.Quick)
+
+
+@stateless
+async def test_our_client_listens(connected):
+    """`listen` yields what was agreed on; notices come to the handler until the block ends."""
+    seen = []
+    heard = trio.Event()
+
+    class Handler(ClientHandler):
+        async def handle_notification(self, method, params):
+            seen.append(method)
+            heard.set()
+
+    async with connected("Kitchen", handler=Handler()) as client:
+        async with client.listen(tools=True, prompts=True, uris=["file:///a"]) as agreed:
+            assert agreed == {"toolsListChanged": True}
+            await client.call_tool("say")
+            with trio.fail_after(5):
+                await heard.wait()
+        await client.call_tool("say")
+        await client.call_tool("quick")
+    assert seen[0] == CHANGED
+
+
+@handshake
+async def test_our_client_hears_changes_unasked_in_a_session(connected):
+    """`listen` sends nothing in a session; it says what the server will tell anyway."""
+    seen = []
+    heard = trio.Event()
+
+    class Handler(ClientHandler):
+        async def handle_notification(self, method, params):
+            seen.append(method)
+            heard.set()
+
+    async with connected("Kitchen", handler=Handler()) as client:
+        async with client.listen(tools=True, prompts=True, uris=["file:///a"]) as agreed:
+            assert agreed == {"toolsListChanged": True}
+            await client.call_tool("say")
+            with trio.fail_after(5):
+                await heard.wait()
+    assert seen == [CHANGED]
+
+
+@stateless
+async def test_a_listen_request_may_be_refused(connected):
+    """Too many subscriptions: the server's error is raised by itself."""
+    async with connected("Tight") as client:
+        async with client.listen(tools=True), client.listen(tools=True):
+            with pytest.raises(McpError, match="More than 2"):
+                async with client.listen(tools=True):
+                    raise AssertionError
