@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 # Everything that the import loads, and `import trio` does not.
-LOADED = {"difflib", "json", "json.decoder", "json.encoder", "json.scanner", "_json"}
+LOADED = {"json", "json.decoder", "json.encoder", "json.scanner", "_json"}
 HEAVY = {
     *("argparse", "asyncio", "dataclasses", "datetime", "decimal", "tomllib", "unittest"),
     *("fastjsonschema", "hypercorn", "hypothesis", "jsonschema", "jsonschema_rs", "pydantic"),

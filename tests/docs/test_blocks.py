@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import io
 import linecache
+import logging
 import re
 import shlex
 import sys
@@ -105,6 +106,7 @@ class Runner:
 def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     before = set(sys.modules)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(logging.getLogger("noizu_mcp"), "handlers", [])
     # Commands are started by name, the ones of this interpreter first.
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
     yield Runner(tmp_path, monkeypatch)

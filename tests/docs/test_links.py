@@ -1,0 +1,60 @@
+"""Links between the pages lead somewhere, and every page can be reached."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\[[^]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+
+def text_of(page: Path) -> str:
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def links_of(page: Path) -> list[str]:
+    return [link for link in LINK.findall(text_of(page)) if "://" not in link]
+
+
+def anchors_of(page: Path) -> set[str]:
+    """List what headings can be linked to, as the usual hosts write it."""
+    titles = re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Each link names a file of the project, and a heading that it has."""
+    for link in links_of(page):
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.is_relative_to(ROOT), link
+        assert target.exists(), link
+        assert not anchor or anchor in anchors_of(target), link
+
+
+def test_every_page_can_be_reached() -> None:
+    """Whoever begins at the README can get to each page and each example by links."""
+    reached: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        if page.suffix == ".md":
+            waiting += [(page.parent / link.partition("#")[0]).resolve() for link in links_of(page)]
+
+    assert {*PAGES, *(ROOT / "docs" / "examples").glob("*.py")} <= reached
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_are_plain(page: Path) -> None:
+    """A page has one title, and no path of somebody's machine."""
+    text = text_of(page)
+
+    assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
+    assert not re.search(r"(?<![\w.])/(root|tmp|work)/", page.read_text(encoding="utf-8"))

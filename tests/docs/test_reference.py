@@ -1,0 +1,122 @@
+"""The tables of the documentation say what the code says."""
+
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import attrs
+import pytest
+
+import noizu_mcp
+from noizu_mcp import Limits, Tool
+from noizu_mcp.jsonrpc import _codes
+from noizu_mcp.protocol import REVISIONS
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def rows(text: str) -> list[list[str]]:
+    """Read the rows of all tables, heads included."""
+    lines = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)
+    return [[cell.strip() for cell in line.split("|")] for line in lines if "---" not in line]
+
+
+def section(text: str, title: str) -> str:
+    return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def test_every_public_name_is_listed() -> None:
+    """The page of public names has each of them, and no other."""
+    public = {
+        name
+        for name, value in vars(noizu_mcp).items()
+        if not name.startswith("_") and (not isinstance(value, ModuleType) or name == "fields")
+    }
+    text = page("reference/names")
+    names = {cells[0].strip("`") for cells in rows(text) if re.fullmatch(r"`\w+`", cells[0])}
+    names |= set(re.findall(r"`(\w+)`", section(text, "Errors")))
+
+    assert names == public
+
+
+def test_public_folders_are_listed() -> None:
+    """So does every folder."""
+    folders = {path.parent.name for path in Path(noizu_mcp.__file__).parent.glob("*/__init__.py")}
+    listed = re.findall(r"`noizu_mcp\.(\w+)`", section(page("reference/names"), "Public folders"))
+
+    assert sorted(listed) == sorted(folders)
+
+
+def test_limits() -> None:
+    """Each limit stands there with its default."""
+    table = {
+        cells[0].strip("`"): int(cells[1])
+        for cells in rows(page("reference/limits"))
+        if cells[0].startswith("`") and cells[1].isdigit()
+    }
+
+    assert table == attrs.asdict(Limits())
+
+
+def test_error_codes() -> None:
+    """Each code stands there with its name."""
+    table = {
+        int(cells[0]): cells[1]
+        for cells in rows(page("reference/errors"))
+        if re.fullmatch(r"-\d+", cells[0])
+    }
+
+    assert table == _codes.CODE_NAMES
+
+
+def test_exceptions() -> None:
+    """Each public exception has a row."""
+    exceptions = {
+        name
+        for name, value in vars(noizu_mcp).items()
+        if inspect.isclass(value) and issubclass(value, BaseException)
+    }
+    listed = {cells[0].strip("`") for cells in rows(page("reference/errors"))}
+
+    assert exceptions <= listed
+
+
+def test_options_of_a_tool() -> None:
+    """Each option of a tool has a row; the forms of its schemas have a section instead."""
+    forms = {"input", "output", "input_schema", "output_schema"}
+    listed = {cells[0].strip("`") for cells in rows(section(page("tutorial/tools"), "Options"))[1:]}
+
+    assert listed == set(Tool.__mcp_table__) - forms
+
+
+def test_revisions() -> None:
+    """The table of the eras says what the flags say."""
+    head, *table = rows(section(page("discussion/eras"), "What differs"))
+    flags = {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in table}
+    word = {True: "yes", False: "no"}
+    outputs = {"none": "no", "object": "object", "any": "any value"}
+
+    for name, revision in REVISIONS.items():
+        assert flags["handshake and session"][name] == word[not revision.stateless]
+        assert flags["arrays of messages"][name] == word[revision.batches]
+        assert flags["`structuredContent`, `outputSchema`"][name] == outputs[revision.structured]
+        assert flags["`title`, `_meta` on definitions"][name] == word[revision.titles]
+        assert flags["icons, description of a server"][name] == word[revision.icons]
+        assert (flags["`resource_link` blocks"][name] == "yes") == revision.resource_links
+
+
+@pytest.mark.parametrize("command", ["list", "call"])
+def test_options_of_the_commands(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each option of a command is explained."""
+    from noizu_mcp.cli import main
+
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    options = set(re.findall(r"--[a-z]+", capsys.readouterr().out)) - {"--help"}
+
+    assert options <= set(re.findall(r"--[a-z]+", page("reference/command-line")))
