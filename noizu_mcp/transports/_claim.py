@@ -48,17 +48,16 @@ def claimed_stdio() -> Iterator[tuple[int, int]]:
 def diverted_stdio() -> Iterator[None]:
     """Let stdin read nothing and stdout write to stderr, and put both back at the end."""
     out = sys.stdout
-    settings = (out.line_buffering, out.errors) if isinstance(out, io.TextIOWrapper) else None
+    line_buffering = isinstance(out, io.TextIOWrapper) and out.line_buffering
     open_standard_descriptors()
     saved = _duplicate_stdio()
     _divert()
     try:
         yield
     finally:
-        # What was printed meanwhile belongs to stderr; `reconfigure` writes it out first.
+        # What was printed meanwhile belongs to stderr.
         _flush_c()
-        if isinstance(out, io.TextIOWrapper) and settings is not None:
-            out.reconfigure(line_buffering=settings[0], errors=settings[1])
+        _write_out(out, line_buffering=line_buffering)
         for fd, copy in enumerate(saved):
             os.dup2(copy, fd)
             os.close(copy)
@@ -89,13 +88,27 @@ def _duplicate_stdio() -> tuple[int, int]:
 
 
 def _divert() -> None:
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
+    _point_at_nothing(0)
     os.dup2(2, 1)
+    # As stderr does: what is printed shows at once, also if the process is killed later.
+    _write_out(sys.stdout, line_buffering=True)
+
+
+def _write_out(out: object, *, line_buffering: bool) -> None:
+    """Write out what Python still holds of what was printed, and say what it may hold from now."""
+    if isinstance(out, io.TextIOWrapper) and not out.closed:
+        try:
+            out.reconfigure(line_buffering=line_buffering)
+        except OSError:  # nobody reads stderr: then nobody reads this, least of all the client
+            _point_at_nothing(1)
+            out.reconfigure(line_buffering=line_buffering)
+
+
+def _point_at_nothing(*descriptors: int, inheritable: bool = True) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in descriptors:
+        os.dup2(nothing, fd, inheritable)
     os.close(nothing)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # As stderr does: what is printed shows at once, and printing never fails.
-        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
 
 
 def _flush_c() -> None:
@@ -107,11 +120,7 @@ def _flush_c() -> None:
 
 def _leave_to_parent() -> None:
     """In a forked child: close the protocol, but keep the numbers, which others may still close."""
-    if _private:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for fd in _private:
-            os.dup2(nothing, fd, inheritable=False)
-        os.close(nothing)
+    _point_at_nothing(*_private, inheritable=False)
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)

@@ -37,7 +37,7 @@ def test_everything_but_the_private_descriptors_is_diverted(piped):
     feed, out, err = piped()
     os.write(feed, b"input\n")
     with claimed_stdio() as (stdin, stdout):
-        print("printed é")
+        print("printed")
         os.write(1, b"written\n")
         subprocess.run(["echo", "child"], check=True)
         assert os.read(0, 100) == b""
@@ -48,7 +48,7 @@ def test_everything_but_the_private_descriptors_is_diverted(piped):
         for fd in (stdin, stdout):
             os.close(fd)
     print("after", flush=True)
-    assert _read(err) == b"printed \\xe9\nwritten\nchild\n"
+    assert _read(err) == b"printed\nwritten\nchild\n"
     assert _read(out) == b"protocol\nafter\n"
     os.write(feed, b"more")
     assert os.read(0, 100) == b"more"
@@ -63,13 +63,45 @@ def test_what_was_printed_before_does_not_reach_the_client(piped):
     assert _read(out) == b""
 
 
-def test_settings_of_stdout_are_put_back(piped):
-    """How stdout buffers and encodes is as before afterwards."""
+def test_stdout_buffers_as_before_afterwards(piped):
+    """What is printed meanwhile shows at once; then the buffering is what it was."""
     piped()
-    before = sys.stdout.line_buffering, sys.stdout.errors
     with diverted_stdio():
-        assert (sys.stdout.line_buffering, sys.stdout.errors) == (True, "backslashreplace")
-    assert (sys.stdout.line_buffering, sys.stdout.errors) == before
+        assert sys.stdout.line_buffering
+    assert not sys.stdout.line_buffering
+
+
+def test_text_that_stderr_cannot_take_is_not_kept_for_the_client(piped):
+    """With a stderr that nobody reads, what was printed is lost, and not written to stdout."""
+    _, out, err = piped()
+    print("before", end="")
+    os.close(err)
+    with diverted_stdio():
+        os.dup2(2, 1)
+        with pytest.raises(BrokenPipeError):
+            print("meanwhile")
+    print("after", flush=True)
+    assert _read(out) == b"after\n"
+
+
+def test_a_stdout_that_was_a_file(piped, tmp_path):
+    """A stdout that Python knows as a file may become a pipe."""
+    code = "import os; from noizu_mcp.transports import take_stdio; take_stdio(); print(1)"
+    with (tmp_path / "out").open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-c", code], stdout=out, stderr=subprocess.PIPE, check=True
+        )
+    assert done.stderr == b"1\n"
+    assert (tmp_path / "out").read_bytes() == b""
+
+
+def test_a_stdout_that_is_closed(piped):
+    """A program may have closed its stdout object."""
+    _, _, err = piped()
+    sys.stdout.close()
+    with diverted_stdio():
+        os.write(1, b"diverted")
+    assert _read(err) == b"diverted"
 
 
 def test_a_stdout_of_another_kind_is_left_alone(piped, monkeypatch):

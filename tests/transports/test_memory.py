@@ -1,0 +1,64 @@
+"""Connected streams in memory."""
+
+import pytest
+import trio
+
+from noizu_mcp.jsonrpc import Oversized
+from noizu_mcp.transports import _memory, memory_pair
+
+
+async def test_messages_arrive_in_order():
+    """What one end sends the other receives, together if it was slow."""
+    ours, theirs = memory_pair()
+    assert ours.send_nowait([b"1", b"2"])
+    await ours.send([b"3"])
+    assert await theirs.receive() == [b"1", b"2", b"3"]
+    await theirs.send([b"4"])
+    assert await ours.receive() == [b"4"]
+
+
+async def test_receiving_waits():
+    """The receiver wakes when something is sent."""
+    ours, theirs = memory_pair()
+    async with trio.open_nursery() as nursery:
+
+        @nursery.start_soon
+        async def receive():
+            assert await theirs.receive() == [b"1"]
+
+        await trio.testing.wait_all_tasks_blocked()
+        ours.send_nowait([b"1"])
+
+
+async def test_a_full_end_makes_send_wait():
+    """Past its capacity the other end must take something first, or close."""
+    ours, theirs = memory_pair()
+    big = b"x" * (_memory.CAPACITY + 1)
+    assert not ours.send_nowait([big])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ours.send, [b"1"])
+        await trio.testing.wait_all_tasks_blocked()
+        assert await theirs.receive() == [big, b"1"]
+    assert not ours.send_nowait([big])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ours.send, [b"2"])
+        await trio.testing.wait_all_tasks_blocked()
+        await theirs.aclose()
+
+
+async def test_oversized_messages_arrive_as_their_head():
+    """Memory has the limit that lines have."""
+    ours, theirs = memory_pair(3)
+    ours.send_nowait([b"1234", b"123"])
+    assert await theirs.receive() == [Oversized(b"1234"), b"123"]
+
+
+async def test_closing_ends_both_directions():
+    """The other end reads what is left, then the end; sending to it breaks."""
+    ours, theirs = memory_pair()
+    ours.send_nowait([b"1"])
+    await ours.aclose()
+    assert await theirs.receive() == [b"1"]
+    assert not await theirs.receive()
+    with pytest.raises(trio.BrokenResourceError):
+        theirs.send_nowait([b"2"])

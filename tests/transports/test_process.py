@@ -1,0 +1,254 @@
+"""Servers as child processes."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+import trio
+
+from noizu_mcp import ConnectionClosed, Stdio, TransportError
+from noizu_mcp.jsonrpc import Oversized
+from noizu_mcp.transports import _process, open_process
+
+MESSAGE = b'{"jsonrpc":"2.0","method":"m"}'
+
+
+def _shell(script, **options):
+    return Stdio("/bin/sh", "-c", script, **options)
+
+
+def _descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+async def _lines(target, limit=1000):
+    """Receive all that a server says."""
+    lines = []
+    with trio.fail_after(10):
+        async with open_process(target, limit) as (stream, _):
+            while received := await stream.receive():
+                lines += received
+    return lines
+
+
+async def _exchange(target):
+    with trio.fail_after(10):
+        async with open_process(target) as (stream, process):
+            await stream.send([MESSAGE])
+            answer = await stream.receive()
+    return answer, process.returncode
+
+
+async def test_a_conversation():
+    """Messages go to its stdin and come from its stdout; it exits when stdin is closed."""
+    assert await _exchange(Stdio("cat")) == ([MESSAGE], 0)
+
+
+async def test_environment(monkeypatch):
+    """The child gets what is named, and of ours only what is harmless."""
+    monkeypatch.setenv("SECRET", "hidden")
+    monkeypatch.setenv("LANG", "C")
+    monkeypatch.setenv("TERM", "() { :;}")
+    monkeypatch.delenv("TZ", raising=False)
+    script = """printf '{"id":"%s"}\\n' "$SECRET,$LANG,$TERM,$TZ,$KEY" """
+    found = await _lines(_shell(script, env={"KEY": "v"}))
+    # A shell that has no TERM may call it dumb.
+    assert found in ([b'{"id":",C,dumb,,v"}'], [b'{"id":",C,,,v"}'])
+    assert "SECRET" not in Stdio("cat").environment()
+    assert "TERM" not in Stdio("cat").environment()
+
+
+async def test_working_directory(tmp_path):
+    """`cwd` is where it runs, and where a relative path of the command starts."""
+    script = tmp_path / "serve"
+    script.write_text('#!/bin/sh\nprintf \'{"id":"%s"}\\n\' "$PWD"\n')
+    script.chmod(0o755)
+    expected = [f'{{"id":"{tmp_path}"}}'.encode()]
+    assert await _lines(Stdio("./serve", cwd=tmp_path)) == expected
+    assert await _lines(_shell("./serve", cwd=str(tmp_path))) == expected
+
+
+async def test_stderr_goes_where_it_is_sent(tmp_path):
+    """A file gets it; what is kept back does not block the server, however much it is."""
+    with (tmp_path / "log").open("wb") as log:
+        await _lines(_shell("echo oops >&2", stderr=log))
+    assert (tmp_path / "log").read_bytes() == b"oops\n"
+    much = f"head -c 500000 /dev/zero >&2; echo '{MESSAGE.decode()}'"
+    assert await _lines(_shell(much, stderr=subprocess.PIPE)) == [MESSAGE]
+
+
+async def test_lines_that_are_no_messages_do_not_wake_the_receiver():
+    """What is skipped is waited out; the end still arrives as nothing."""
+    async with open_process(_shell("echo noise; read line; echo noise")) as (stream, _):
+        with trio.move_on_after(0.1) as scope:
+            await stream.receive()
+        assert scope.cancelled_caught
+        await stream.send([MESSAGE])
+        assert not await stream.receive()
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        (Stdio("no-such-command"), "command not found: no-such-command"),
+        (Stdio("./no-such-command"), "command not found: ./no-such-command"),
+        (Stdio("/etc/passwd"), "command is not executable: /etc/passwd"),
+        (Stdio("cat", cwd="/nowhere"), "cannot start cat: .*/nowhere"),
+        (Stdio("cat", "a\0b"), "cannot start cat: embedded null byte"),
+    ],
+)
+async def test_a_command_that_cannot_be_started(target, message):
+    """The error names the command and what is wrong with it."""
+    before = _descriptors()
+    with pytest.raises(TransportError, match=message):
+        async with open_process(target):
+            pytest.fail("started")
+    assert _descriptors() == before
+
+
+@pytest.mark.parametrize(
+    ("script", "stderr", "message"),
+    [
+        ("exit 3", None, "it ended: /bin/sh exited with status 3$"),
+        ("echo a >&2; echo b >&2; exit 1", subprocess.PIPE, "exited with status 1; it said: b$"),
+        ("exit 1", subprocess.PIPE, "exited with status 1$"),
+        ("kill -9 $$", None, "/bin/sh was ended by SIGKILL$"),
+    ],
+)
+async def test_a_server_that_ends_too_early(script, stderr, message):
+    """A connection that closed says how the server ended, and its last words."""
+    with pytest.raises(ConnectionClosed, match=message):
+        await _end_with(_shell(script, stderr=stderr), "it ended")
+
+
+async def test_a_server_that_closes_its_stdout(monkeypatch):
+    """A server that goes on without its stdout is named, too."""
+    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
+    with pytest.raises(ConnectionClosed, match=r"^gone: /bin/sh closed its stdout$"):
+        await _end_with(_shell("exec >&-; read line"), "gone")
+
+
+async def test_the_end_of_another_connection_passes():
+    """An exception of the block that has nothing to do with this server stays as it is."""
+    with pytest.raises(ConnectionClosed, match=r"^another$"):
+        async with open_process(Stdio("cat")):
+            raise ConnectionClosed("another")
+    with pytest.raises(LookupError):
+        async with open_process(Stdio("cat")), trio.open_nursery():
+            raise LookupError
+
+
+async def test_lines_that_are_no_messages_are_skipped(caplog):
+    """A server that prints to stdout is heard all the same, with a warning for each such line."""
+    noise = ["Listening…", "[INFO] started", '{"level":"info"}', "{"]
+    script = "".join(f"echo '{line}';" for line in [*noise, MESSAGE.decode(), "bye"])
+    with caplog.at_level(logging.WARNING, "noizu_mcp"):
+        lines = await _lines(_shell(script))
+    assert lines == [MESSAGE]
+    assert len(caplog.messages) == 5
+    assert caplog.messages[1] == "skipped a line that is no message: b'[INFO] started'"
+
+
+async def test_what_may_be_a_message_passes():
+    """Arrays, a byte order mark, blanks before, and answers without their version pass."""
+    lines = [b"[" + MESSAGE + b"]", b"\xef\xbb\xbf" + MESSAGE, b"  " + MESSAGE, b'{"id":1}']
+    async with open_process(Stdio("cat")) as (stream, _):
+        await stream.send(lines)
+        assert await stream.receive() == lines
+    assert await _lines(_shell("echo 0123456789X"), 10) == [Oversized(b"0123456789")]
+
+
+async def test_a_server_that_ignores_the_end_of_stdin(monkeypatch):
+    """It gets SIGTERM, and so does what it has started."""
+    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.2)
+    script = "sleep 1000 & echo '{\"id\":'$!'}'; trap 'echo done >&2; exit 7' TERM; wait; wait"
+    async with open_process(_shell(script, stderr=subprocess.DEVNULL)) as (stream, process):
+        (line,) = await stream.receive()
+    assert process.returncode == 7
+    child = int(line.removeprefix(b'{"id":').removesuffix(b"}"))
+    with trio.fail_after(10):
+        while _alive(child):
+            await trio.lowlevel.checkpoint()
+
+
+def _alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+async def test_a_server_that_ignores_everything(monkeypatch):
+    """In the end it is killed; the whole takes a bounded time."""
+    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
+    code = "import signal,os; signal.signal(15, 1); os.write(1, b'{\"id\":1}\\n'); signal.pause()"
+    with trio.fail_after(5):
+        async with open_process(Stdio(sys.executable, "-c", code)) as (stream, process):
+            assert await stream.receive() == [b'{"id":1}']
+    assert process.returncode == -signal.SIGKILL
+
+
+async def test_cancellation_ends_the_server():
+    """A block that is cancelled leaves no process behind."""
+    with trio.move_on_after(0.1):
+        async with open_process(Stdio("cat")) as (_, process):
+            await trio.sleep_forever()
+    assert process.returncode == 0
+
+
+async def test_a_process_that_ends_just_when_it_is_signalled(monkeypatch):
+    """A signal that comes too late is no failure."""
+    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
+
+    def too_late(pid, number):
+        os.kill(pid, number)
+        raise ProcessLookupError
+
+    monkeypatch.setattr(os, "killpg", too_late)
+    async with open_process(Stdio("sleep", "1000")) as (_, process):
+        pass
+    assert process.returncode == -signal.SIGTERM
+
+
+def _has_no_child():
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG)
+    except ChildProcessError:
+        return True
+    return False
+
+
+async def _end_with(target, text):
+    async with open_process(target) as (stream, _):
+        assert not await stream.receive()
+        raise ConnectionClosed(text)
+
+
+async def test_nothing_is_left_of_many_servers():
+    """Fifty servers, fifty ends: no descriptor and no zombie stays."""
+    await _exchange(Stdio("cat"))
+    before = _descriptors()
+    for _ in range(50):
+        await _exchange(Stdio("cat", stderr=subprocess.PIPE))
+    assert _descriptors() == before
+    assert _has_no_child()
+
+
+def test_a_target_is_checked_when_it_is_made():
+    """What cannot be passed to a process is refused before there is one."""
+    with pytest.raises(TypeError, match=r"env\['KEY'\] must be text, got 5"):
+        Stdio("cat", env={"KEY": 5})
+    with pytest.raises(TypeError, match="int"):
+        Stdio("cat", 5)
+    with pytest.raises(ValueError, match="stderr=STDOUT would mix"):
+        Stdio("cat", stderr=subprocess.STDOUT)
+    target = Stdio(Path("/bin/cat"), Path("x"))
+    assert (target.command, target.args, target.env) == ("/bin/cat", ("x",), {})
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        target.cwd = "/"

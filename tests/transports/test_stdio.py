@@ -1,0 +1,287 @@
+"""Serving on descriptors: from the first line to the orderly end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import asynccontextmanager
+from functools import partial
+
+import pytest
+import trio
+
+from noizu_mcp import Server, Tool, serve_stdio
+from noizu_mcp._run import run_stdio
+from noizu_mcp.transports import _stdio, serve_descriptors
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 0,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+class Wait(Tool):
+    """Wait for ever."""
+
+    async def call(self):
+        await trio.sleep_forever()
+
+
+class Waiting(Server, name="waiting", version="1"):
+    tools = [Wait]
+
+
+def _call(id_):
+    params = {"name": "wait", "arguments": {}}
+    return {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
+
+
+def _write(fd, *messages):
+    os.write(fd, b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+
+
+async def _read(fd):
+    """Read the next message of a server."""
+    line = bytearray()
+    with trio.fail_after(10):
+        while not line.endswith(b"\n"):
+            await trio.lowlevel.wait_readable(fd)
+            line += os.read(fd, 1)
+    return json.loads(line)
+
+
+@pytest.fixture
+def served(pipes):
+    """Make what serves on pipes, with the ends of the client."""
+    stdin, feed = pipes()
+    out, stdout = pipes()
+    return partial(serve_descriptors, read_fd=stdin, write_fd=stdout), feed, out
+
+
+@pytest.fixture
+def handlers():
+    """Put the signal handlers back after the test; gives them."""
+    before = {each: signal.getsignal(each) for each in _stdio.SIGNALS}
+    yield before
+    for each, handler in before.items():
+        signal.signal(each, handler)
+
+
+async def test_serves_until_the_end_of_stdin(served):
+    """Requests are answered; at the end of stdin it returns, and stdout is closed."""
+    serve, feed, out = served
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(serve, Waiting()))
+        _write(feed, INITIALIZE)
+        assert (await _read(out))["result"]["serverInfo"]["name"] == "waiting"
+        os.close(feed)
+    assert os.read(out, 1) == b""
+
+
+async def test_what_still_runs_after_the_grace_period_is_answered(served, autojump_clock):
+    """A call that does not end is answered with an error when its time is up."""
+    serve, feed, out = served
+    _write(feed, INITIALIZE, INITIALIZED, _call(1))
+    os.close(feed)
+    start = trio.current_time()
+    await serve(Waiting(), grace=3)
+    assert trio.current_time() - start == pytest.approx(3)
+    assert (await _read(out))["id"] == 0
+    answer = await _read(out)
+    assert (answer["id"], answer["error"]["code"]) == (1, -32603)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_it_in_order(served, handlers, number):
+    """A signal is as the end of stdin, and leaves the next one to the system."""
+    serve, feed, out = served
+    _write(feed, INITIALIZE, INITIALIZED, _call(1))
+    async with trio.open_nursery() as nursery:
+        connection = await nursery.start(partial(serve, Waiting(), grace=0.01, handle_signals=True))
+        assert connection.transport == "stdio"
+        assert (await _read(out))["id"] == 0
+        assert signal.getsignal(number) is not handlers[number]
+        os.kill(os.getpid(), number)
+        assert "error" in await _read(out)
+    # The next one would end the process at once: nothing is left to be ended in order.
+    assert [signal.getsignal(each) for each in handlers] == [signal.SIG_DFL, signal.SIG_DFL]
+
+
+async def test_a_signal_after_the_end_of_stdin_cuts_the_grace_period_short(served, handlers):
+    """Whoever closes stdin and then sends SIGTERM does not wait for what still runs."""
+    serve, feed, out = served
+    _write(feed, INITIALIZE, INITIALIZED, _call(1))
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(partial(serve, Waiting(), grace=1000, handle_signals=True))
+            await _read(out)
+            os.close(feed)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def test_a_signal_while_the_server_is_set_up(served, handlers):
+    """A lifespan that hangs is cancelled by a signal, and the descriptors are closed."""
+    serve, _, out = served
+    entered = trio.Event()
+
+    class Slow(Server, name="slow", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            entered.set()
+            await trio.sleep_forever()
+            yield
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(serve, Slow(), handle_signals=True))
+            await entered.wait()
+            os.kill(os.getpid(), signal.SIGTERM)
+    assert os.read(out, 1) == b""
+
+
+async def test_signals_are_left_as_they_were(served, handlers):
+    """Without a signal, the handlers of before come back; an ignored signal stays ignored."""
+    serve, feed, _ = served
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    interrupt = signal.getsignal(signal.SIGINT)
+    async with trio.open_nursery() as nursery:
+        await nursery.start(partial(serve, Waiting(), handle_signals=True))
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGINT) is not interrupt
+        os.close(feed)
+    assert signal.getsignal(signal.SIGINT) is interrupt
+
+
+async def test_a_failure_of_the_lifespan_is_one_exception(served):
+    """What the author's lifespan raises comes out as it is."""
+    serve, _, out = served
+
+    class Broken(Server, name="broken", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            raise LookupError("no database")
+            yield
+
+    with pytest.raises(LookupError, match="no database"):
+        await serve(Broken())
+    assert os.read(out, 1) == b""
+
+
+async def test_the_end_of_the_parent_ends_it(served, monkeypatch):
+    """A server whose client was killed ends, though its stdin is still open."""
+    serve, feed, out = served
+    parent = await trio.lowlevel.open_process(["cat"], stdin=subprocess.PIPE)
+    monkeypatch.setattr(os, "getppid", lambda: parent.pid)
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(serve, Waiting()))
+            _write(feed, INITIALIZE)
+            await _read(out)
+            parent.kill()
+    await parent.stdin.aclose()
+    await parent.wait()
+
+
+async def test_the_parent_is_watched_without_the_help_of_the_kernel(monkeypatch, autojump_clock):
+    """Where there is no pidfd, looking at the parent now and then does it."""
+    parents = iter([10, 10, 10, 1])
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    monkeypatch.delattr(os, "pidfd_open")
+    start = trio.current_time()
+    await _stdio.parent_exit()
+    assert trio.current_time() - start == pytest.approx(2 * _stdio.PARENT_POLL)
+
+
+async def test_a_parent_that_ended_in_between(monkeypatch):
+    """A number that belongs to another process by now is not waited for."""
+    parents = iter([os.getpid(), 1])
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    await _stdio.parent_exit()
+
+
+async def test_a_process_without_a_parent(monkeypatch, autojump_clock):
+    """The first process of a container, and an orphan, have no parent to lose."""
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    with trio.move_on_after(1000) as scope:
+        await _stdio.parent_exit()
+    assert scope.cancelled_caught
+
+
+async def test_serve_stdio_in_an_app(piped_descriptors):
+    """The standard descriptors carry the protocol for as long as it runs, and come back."""
+    feed, out, _ = piped_descriptors()
+    inodes = [os.fstat(fd).st_ino for fd in (0, 1)]
+    async with trio.open_nursery() as nursery:
+        connection = await nursery.start(serve_stdio, Waiting())
+        assert os.fstat(0).st_ino != inodes[0]
+        assert os.fstat(1).st_ino == os.fstat(2).st_ino
+        _write(feed, INITIALIZE)
+        assert (await _read(out))["id"] == 0
+        connection.stop()
+    assert [os.fstat(fd).st_ino for fd in (0, 1)] == inodes
+
+
+def test_run_takes_the_descriptors_for_good(piped_descriptors):
+    """What is printed after the end must not reach the client."""
+    feed, out, _ = piped_descriptors()
+    _write(feed, INITIALIZE)
+    os.close(feed)
+    run_stdio(Waiting())
+    assert json.loads(os.read(out, 65536))["id"] == 0
+    assert os.fstat(1).st_ino == os.fstat(2).st_ino
+
+
+def test_run_makes_the_server_when_nothing_can_print_to_the_client(piped_descriptors):
+    """A function that makes the server runs after the descriptors are taken; any thread will do."""
+    feed, out, err = piped_descriptors()
+    _write(feed, INITIALIZE)
+    os.close(feed)
+
+    def make():
+        os.write(1, b"making\n")
+        return Waiting()
+
+    thread = threading.Thread(target=run_stdio, args=[make])
+    thread.start()
+    thread.join(10)
+    assert json.loads(os.read(out, 65536))["id"] == 0
+    assert os.read(err, 100) == b"making\n"
+
+
+def test_the_second_signal_ends_the_process_at_once():
+    """A handler that holds the loop cannot hold the process once it was told twice."""
+    code = """
+import os, signal
+from noizu_mcp import Server
+from contextlib import asynccontextmanager
+class Stuck(Server, name="stuck", version="1"):
+    @asynccontextmanager
+    async def lifespan(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        while signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+            pass
+        os.write(2, b"first\\n")
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.write(2, b"second\\n")
+        yield
+Stuck().run()
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=10,
+    )
+    assert process.returncode == -signal.SIGTERM
+    assert process.stderr == b"first\n"
