@@ -58,8 +58,8 @@ def _machine(peers: list[str]) -> dict[str, str]:
     for name, version in versions.items():
         try:
             found[name] = version().strip()
-        except Unavailable as missing:
-            found[name] = str(missing)
+        except Unavailable:
+            found[name] = "–"
     return {
         "machine": f"{os.cpu_count()} × {_processor()}, {platform.system()} {platform.release()}",
         "python": platform.python_version(),

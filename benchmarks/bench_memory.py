@@ -15,8 +15,8 @@ TABLES = {
     )
     for era in (LEGACY, MODERN)
 }
-#: Those with a client of their own.
-PEERS = ("noizu", "mcp", "fastmcp")
+#: Those with a client of their own, and the yardstick, which is the same in both eras.
+PEERS = ("noizu", "mcp", "fastmcp", "trio")
 
 
 def cases(settings: Settings) -> Iterator[Case]:

@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
 ARGUMENTS = {"text": "hello bench", "repeat": 2, "mode": "upper"}
@@ -75,6 +76,39 @@ def fastmcp(era: str, seconds: float) -> dict[str, float]:
     return asyncio.run(main())
 
 
+def yardstick(_era: str, seconds: float) -> dict[str, float]:
+    """Time a bare round trip on trio: bytes both ways, a task for each request, no framework."""
+    import serve_trio
+    import trio
+
+    params = {"name": "echo", "arguments": ARGUMENTS}
+
+    async def serve(
+        requests: trio.MemoryReceiveChannel[bytes], answers: trio.MemorySendChannel[bytes]
+    ) -> None:
+        async with trio.open_nursery() as nursery:
+            async for line in requests:
+                nursery.start_soon(serve_trio.answer, line, answers)
+
+    async def main() -> dict[str, float]:
+        to_server, requests = trio.open_memory_channel[bytes](100)
+        answers, from_server = trio.open_memory_channel[bytes](100)
+
+        async def call() -> Any:
+            request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+            await to_server.send(json.dumps(request).encode())
+            (content,) = json.loads(await from_server.receive())["result"]["content"]
+            return SimpleNamespace(content=[SimpleNamespace(**content)])
+
+        async with trio.open_nursery() as nursery, to_server:
+            nursery.start_soon(serve, requests, answers)
+            return await timed(call, seconds)
+
+    return trio.run(main)
+
+
+LOOPS = {"noizu": noizu, "mcp": mcp, "fastmcp": fastmcp, "trio": yardstick}
+
 if __name__ == "__main__":
     peer, era, seconds = sys.argv[1:]
-    print(json.dumps({"noizu": noizu, "mcp": mcp, "fastmcp": fastmcp}[peer](era, float(seconds))))
+    print(json.dumps(LOOPS[peer](era, float(seconds))))
