@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -136,9 +136,9 @@ class Recorder:
             return
         revision = self._revision
         params = message.get("params")
-        if isinstance(params, dict) and isinstance(params.get("_meta"), dict):
-            if f"{PREFIX}protocolVersion" in params["_meta"]:
-                revision = STATELESS
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        if isinstance(meta, dict) and f"{PREFIX}protocolVersion" in meta:
+            revision = STATELESS
         id_, method = message.get("id"), message.get("method")
         if isinstance(id_, str | int) and isinstance(method, str):
             self._sent[type(id_), id_] = (method, revision)
@@ -429,28 +429,50 @@ async def in_a_process(
     assert "left behind" not in said
 
 
+@pytest.fixture(scope="session")
+def loaded() -> Any:
+    """Give what loads a module that stands beside this file."""
+    return load
+
+
+@pytest.fixture(scope="session")
+def served(servers: ModuleType, official: Official) -> Any:
+    """Give what serves a class of `servers.py` in this process, for a client of a revision."""
+
+    @asynccontextmanager
+    async def serve(name: str, revision: str, grace: float) -> AsyncIterator[Wire]:
+        server = getattr(servers, name)()
+        async with in_memory(server, grace) as (stream, connection):
+            wire = Wire(stream, revision, official)
+            wire.connection = connection
+            yield wire
+
+    return serve
+
+
+@pytest.fixture(scope="session")
+def forked(zygote: Zygote, official: Official) -> Any:
+    """Give what serves a class of `servers.py` in a process of its own."""
+
+    @asynccontextmanager
+    async def serve(name: str, revision: str, grace: float) -> AsyncIterator[Wire]:
+        with tempfile.TemporaryFile("w+") as stderr:
+            async with in_a_process(zygote, name, grace, stderr=stderr) as stream:
+                yield Wire(stream, revision, official)
+
+    return serve
+
+
 @pytest.fixture
-def opened(
-    revision: str, transport: str, zygote: Zygote, servers: ModuleType, official: Official
-) -> Any:
+def opened(revision: str, transport: str, served: Any, forked: Any) -> Any:
     """Give what opens a connection to a server, by the name of its class in `servers.py`."""
 
     @asynccontextmanager
     async def open_wire(
         name: str, *, start: bool = True, grace: float = 0.2
     ) -> AsyncIterator[Wire]:
-        async with AsyncExitStack() as stack:
-            if transport == "memory":
-                server = getattr(servers, name)()
-                stream, connection = await stack.enter_async_context(in_memory(server, grace))
-            else:
-                stderr = stack.enter_context(tempfile.TemporaryFile("w+"))
-                stream = await stack.enter_async_context(
-                    in_a_process(zygote, name, grace, stderr=stderr)
-                )
-                connection = None
-            wire = Wire(stream, revision, official)
-            wire.connection = connection
+        serve = served if transport == "memory" else forked
+        async with serve(name, revision, grace) as wire:
             if start:
                 await wire.start()
             yield wire

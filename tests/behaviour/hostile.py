@@ -1,0 +1,223 @@
+"""Messages that no client should send, and what a server owes for each of them."""
+
+import copy
+import json
+import math
+import random
+from collections import Counter
+from typing import Any
+
+PREFIX = "io.modelcontextprotocol/"
+STATELESS = "2026-07-28"
+META = {f"{PREFIX}protocolVersion": STATELESS, f"{PREFIX}clientCapabilities": {}}
+
+TOOLS = ["text", "typed", "quick", "echo", "hold", "raises", "too_slow", "progress", "log", "nope"]
+METHODS = [
+    "ping",
+    "tools/list",
+    "tools/call",
+    "server/discover",
+    "subscriptions/listen",
+    "logging/setLevel",
+    "initialize",
+    "resources/read",
+    "nope",
+    "",
+]
+NOTIFICATIONS = [
+    "notifications/initialized",
+    "notifications/cancelled",
+    "notifications/progress",
+    "notifications/nope",
+    "tools/list",
+]
+#: What stands where something else should; repeated use of a few ids makes them collide.
+JUNK = [
+    None, True, False, 0, 1, -1, 2**70, 1.5, 1e300, "", "x", "1", "é\u2028", "\ufffd", [], [[]], {},
+    {"a": None}, [1, "x", None], {"_meta": 5}, "x" * 5000, {"requestId": 1}, "notifications/x",
+]  # fmt: skip
+#: Bytes that are no JSON, or no JSON for us.
+TEXTS = [
+    b"{", b"}", b"[", b"nul", b"NaN", b"\xff\xfe", b"\x00", b'"', b"{}", b"[]", b"[[[]]]", b"5",
+    b"1e400", b"-", b'{"a":1}{"b":2}', b"\xef\xbb\xbf5", b"[" * 100_000, b'{"a":' * 2000,
+    b'{"jsonrpc":"2.0","id":"u1","method":"ping","params":{"a":NaN}}',
+    b'{"jsonrpc":"2.0","id":"u2","method":"ping","params":{"a":"\\ud800"}}',
+    b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}',
+    b'{"jsonrpc":"2.0","id":' + b"9" * 5000 + b',"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":"u3","method":"ping","params":' + b'{"a":' * 200 + b"1" + b"}" * 201,
+    b'{"jsonrpc":"2.0","id":"u4","id":"u5","method":"ping"}',
+    b'{"jsonrpc":"2.0","method":"tools/call","params":{"name":"\xff"},"id":"u6"}',
+]  # fmt: skip
+
+
+def request(choose: random.Random) -> dict[str, Any]:
+    """Make a request as a client of either era might send it."""
+    method = choose.choice([*METHODS, "tools/call", "tools/call", "tools/list"])
+    params: dict[str, Any] = {}
+    if method == "tools/call":
+        arguments = choose.choice([{}, {"key": "k"}, {"message": "m"}, {"message": 5}, None])
+        params = {"name": choose.choice(TOOLS), "arguments": arguments}
+    if method == "subscriptions/listen":
+        params = {"notifications": choose.choice([{}, {"toolsListChanged": True}])}
+    meta = dict(META) if choose.random() < 0.5 else {}
+    if choose.random() < 0.3:
+        meta["progressToken"] = choose.choice([0, "", "p", 1.5, None])
+    if meta:
+        params["_meta"] = meta
+    id_ = choose.choice([choose.randrange(10**6), str(choose.randrange(10**6)), 1, "1", 0, ""])
+    return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
+
+
+def other(choose: random.Random) -> dict[str, Any]:
+    """Make a notification or an answer."""
+    if choose.random() < 0.5:
+        id_ = choose.choice([1, "1", 0, "", 77, None, [1]])
+        params = choose.choice([{"requestId": id_}, {"progressToken": id_, "progress": 1}, {}])
+        return {"jsonrpc": "2.0", "method": choose.choice(NOTIFICATIONS), "params": params}
+    answer = choose.choice(
+        [
+            {"result": {}},
+            {"result": 5},
+            {"error": {"code": 1, "message": "x"}},
+            {"error": 5},
+            {"result": {}, "error": {"code": 1, "message": "x"}},
+        ]
+    )
+    return {"jsonrpc": "2.0", "id": choose.choice([1, "1", None, 10**6]), **answer}
+
+
+def mutate(choose: random.Random, message: dict[str, Any]) -> dict[str, Any]:
+    """Change, remove or add something somewhere in a message."""
+    changed = copy.deepcopy(message)
+    node: Any = changed
+    while True:
+        key = choose.choice(list(node))
+        if isinstance(node[key], dict) and node[key] and choose.random() < 0.6:
+            node = node[key]
+            continue
+        action = choose.random()
+        if action < 0.25:
+            del node[key]
+        elif action < 0.4:
+            node[choose.choice(["x", "result", "error", "_meta", "id", "method"])] = choose.choice(
+                JUNK
+            )
+        else:
+            node[key] = choose.choice(JUNK)
+        return changed
+
+
+def line(choose: random.Random) -> bytes:
+    """Make one line that a server may be sent."""
+    kind = choose.random()
+    if kind < 0.1:
+        return choose.choice(TEXTS)
+    if kind < 0.2:
+        text = json.dumps(request(choose)).encode()
+        return text[: choose.randrange(1, len(text))]
+    if kind < 0.25:
+        return json.dumps([message(choose) for _ in range(choose.randrange(4))]).encode()
+    return json.dumps(message(choose)).encode()
+
+
+def message(choose: random.Random) -> dict[str, Any]:
+    """Make one message, good or bad."""
+    made = request(choose) if choose.random() < 0.7 else other(choose)
+    for _ in range(choose.choice([0, 0, 1, 1, 2])):
+        if made:
+            made = mutate(choose, made)
+    return made
+
+
+class Debts:
+    """What a server owes for the lines it was sent: an answer for each request, by its id."""
+
+    def __init__(self, *, batches: bool) -> None:
+        self._batches = batches
+        self._least: Counter[Any] = Counter()
+        self._most: Counter[Any] = Counter()
+        self._least_in_all = self._most_in_all = 0
+        self._nameless = 0
+        self._cancelled: set[Any] = set()
+
+    def add(self, data: bytes) -> None:
+        """Take one line."""
+        value = _read(data)
+        if value is _NO_JSON:
+            # Whose it was can be told only sometimes; what looks like an answer is not answered.
+            self._owe(None, sure=b'"result"' not in data and b'"error"' not in data)
+        elif isinstance(value, list) and self._batches and 0 < len(value) <= 100:
+            for each in value:
+                self._add_value(each)
+        else:
+            self._add_value(value)
+
+    def _add_value(self, value: Any) -> None:
+        if not isinstance(value, dict):
+            self._owe(None)
+            return
+        id_, method = value.get("id"), value.get("method")
+        if method == "notifications/cancelled" and isinstance(value.get("params"), dict):
+            self._cancelled.add(_key(value["params"].get("requestId")))
+        is_call = type(method) is str and value.get("jsonrpc") == "2.0"
+        if is_call and id_ is None and "id" not in value:
+            return  # a notification, well made or not
+        if "method" not in value and ("result" in value or "error" in value):
+            return  # an answer
+        self._owe(id_ if type(id_) in (int, str) else None)
+
+    def _owe(self, id_: Any, *, sure: bool = True) -> None:
+        self._most_in_all += 1
+        self._least_in_all += sure
+        if id_ is None:
+            self._nameless += 1
+        else:
+            self._most[_key(id_)] += 1
+            self._least[_key(id_)] += 1
+
+    def check(self, answers: list[dict[str, Any]]) -> None:
+        """Hold the answers against the debts.
+
+        Raises:
+            AssertionError: A request has no answer, or more than one.
+        """
+        given = Counter(_key(answer["id"]) for answer in answers if answer["id"] is not None)
+        cancellable = sum(self._most[key] for key in self._cancelled)
+        assert self._least_in_all - cancellable <= len(answers) <= self._most_in_all
+        for key in self._most | given:
+            least = 0 if key in self._cancelled else self._least[key]
+            assert least <= given[key] <= self._most[key] + self._nameless, key
+
+
+_NO_JSON = object()
+
+
+def _key(id_: Any) -> Any:
+    return (type(id_), id_) if isinstance(id_, str | int) else None
+
+
+def _read(data: bytes) -> Any:
+    def refuse(_: str) -> Any:
+        raise ValueError
+
+    def finite(text: str) -> float:
+        value = float(text)
+        if math.isinf(value):
+            raise ValueError
+        return value
+
+    try:
+        value = json.loads(
+            data.decode().removeprefix("\ufeff"), parse_constant=refuse, parse_float=finite
+        )
+        json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return _NO_JSON
+    return value if _depth(value) <= 128 else _NO_JSON
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, dict | list):
+        inside = value.values() if isinstance(value, dict) else value
+        return 1 + max(map(_depth, inside), default=0)
+    return 0
