@@ -32,10 +32,8 @@ def main() -> int:
     rounds = options.rounds or (1 if options.quick else 5)
     peers = {name: PEERS[name] for name in PEERS if name in (options.peers or PEERS)}
     chosen = [BENCHMARKS[name] for name in options.only or BENCHMARKS]
-    loads = [os.getloadavg()[0]]
     results = run(chosen, Settings(peers, seconds), rounds)
-    loads.append(os.getloadavg()[0])
-    about = {**_machine(list(peers)), "load": "{:.1f} before, {:.1f} after".format(*loads)}
+    about = {**_machine(list(peers)), "load": ", ".join(f"{load:.1f}" for load in results.loads)}
     about["method"] = f"medians of {rounds} round(s), {seconds:g} s a measurement"
     print(_as_json(chosen, results, about) if options.json else _as_text(chosen, results, about))
     return 0

@@ -1,6 +1,7 @@
 """Rounds, medians and tables: what every benchmark shares."""
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -115,11 +116,13 @@ class Results:
         tables: The tables, in order, by name.
         rows: Table → row → key → one figure per round; a round that failed has none.
         notes: What could not be measured: table, row → why.
+    loads: The load of the machine, before each round and at the end; what is measured adds to it.
     """
 
     tables: dict[str, Table] = field(default_factory=dict)
     rows: dict[str, dict[str, dict[str, dict[int, float]]]] = field(default_factory=dict)
     notes: dict[tuple[str, str], str] = field(default_factory=dict)
+    loads: list[float] = field(default_factory=list)
 
     def add(self, case: Case, number: int, sample: Sample) -> None:
         """Keep the figures of one round."""
@@ -164,6 +167,7 @@ def run(benchmarks: Sequence[Benchmark], settings: Settings, rounds: int) -> Res
     for case in cases:
         results.tables.setdefault(case.table.name, case.table)
     for number in range(rounds):
+        results.loads.append(os.getloadavg()[0])
         for case in cases:
             if (case.table.name, case.row) in results.notes:
                 continue
@@ -172,6 +176,7 @@ def run(benchmarks: Sequence[Benchmark], settings: Settings, rounds: int) -> Res
                 results.add(case, number, case.measure())
             except (OSError, RuntimeError, subprocess.SubprocessError) as error:
                 results.notes[case.table.name, case.row] = str(error)
+    results.loads.append(os.getloadavg()[0])
     _progress("")
     return results
 
