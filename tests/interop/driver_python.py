@@ -5,11 +5,12 @@ Takes one argument, a JSON array of connections, each with `label`, `kind`, `ver
 label, in it one value for each scenario.
 """
 
+import contextlib
 import json
 import sys
 import traceback
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import mcp.client.session as session_module
 import trio
@@ -23,7 +24,8 @@ PATIENCE = 20
 class Driver:
     """One connection."""
 
-    def __init__(self, connection: dict[str, Any]) -> None:
+    def __init__(self, connection: dict[str, Any], nursery: trio.Nursery) -> None:
+        self.nursery = nursery
         self.logs: list[dict[str, Any]] = []
         self.changed_send, self.changed = trio.open_memory_channel[None](100)
         version = connection["version"]
@@ -42,6 +44,13 @@ class Driver:
             log_level="warning",
             cache=None,
         )
+
+    async def __aenter__(self) -> Self:
+        await self.client.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.client.__aexit__(*exc_info)
 
     async def on_log(self, params: Any) -> None:
         self.logs.append(params.model_dump(by_alias=True, mode="json", exclude_none=True))
@@ -111,6 +120,20 @@ class Driver:
         after = await self.client.call_tool(scenario["after"], {})
         return {"cancelled": running.cancelled_caught, "after": wire(after)}
 
+    async def abandon(self, scenario: dict[str, Any]) -> Any:
+        running = trio.Event()
+
+        async def report(*progress: Any) -> None:
+            running.set()
+
+        async def call() -> None:
+            with contextlib.suppress(MCPError):  # it says that the connection was closed
+                await self.client.call_tool(scenario["tool"], {}, progress_callback=report)
+
+        self.nursery.start_soon(call)
+        await running.wait()
+        return True
+
     async def concurrent(self, scenario: dict[str, Any]) -> Any:
         count = scenario["count"]
         answers: list[Any] = [None] * count
@@ -167,10 +190,9 @@ async def run(connections: list[dict[str, Any]]) -> dict[str, Any]:
     for connection in connections:
         found: dict[str, Any] = {}
         report[connection["label"]] = found
-        driver = Driver(connection)
         try:
             with trio.fail_after(3 * PATIENCE):
-                async with driver.client:
+                async with trio.open_nursery() as nursery, Driver(connection, nursery) as driver:
                     for scenario in connection["scenarios"]:
                         found[scenario["name"]] = await attempt(driver, scenario)
         except Exception:

@@ -58,6 +58,14 @@ const kinds = {
         return { cancelled, after: await client.call({ name: after, arguments: {} }) };
     },
 
+    async abandon(client, { tool }) {
+        await new Promise((onprogress) => {
+            const call = client.call({ name: tool, arguments: {} }, { onprogress });
+            call.catch(() => {}); // it says that the connection was closed
+        });
+        return true;
+    },
+
     concurrent(client, { tool, count }) {
         const one = (_, number) => client.call({ name: tool, arguments: { number, of: count } });
         return Promise.all(Array.from({ length: count }, one));
