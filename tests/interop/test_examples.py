@@ -11,7 +11,7 @@ SESSION, LATEST = "2025-11-25", "2026-07-28"
 KINDS = {SESSION: "handshake", LATEST: "auto"}
 VERSIONS = {
     "python": (SESSION, LATEST),
-    "typescript-2": (SESSION, LATEST),
+    "typescript-2": (LATEST,),
     "typescript-1": (SESSION,),
 }
 
