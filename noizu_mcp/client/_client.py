@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import trio
@@ -13,13 +13,26 @@ from ..jsonrpc import Request
 from ..protocol import CHANGES
 from ..types import (
     META_SERVER_INFO,
+    Completion,
     Implementation,
     LogLevel,
+    PromptDefinition,
+    PromptReference,
+    PromptResult,
+    ReadResult,
+    ResourceDefinition,
+    ResourceReference,
+    ResourceTemplateDefinition,
+    Root,
     ServerCapabilities,
     ToolDefinition,
     ToolResult,
+    Wire,
 )
+from ._rounds import with_rounds
 from ._session import ClientSession
+
+Definition = TypeVar("Definition", bound=Wire)
 
 
 @attrs.frozen
@@ -108,21 +121,119 @@ class Client:
         Raises:
             ProtocolError: A cursor came twice, or a definition is none.
         """
-        tools: list[ToolDefinition] = []
+        return await self._list("tools/list", "tools", ToolDefinition)
+
+    async def list_resources(self) -> list[ResourceDefinition]:
+        """List the resources of the server; walks all pages, raises as `list_tools`."""
+        return await self._list("resources/list", "resources", ResourceDefinition)
+
+    async def list_resource_templates(self) -> list[ResourceTemplateDefinition]:
+        """List the resource templates of the server; walks all pages, raises as `list_tools`."""
+        key, kind = "resourceTemplates", ResourceTemplateDefinition
+        return await self._list("resources/templates/list", key, kind)
+
+    async def list_prompts(self) -> list[PromptDefinition]:
+        """List the prompts of the server; walks all pages, raises as `list_tools`."""
+        return await self._list("prompts/list", "prompts", PromptDefinition)
+
+    async def _list(self, method: str, key: str, kind: type[Definition]) -> list[Definition]:
+        found: list[Definition] = []
         cursors: set[str] = set()
         params: dict[str, Any] = {}
         while True:
-            page = await self.request("tools/list", params)
-            listed, cursor = page.get("tools"), page.get("nextCursor")
+            page = await self.request(method, params)
+            listed, cursor = page.get(key), page.get("nextCursor")
             if not isinstance(listed, list) or not isinstance(cursor, str | None):
-                raise ProtocolError("tools/list gave no list of tools")
-            tools += [ToolDefinition.from_wire(tool, "tool") for tool in listed]
+                raise ProtocolError(f"{method} gave no list of {key}")
+            found += [kind.from_wire(item) for item in listed]
             if cursor is None:
-                return tools
+                return found
             if cursor in cursors:
-                raise ProtocolError("tools/list gave the same cursor twice")
+                raise ProtocolError(f"{method} gave the same cursor twice")
             cursors.add(cursor)
             params = {"cursor": cursor}
+
+    async def read_resource(
+        self,
+        uri: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the server is told when it expires
+    ) -> ReadResult:
+        """Read a resource.
+
+        Args:
+            uri: Its URI.
+            timeout: Seconds; the client's own by default.
+
+        Raises:
+            McpError: There is none: -32602 on 2026-07-28, -32002 before.
+        """
+        result = await self._ask("resources/read", {"uri": uri}, timeout)
+        return ReadResult.from_wire(_without_envelope(result))
+
+    async def subscribe(self, uri: str) -> None:
+        """Ask to be told when a resource changes; up to 2025-11-25. Later, see `listen`."""
+        await self.request("resources/subscribe", {"uri": uri})
+
+    async def unsubscribe(self, uri: str) -> None:
+        """Ask to be told no longer; up to 2025-11-25."""
+        await self.request("resources/unsubscribe", {"uri": uri})
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - the server is told when it expires
+    ) -> PromptResult:
+        """Get a prompt.
+
+        Args:
+            name: Its name.
+            arguments: Its arguments, texts.
+            timeout: Seconds; the client's own by default.
+
+        Raises:
+            McpError: There is none, or an argument is missing (-32602).
+        """
+        params = {"name": name, "arguments": dict(arguments or {})}
+        return PromptResult.from_wire(await self._ask("prompts/get", params, timeout))
+
+    async def complete(
+        self,
+        ref: PromptReference | ResourceReference | Mapping[str, Any],
+        argument: str,
+        value: str,
+        context: Mapping[str, str] | None = None,
+    ) -> Completion:
+        """Complete an argument of a prompt or a variable of a template.
+
+        Args:
+            ref: Which prompt or template.
+            argument: The name of the argument or variable.
+            value: What is typed so far.
+            context: The other arguments that are filled in already (2025-06-18 and later).
+
+        Raises:
+            McpError: There is no such prompt, template or argument (-32602).
+        """
+        params: dict[str, Any] = {
+            "ref": dict(ref) if isinstance(ref, Mapping) else ref.to_wire(),
+            "argument": {"name": argument, "value": value},
+        }
+        if context is not None:
+            params["context"] = {"arguments": dict(context)}
+        return Completion.from_wire(await self.request("completion/complete", params))
+
+    async def set_roots(self, roots: Sequence[Root | str]) -> None:
+        """Change the roots of the client, and tell a server of up to 2025-11-25 about it.
+
+        Args:
+            roots: Roots, or `file://` URIs. `connect(roots=…)` is what advertises them.
+        """
+        self._session.answerer.roots = tuple(roots)
+        if not self._session.peer.revision.stateless:
+            await self.notify("notifications/roots/list_changed")
 
     async def call_tool(
         self,
@@ -149,8 +260,22 @@ class Client:
             ConnectionClosed: The connection ended first.
         """
         params = {"name": name, "arguments": dict(arguments or {})}
-        result = await self.request("tools/call", params, timeout=timeout, progress=progress)
+        result = await self._ask("tools/call", params, timeout, progress)
         return ToolResult.from_wire(_without_envelope(result))
+
+    async def _ask(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        timeout: float | None,  # noqa: ASYNC109 - of each round
+        progress: Callable[[Progress], object] | None = None,
+    ) -> dict[str, Any]:
+        """Send a request that may come back with questions."""
+
+        async def send(params: Mapping[str, Any]) -> dict[str, Any]:
+            return await self.request(method, params, timeout=timeout, progress=progress)
+
+        return await with_rounds(send, params, self._session.answerer)
 
     async def ping(self) -> None:
         """Ask whether the server is there; on 2026-07-28, which has no ping, `server/discover`."""

@@ -1,6 +1,6 @@
 """From a target to a client: a server in memory, or a command."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Final
@@ -13,9 +13,9 @@ from .._version import __version__
 from ..engine import MessageStream, single_failure
 from ..server import Server, serve
 from ..transports import Stdio, Tap, TappedStream, memory_pair, open_process
-from ..types import ClientCapabilities, Implementation
+from ..types import ClientCapabilities, Implementation, Root
 from ._client import Client
-from ._handlers import ClientHandler
+from ._handlers import ClientHandler, abilities
 from ._negotiate import negotiate
 from ._session import ClientSession
 
@@ -35,6 +35,7 @@ async def connect(
     version: str | None = None,
     timeout: float = TIMEOUT,  # noqa: ASYNC109 - the default of every request
     probe_timeout: float = PROBE_TIMEOUT,
+    roots: Sequence[Root | str] | None = None,
     client_info: Implementation | None = None,
     capabilities: ClientCapabilities | None = None,
     tap: Tap | None = None,
@@ -48,8 +49,9 @@ async def connect(
         version: The one protocol revision to use; None: the best that both know.
         timeout: Seconds that a request may take unless it says otherwise, the first one too.
         probe_timeout: Seconds to wait for the answer to the probe of the era.
+        roots: Where the server may work: roots, or `file://` URIs; `set_roots` changes them.
         client_info: Who the client says it is.
-        capabilities: What it says it can do.
+        capabilities: What it says it can do, beside what the handler overrides.
         tap: Sees every message, as bytes, in both directions.
 
     Yields:
@@ -60,13 +62,16 @@ async def connect(
         ProtocolError: There is no revision that both know.
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
-    abilities = (capabilities or ClientCapabilities()).to_wire()
+    handler = handler or ClientHandler()
+    given = (capabilities or ClientCapabilities()).to_wire()
+    offered = {**abilities(handler, roots=roots is not None), **given}
     with single_failure():
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             stream = await _open(target, stack, nursery)
             if tap is not None:
                 stream = TappedStream(stream, tap)
-            session = ClientSession(stream, info, abilities, handler or ClientHandler(), Limits())
+            session = ClientSession(stream, info, offered, handler, Limits())
+            session.answerer.roots = roots
             await nursery.start(session.run)
             client = Client(session, timeout)
             await negotiate(client, session, version, probe_timeout)

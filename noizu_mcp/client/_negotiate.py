@@ -15,6 +15,7 @@ from ..protocol import (
 )
 from ..types import META_SERVER_INFO, Implementation, ServerCapabilities
 from ._client import Client
+from ._handlers import adapt_abilities
 from ._session import ClientSession
 
 
@@ -98,7 +99,7 @@ async def _initialize(
     peer = session.peer
     params = {
         "protocolVersion": revision.name,
-        "capabilities": peer.capabilities,
+        "capabilities": adapt_abilities(peer.capabilities, revision),
         "clientInfo": adapt_implementation(peer.info, revision),
     }
     request = peer.request("initialize", params, revision=revision)

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 import trio
 
-from .._errors import ProtocolError
+from .._errors import McpError, ProtocolError
 from .._limits import Limits
 from ..engine import Exchange, Job, Link, MessageStream, logger
-from ..jsonrpc import METHOD_NOT_FOUND, Id, Notification, Request
+from ..jsonrpc import Id, Notification, Request
 from ..protocol import ACKNOWLEDGED, ClientPeer
 from ..types import META_SUBSCRIPTION_ID
+from ._answers import Answerer
 from ._handlers import ClientHandler
 
 #: Notifications that wait for a slow handler; past it the oldest are dropped, and said so.
@@ -38,6 +39,7 @@ class ClientSession:
     ) -> None:
         self.peer = ClientPeer(info, capabilities, limits.in_flight)
         self.link = Link(stream, self.peer, self, limits)
+        self.answerer = Answerer(handler, capabilities)
         self._handler = handler
         self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
@@ -59,9 +61,16 @@ class ClientSession:
     # engine.Handler
 
     def handle(self, exchange: Exchange) -> Job | None:
-        """Begin a request of the server."""
-        exchange.fail(METHOD_NOT_FOUND, f"Method not found: {exchange.request.method}")
-        return None
+        """Begin a request of the server: a question, answered in a task of its own."""
+
+        async def answer() -> None:
+            request = exchange.request
+            try:
+                exchange.reply(await self.answerer.answer(request.method, request.params or {}))
+            except McpError as error:
+                exchange.fail(error.code, error.message, error.data)
+
+        return answer
 
     async def listen(
         self,

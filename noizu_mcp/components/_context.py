@@ -1,9 +1,33 @@
 """`Context`: all that a handler may touch, the same in both eras."""
 
-from collections.abc import Awaitable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, overload
 
-from ..types import ClientCapabilities, Implementation, LogLevel
+from ..types import (
+    Accept,
+    Cancel,
+    ClientCapabilities,
+    Decline,
+    Implementation,
+    InputRequest,
+    LogLevel,
+    Root,
+    SamplingResult,
+)
+from ._asking import (
+    ELICIT_TIMEOUT,
+    ROOTS_TIMEOUT,
+    SAMPLE_TIMEOUT,
+    elicit_request,
+    elicit_url_request,
+    form_shape,
+    read_elicited,
+    read_roots,
+    roots_request,
+    sample_request,
+)
+
+Model = TypeVar("Model")
 
 
 class Outbound(Protocol):
@@ -35,7 +59,21 @@ class Outbound(Protocol):
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]: ...
     def log(self, level: LogLevel, data: Any, logger: str | None) -> Awaitable[None]: ...
+    @property
+    def input_responses(self) -> Mapping[str, Any]: ...
+    @property
+    def request_state(self) -> str | None: ...
+    @property
+    def completion_arguments(self) -> Mapping[str, str]: ...
     async def put_session(self, key: str, value: Any) -> None: ...
+    async def ask(
+        self,
+        request: InputRequest,
+        needs: Mapping[str, Any],
+        read: Callable[[Any], Any],
+        timeout: float | None,
+    ) -> Any: ...
+    async def step(self, function: Callable[..., Any], *args: Any) -> Any: ...
 
 
 class Notify:
@@ -210,3 +248,162 @@ class Context:
     def emergency(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `emergency`."""
         return self._outbound.log("emergency", data, logger)
+
+    @overload
+    async def elicit(
+        self, message: str, model: type[Model], *, timeout: float | None = ELICIT_TIMEOUT
+    ) -> Accept[Model] | Decline | Cancel: ...
+    @overload
+    async def elicit(
+        self, message: str, model: Mapping[str, Any], *, timeout: float | None = ELICIT_TIMEOUT
+    ) -> Accept[Any] | Decline | Cancel: ...
+    async def elicit(
+        self, message: str, model: Any, *, timeout: float | None = ELICIT_TIMEOUT
+    ) -> Accept[Any] | Decline | Cancel:
+        """Ask the user to fill in a form, and wait for the answer; on every revision.
+
+        Up to 2025-11-25 it is a live request. On 2026-07-28 the handler is run again once the
+        answer is there, and gets it here; so what it asks may depend on its arguments, on answers
+        and on `step` only, and side effects before it belong into `step`.
+
+        Args:
+            message: What the user is asked, and why.
+            model: What is asked for: a class with fields, fields as data, or a raw JSON Schema;
+                flat in any case. Never for secrets: `elicit_url` is for those.
+            timeout: Seconds, on a live request; None for no limit.
+
+        Returns:
+            `Accept` with an instance of `model`, `Decline` or `Cancel`.
+
+        Raises:
+            DefinitionError: The model is not flat.
+            McpError: The client cannot do it (-32021 on 2026-07-28), or refused.
+            RequestTimeout: Nobody answered in time.
+        """
+        shape = form_shape(model)
+        request = elicit_request(message, shape, self.protocol_version)
+        needs = {"elicitation": {}}
+        return await self._outbound.ask(
+            request, needs, lambda answer: read_elicited(answer, shape), timeout
+        )
+
+    async def elicit_url(
+        self, message: str, url: str, *, timeout: float | None = ELICIT_TIMEOUT
+    ) -> Accept[None] | Decline | Cancel:
+        """Ask the user to open a URL; accepting is consent, not completion.
+
+        Args:
+            message: Why the user should open it.
+            url: The URL; without secrets and without data of the user.
+            timeout: Seconds, on a live request; None for no limit.
+
+        Returns:
+            `Accept`, `Decline` or `Cancel`.
+
+        Raises:
+            McpError: The client cannot do it, or refused.
+            RequestTimeout: Nobody answered in time.
+        """
+        request = elicit_url_request(message, url)
+        needs = {"elicitation": {"url": {}}}
+        return await self._outbound.ask(
+            request, needs, lambda answer: read_elicited(answer, None), timeout
+        )
+
+    async def sample(
+        self,
+        messages: str | Sequence[Any],
+        *,
+        max_tokens: int,
+        system_prompt: str | None = None,
+        temperature: float | None = None,
+        model_preferences: Mapping[str, Any] | None = None,
+        stop_sequences: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        tool_choice: Mapping[str, Any] | None = None,
+        timeout: float | None = SAMPLE_TIMEOUT,
+    ) -> SamplingResult:
+        """Ask the client's model, and wait for what it says; on every revision, see `elicit`.
+
+        Args:
+            messages: One text of the user, or a list of texts, `PromptMessage`s, earlier results
+                and mappings in the shape of the wire.
+            max_tokens: How much it may say.
+            system_prompt: Instructions for the model.
+            temperature: How free it is.
+            model_preferences: `{"hints": [{"name": …}], "costPriority": …}`.
+            stop_sequences: Where it is to stop.
+            metadata: For the provider of the model.
+            tools: Tools that it may call (2025-11-25 and later), in the shape of the wire.
+            tool_choice: `{"mode": "auto" | "required" | "none"}`.
+            timeout: Seconds, on a live request; None for no limit.
+
+        Raises:
+            McpError: The client cannot do it, or refused.
+            RequestTimeout: It did not answer in time.
+        """
+        request = sample_request(
+            messages,
+            max_tokens,
+            {
+                "model_preferences": model_preferences,
+                "system_prompt": system_prompt,
+                "temperature": temperature,
+                "stop_sequences": None if stop_sequences is None else list(stop_sequences),
+                "metadata": metadata,
+                "tools": None if tools is None else list(tools),
+                "tool_choice": tool_choice,
+            },
+        )
+        with_tools = tools is not None or tool_choice is not None
+        needs = {"sampling": {"tools": {}} if with_tools else {}}
+        result: SamplingResult = await self._outbound.ask(
+            request, needs, SamplingResult.from_wire, timeout
+        )
+        return result
+
+    async def list_roots(self, *, timeout: float | None = ROOTS_TIMEOUT) -> list[Root]:
+        """Ask where the server may work; on every revision, see `elicit`.
+
+        Args:
+            timeout: Seconds, on a live request; None for no limit.
+
+        Raises:
+            McpError: The client cannot do it, or refused.
+            RequestTimeout: It did not answer in time.
+        """
+        roots: list[Root] = await self._outbound.ask(
+            roots_request(), {"roots": {}}, read_roots, timeout
+        )
+        return roots
+
+    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run a side effect once, however often the handler is run again for its answers.
+
+        Args:
+            function: Sync or async; a sync one runs in a thread.
+            args: Its arguments, JSON values; they tell apart steps of the same function.
+
+        Returns:
+            What it returned, as JSON: the same value in every round.
+
+        Raises:
+            TypeError: What it returned, or an argument, is no JSON value.
+        """
+        return await self._outbound.step(function, *args)
+
+    @property
+    def input_responses(self) -> Mapping[str, Any]:
+        """The answers to the questions of an `InputRequired` that this handler returned."""
+        return self._outbound.input_responses
+
+    @property
+    def request_state(self) -> str | None:
+        """The state of an `InputRequired` that this handler returned."""
+        return self._outbound.request_state
+
+    @property
+    def completion_arguments(self) -> Mapping[str, str]:
+        """In a completion: the other arguments that are filled in already."""
+        return self._outbound.completion_arguments

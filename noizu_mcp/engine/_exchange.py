@@ -83,6 +83,7 @@ class Exchange:
     scope: trio.CancelScope | None = None
     cancelled: bool = False
     answered: bool = False
+    _left: float = math.inf
 
     @property
     def id(self) -> Id:
@@ -118,6 +119,20 @@ class Exchange:
         self.deadline = deadline
         if self.scope is not None:
             self.scope.deadline = deadline
+
+    def pause(self) -> None:
+        """Stop the clock of the deadline; `resume` lets it go on with what was left."""
+        self._left = self.deadline - trio.current_time()
+        self.expire_at(math.inf)
+
+    def resume(self) -> None:
+        """Let the clock go on."""
+        self.expire_at(trio.current_time() + self._left)
+
+    def stop(self) -> None:
+        """End the work on it: it has its answer."""
+        if self.scope is not None:
+            self.scope.cancel()
 
     def cancel(self) -> None:
         """Stop working on it: the peer no longer wants the answer."""

@@ -1,17 +1,19 @@
 """The request that a handler works on, as its context sees it."""
 
 import math
-from collections.abc import Awaitable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
-from .._errors import LocalProtocolError, NoSessionError
+from .._errors import LocalProtocolError, McpError, NoSessionError, ToolError
 from ..engine import Exchange
+from ..jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
 from ..protocol import Envelope
-from ..types import LOG_LEVELS, LogLevel
+from ..types import LOG_LEVELS, ROOTS, SAMPLE, InputRequest, InputRequired, LogLevel
+from ._rounds import LiveAsker, ReplayAsker, make_asker, run_step
 
 if TYPE_CHECKING:
     from ._connection import Connection
@@ -50,13 +52,20 @@ class Call:
         envelope: Its context on the wire.
         session: The session as it was when the request began.
         exchange: The request; None while a session is set up, which belongs to none.
+        completion_arguments: In a completion: the arguments that are filled in already.
+        input_responses: The answers to what the handler asked by hand.
+        request_state: The state of a handler that asks by hand.
     """
 
     connection: "Connection"
     envelope: Envelope
     session: Mapping[str, Any]
     exchange: Exchange | None = None
+    completion_arguments: Mapping[str, str] = MappingProxyType({})
+    input_responses: Mapping[str, Any] = MappingProxyType({})
+    request_state: str | None = None
     _progress: float | None = None
+    _asker: LiveAsker | ReplayAsker | None = None
 
     @property
     def request_id(self) -> str | int:
@@ -158,3 +167,96 @@ class Call:
             )
         await trio.lowlevel.checkpoint()
         self.connection.put_session(key, value)
+
+    @property
+    def _rounds(self) -> LiveAsker | ReplayAsker:
+        if self.exchange is None:
+            raise LocalProtocolError("init belongs to no request: there is nobody to ask yet")
+        if self._asker is None:
+            self._asker = make_asker(self.connection, self.exchange)
+        return self._asker
+
+    def open_state(self) -> None:
+        """Take up what an earlier round left, before the handler runs.
+
+        Raises:
+            McpError: The state is not good for this request (-32602).
+        """
+        rounds = self._rounds
+        if isinstance(rounds, ReplayAsker):
+            self.input_responses = rounds.responses
+            self.request_state = rounds.state
+
+    def require(self, needs: Mapping[str, Any]) -> None:
+        """Check that the client can do something, before anything is sent.
+
+        Args:
+            needs: The capability, in the shape of `ClientCapabilities`.
+
+        Raises:
+            McpError: It cannot: -32021 on 2026-07-28 (`basic/index`, error codes).
+            ToolError: It cannot, and the request is a tool call of an earlier revision.
+        """
+        if all(_offers(self.client_capabilities, *need) for need in needs.items()):
+            return
+        if self.envelope.revision.stateless:
+            data = {"requiredCapabilities": dict(needs)}
+            text = "Missing required client capability"
+            raise McpError(MISSING_CLIENT_CAPABILITY, text, data)
+        text = f"Capability not supported by the client: {_in_words(needs)}"
+        if self.exchange is not None and self.exchange.request.method == "tools/call":
+            raise ToolError(text)
+        raise McpError(INVALID_REQUEST, text)
+
+    async def ask(
+        self,
+        request: InputRequest,
+        needs: Mapping[str, Any],
+        read: Callable[[Any], Any],
+        timeout: float | None,
+    ) -> Any:
+        """Ask the client, in the way of its era."""
+        self.require(needs)
+        return await self._rounds.ask(request, read, timeout)
+
+    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run a side effect once."""
+        return await run_step(self._rounds, function, args)
+
+    async def retry(self, required: InputRequired) -> bool:
+        """Ask what a handler asked by hand.
+
+        Returns:
+            True when the answers are there and the handler is to be run again; False when they
+            come with another request, and this one has its answer.
+        """
+        for each in required.requests.values():
+            self.require(needed_by(each))
+        answers = await self._rounds.retry(required)
+        if answers is None:
+            return False
+        self.input_responses, self.request_state = answers
+        return True
+
+
+def needed_by(request: InputRequest) -> dict[str, Any]:
+    """Say which capability a question needs."""
+    if request.method == ROOTS:
+        return {"roots": {}}
+    if request.method == SAMPLE:
+        return {"sampling": {"tools": {}} if "tools" in request.params else {}}
+    return {"elicitation": {"url": {}} if request.params.get("mode") == "url" else {}}
+
+
+def _offers(capabilities: Mapping[str, Any], name: str, parts: Mapping[str, Any]) -> bool:
+    """Presence counts; a bare elicitation capability means forms (client/elicitation)."""
+    offered = capabilities.get(name)
+    if not isinstance(offered, Mapping):
+        return False
+    if name == "elicitation" and not parts:
+        return not offered or "form" in offered
+    return all(part in offered for part in parts)
+
+
+def _in_words(needs: Mapping[str, Any]) -> str:
+    return ", ".join(".".join((name, *parts)) for name, parts in needs.items())

@@ -219,6 +219,13 @@ class Connection:
         logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")
 
+    def fail_call(self, exchange: Exchange, text: str) -> None:
+        """Answer that a request failed for a reason that the peer may know."""
+        if exchange.request.method == "tools/call":
+            self.reply(exchange, ToolResult.error(text).to_wire())
+        else:
+            exchange.fail(INTERNAL_ERROR, text)
+
     def in_background(
         self, exchange: Exchange, work: Callable[[], Coroutine[Any, Any, None]]
     ) -> Job:

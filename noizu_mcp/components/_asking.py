@@ -1,0 +1,148 @@
+"""Questions to the client as they go over the wire, and answers as handlers get them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from .._errors import DefinitionError, Problem, ProtocolError
+from ..schema import Shape, flat_for, flat_shape, to_problems
+from ..types import (
+    ELICIT,
+    ROOTS,
+    SAMPLE,
+    Accept,
+    Cancel,
+    Content,
+    Decline,
+    InputRequest,
+    PromptMessage,
+    Root,
+    SamplingResult,
+)
+
+#: Seconds that a person gets to answer, unless the handler says otherwise.
+ELICIT_TIMEOUT: Final = 300.0
+#: Seconds that a model gets to answer, unless the handler says otherwise.
+SAMPLE_TIMEOUT: Final = 60.0
+#: Seconds that a client gets to list its roots: it has them at hand.
+ROOTS_TIMEOUT: Final = 30.0
+
+
+def form_shape(model: Any) -> Shape:
+    """Read what a form asks for.
+
+    Args:
+        model: A class with fields, fields as data, or a raw JSON Schema; flat in any case.
+
+    Raises:
+        DefinitionError: It cannot be asked for in a form (client/elicitation, Requested Schema).
+    """
+    shape, faults = flat_shape(model)
+    if shape is None:
+        raise DefinitionError(to_problems(faults, getattr(model, "__name__", "elicit")))
+    return shape
+
+
+def elicit_request(message: str, shape: Shape, revision: str) -> InputRequest:
+    """Ask the user to fill in a form.
+
+    Raises:
+        DefinitionError: The revision of the client has no way to ask this.
+    """
+    schema = flat_for(shape.schema, revision)
+    if schema is None:
+        text = f"asks for what {revision} has no form field for, a choice of several values"
+        raise DefinitionError([Problem("elicit", text)])
+    return InputRequest(ELICIT, {"message": message, "requestedSchema": schema})
+
+
+def elicit_url_request(message: str, url: str) -> InputRequest:
+    """Ask the user to open a URL; since 2025-11-25."""
+    return InputRequest(ELICIT, {"mode": "url", "message": message, "url": url})
+
+
+def read_elicited(answer: Any, shape: Shape | None) -> Accept[Any] | Decline | Cancel:
+    """Read an `ElicitResult`.
+
+    Args:
+        answer: As it came.
+        shape: What the form asked for; None for a URL.
+
+    Raises:
+        ProtocolError: It is none, or what was filled in breaks the form.
+    """
+    action = answer.get("action") if isinstance(answer, Mapping) else None
+    if action == "decline":
+        return Decline()
+    if action == "cancel":
+        return Cancel()
+    if action != "accept":
+        raise ProtocolError("the answer to an elicitation has no known action")
+    if shape is None:
+        return Accept(None)
+    content = answer.get("content")
+    if not shape.compiled.is_valid(content):
+        raise ProtocolError("the answer to an elicitation breaks the schema that was asked for")
+    return Accept(content if shape.build is None else shape.build(content))
+
+
+def sample_request(
+    messages: str | Sequence[Any], max_tokens: int, options: Mapping[str, Any]
+) -> InputRequest:
+    """Ask the client's model.
+
+    Args:
+        messages: One text of the user, or a list of texts, `PromptMessage`s and mappings.
+        max_tokens: How much it may say.
+        options: More params by their Python names; None for absent.
+    """
+    listed = [messages] if isinstance(messages, str) else messages
+    params: dict[str, Any] = {
+        "messages": [_sampling_message(message) for message in listed],
+        "maxTokens": max_tokens,
+    }
+    for name, key in _SAMPLING_KEYS.items():
+        value = options.get(name)
+        if value is not None:
+            params[key] = value
+    return InputRequest(SAMPLE, params)
+
+
+_SAMPLING_KEYS: Final = {
+    "model_preferences": "modelPreferences",
+    "system_prompt": "systemPrompt",
+    "temperature": "temperature",
+    "stop_sequences": "stopSequences",
+    "metadata": "metadata",
+    "tools": "tools",
+    "tool_choice": "toolChoice",
+}
+
+
+def _sampling_message(message: Any) -> dict[str, Any]:
+    if isinstance(message, str):
+        return {"role": "user", "content": Content.text(message).to_wire()}
+    if isinstance(message, PromptMessage):
+        return message.to_wire()
+    if isinstance(message, SamplingResult):
+        wire = message.to_wire()
+        return {"role": wire["role"], "content": wire["content"]}
+    if isinstance(message, Mapping):
+        return dict(message)
+    raise TypeError(f"{message!r} is no message: give a text, a PromptMessage or a mapping")
+
+
+def roots_request() -> InputRequest:
+    """Ask where the server may work."""
+    return InputRequest(ROOTS)
+
+
+def read_roots(answer: Any) -> list[Root]:
+    """Read a `ListRootsResult`.
+
+    Raises:
+        ProtocolError: It is none.
+    """
+    roots = answer.get("roots") if isinstance(answer, Mapping) else None
+    if not isinstance(roots, list):
+        raise ProtocolError("the answer to roots/list has no roots")
+    return [Root.from_wire(root, "root") for root in roots]

@@ -1,0 +1,336 @@
+"""Asking the client in the middle of a handler: one way to write it, both eras to serve it.
+
+Up to 2025-11-25 a question is a live request to the client, and the handler waits. 2026-07-28 has
+no such requests: there the round ends with an `InputRequiredResult` that carries everything the
+handler waits for, and the client comes back with the answers. The handler then runs again from the
+start, and gets every answer that it has had before, in the same places (`basic/patterns/mrtr`).
+"""
+
+import hashlib
+import inspect
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from .._errors import McpError, ProtocolError, RequestTimeout
+from .._util import json_text
+from ..engine import Exchange
+from ..jsonrpc import INVALID_PARAMS, parse_json
+from ..types import InputRequest, InputRequired
+
+if TYPE_CHECKING:
+    from ._connection import Connection
+
+#: Questions of one request, one after the other: past it a handler is asking in circles.
+MAX_ROUNDS: Final = 50
+#: Characters of sealed state. Clients carry it in every retry.
+MAX_STATE: Final = 64 * 1024
+#: Turns of the loop that other tasks of a handler get to ask in the same round.
+SETTLING_TURNS: Final = 5
+#: Seconds that a handler has to come to a question that it asked in an earlier round.
+PATIENCE: Final = 1.0
+
+#: Reads an answer off the wire; raises ProtocolError for one that is none.
+Reader = Callable[[Any], Any]
+
+
+class LiveAsker:
+    """Asks with requests to the client, over a connection that lasts.
+
+    Args:
+        connection: The connection.
+        exchange: The request whose handler asks.
+    """
+
+    def __init__(self, connection: "Connection", exchange: Exchange) -> None:
+        self._connection = connection
+        self._exchange = exchange
+        self._asked = 0
+        self._waiting = 0
+
+    async def ask(self, request: InputRequest, read: Reader, timeout: float | None) -> Any:
+        """Send the request, and again while the answer is none.
+
+        Raises:
+            McpError: The client refused; or it answered badly too often.
+            RequestTimeout: It did not answer in time; it has been told to stop.
+        """
+        while True:
+            self._asked += 1
+            if self._asked > MAX_ROUNDS:
+                raise too_many_rounds()
+            answer = await self._send(request, timeout)
+            try:
+                return read(answer)
+            except ProtocolError:
+                continue
+
+    async def _send(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
+        link = self._connection.link
+        message = self._connection.peer.ledger.open(request.method, dict(request.params))
+        self._pause()
+        try:
+            return await link.request(message, timeout=timeout)
+        finally:
+            self._resume()
+
+    def _pause(self) -> None:
+        """Stop the clock of the handler: the time of a person is not its own."""
+        if self._waiting == 0:
+            self._exchange.pause()
+        self._waiting += 1
+
+    def _resume(self) -> None:
+        self._waiting -= 1
+        if self._waiting == 0:
+            self._exchange.resume()
+
+    async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
+        """Run the side effect: the handler runs only once."""
+        return _as_json(name, await run())
+
+    async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
+        """Ask all questions at once, live; the handler is to be run again with the answers."""
+        answers: dict[str, Any] = {}
+
+        async def one(key: str, request: InputRequest) -> None:
+            answers[key] = await self.ask(request, _anything, None)
+
+        async with trio.open_nursery() as nursery:
+            for key, request in required.requests.items():
+                nursery.start_soon(one, key, request)
+        if not required.requests:
+            self._asked += 1
+            if self._asked > MAX_ROUNDS:
+                raise too_many_rounds()
+        return answers, required.state
+
+
+class ReplayAsker:
+    """Asks by ending the round; replays the answers of earlier ones.
+
+    Args:
+        connection: The connection.
+        exchange: The request whose handler asks.
+
+    Attributes:
+        responses: What the client sent along; only trusted where the state says it was asked.
+        state: The state of a handler that asks by hand.
+
+    Raises:
+        McpError: The state is not good for this request (-32602).
+    """
+
+    def __init__(self, connection: "Connection", exchange: Exchange) -> None:
+        self._connection = connection
+        self._exchange = exchange
+        params = exchange.request.params or {}
+        self._binding = _binding(exchange, params)
+        given = params.get("inputResponses")
+        self.responses: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        recorded: dict[str, Any] = {}
+        if params.get("requestState") is not None:
+            recorded = connection.server.sealer.open(params["requestState"], self._binding)
+        self._round: int = recorded.get("round", 0)
+        self._answers: dict[str, Any] = recorded.get("answers", {})
+        self._steps: dict[str, Any] = recorded.get("steps", {})
+        self._asked: list[str] = recorded.get("asked", [])
+        self.state: str | None = recorded.get("state")
+        self._counts: Counter[str] = Counter()
+        self._seen: set[str] = set()
+        self._pending: dict[str, InputRequest] = {}
+        self._running = 0
+        self._ending = False
+
+    async def ask(self, request: InputRequest, read: Reader, timeout: float | None) -> Any:
+        """Give the recorded answer, or end the round with this question and its like.
+
+        Raises:
+            McpError: Too many rounds.
+        """
+        await trio.lowlevel.checkpoint()
+        key = self._key(request.method, request.params)
+        self._seen.add(key)
+        if key in self._answers:
+            return read(self._answers[key])
+        if key in self._asked and key in self.responses:
+            try:
+                answer = read(self.responses[key])
+            except ProtocolError:
+                pass  # no answer: it is asked again
+            else:
+                self._answers[key] = self.responses[key]
+                return answer
+        self._pending[key] = request
+        self._end_soon()
+        return await trio.sleep_forever()
+
+    def _key(self, kind: str, content: Any) -> str:
+        """Name a question by what it asks; the n-th of the same question by its number.
+
+        So questions of concurrent tasks find their answers whichever task runs first.
+        """
+        name = kind.partition("/")[0]
+        digest = _digest([kind, content])[:16]
+        self._counts[digest] += 1
+        return f"{name}-{digest}-{self._counts[digest]}"
+
+    async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
+        """Run the side effect, or give what it gave in an earlier round."""
+        await trio.lowlevel.checkpoint()
+        key = self._key("step", name)
+        if key not in self._steps:
+            self._running += 1
+            try:
+                self._steps[key] = _as_json(name, await run())
+            finally:
+                self._running -= 1
+        return parse_json(json_text(self._steps[key]).encode())
+
+    async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
+        """End the round with the handler's own questions and state."""
+        self._check_rounds()
+        self._reply(dict(required.requests), {"state": required.state})
+        await trio.lowlevel.checkpoint()
+        return None
+
+    def _end_soon(self) -> None:
+        if not self._ending:
+            self._check_rounds()
+            self._ending = True
+            self._connection.link.spawn(self._end)
+
+    def _check_rounds(self) -> None:
+        if self._round >= MAX_ROUNDS:
+            raise too_many_rounds()
+
+    async def _end(self) -> None:
+        """End the round once the handler has asked all that it asks now, and no step runs."""
+        quiet = 0
+        while quiet < SETTLING_TURNS:
+            before = len(self._pending)
+            await trio.lowlevel.checkpoint()
+            quiet = quiet + 1 if not self._running and len(self._pending) == before else 0
+        if self._exchange.answered or self._exchange.cancelled:
+            return
+        if await self._forgot():
+            self._connection.fail_call(self._exchange, _not_deterministic(self._pending))
+        else:
+            self._reply(self._pending, {"answers": self._answers, "steps": self._steps})
+        self._exchange.stop()
+
+    async def _forgot(self) -> bool:
+        """Tell whether something that was asked before is not asked now.
+
+        A task of the handler that is slower this time gets a moment to ask it.
+        """
+        recorded = {*self._answers, *self._asked}
+        with trio.move_on_after(PATIENCE):
+            while not recorded <= self._seen:
+                await trio.sleep(PATIENCE / 20)
+        return not recorded <= self._seen
+
+    def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> None:
+        content = {**content, "round": self._round + 1, "asked": list(requests)}
+        state = self._connection.server.sealer.seal(content, self._binding)
+        if len(state) > MAX_STATE:
+            text = f"The answers and steps so far exceed {MAX_STATE} characters of sealed state"
+            self._connection.fail_call(self._exchange, text)
+            return
+        result: dict[str, Any] = {"resultType": "input_required", "requestState": state}
+        if requests:
+            result["inputRequests"] = {key: each.to_wire() for key, each in requests.items()}
+        self._connection.reply(self._exchange, result)
+
+
+def make_asker(connection: "Connection", exchange: Exchange) -> LiveAsker | ReplayAsker:
+    """Make the asker for the era of a request.
+
+    Raises:
+        McpError: It carries a state that is not good for it (-32602).
+    """
+    if exchange.envelope.revision.stateless:
+        return ReplayAsker(connection, exchange)
+    return LiveAsker(connection, exchange)
+
+
+async def run_step(
+    rounds: LiveAsker | ReplayAsker, function: Callable[..., Any], args: tuple[Any, ...]
+) -> Any:
+    """Run a side effect once: `ctx.step`.
+
+    Raises:
+        TypeError: The arguments, or what it returned, are no JSON values.
+    """
+    name = getattr(function, "__qualname__", type(function).__qualname__)
+    try:
+        key = f"{name}{json_text(list(args))}"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"ctx.step needs JSON values as arguments of {name}: {error}") from None
+
+    async def run() -> Any:
+        if inspect.iscoroutinefunction(function):
+            return await function(*args)
+        return await trio.to_thread.run_sync(function, *args)
+
+    return await rounds.step(key, run)
+
+
+def too_many_rounds() -> McpError:
+    """Make the error for a handler that never stops asking."""
+    return McpError(INVALID_PARAMS, f"More than {MAX_ROUNDS} rounds of questions")
+
+
+def timed_out(error: RequestTimeout) -> str:
+    """Say to a model that the client did not answer."""
+    return f"The client did not answer in time: {error}"
+
+
+def _not_deterministic(pending: Mapping[str, InputRequest]) -> str:
+    asked = ", ".join(
+        json_text(each.params.get("message", each.method)) for each in pending.values()
+    )
+    return (
+        "the handler is not deterministic: in an earlier round it asked something else than"
+        f" {asked}; what it asks may depend on its arguments, on answers and on ctx.step only"
+    )
+
+
+def _binding(exchange: Exchange, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what a state belongs to: the caller, the method, and everything it was asked for."""
+    own = {
+        key: value
+        for key, value in params.items()
+        if key not in {"_meta", "inputResponses", "requestState"}
+    }
+    return {
+        "principal": None,
+        "method": exchange.request.method,
+        "name": own.get("name", own.get("uri")),
+        "arguments": _digest(own),
+    }
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json_text(_sorted(value)).encode("utf-8", "replace")).hexdigest()
+
+
+def _sorted(value: Any) -> Any:
+    """Order the keys of objects: two spellings of one value are the same."""
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _as_json(key: str, value: Any) -> Any:
+    """Give a step's result the shape that it will have when it is replayed."""
+    try:
+        return parse_json(json_text(value).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"ctx.step needs a JSON value from {key}: {error}") from None
+
+
+def _anything(answer: Any) -> Any:
+    return answer

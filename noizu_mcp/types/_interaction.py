@@ -1,0 +1,171 @@
+"""What a server asks a client, and what comes back: elicitation, sampling, roots.
+
+The same values serve both eras: live requests up to 2025-11-25, input requests inside an
+`InputRequiredResult` since 2026-07-28.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Generic, Literal, TypeVar
+
+import attrs
+
+from .._errors import ProtocolError
+from .._util import final
+from ._blocks import as_blocks
+from ._content import Content
+from ._wire import Wire
+
+Answer = TypeVar("Answer")
+
+ELICIT: Final = "elicitation/create"
+SAMPLE: Final = "sampling/createMessage"
+ROOTS: Final = "roots/list"
+
+
+@final
+@attrs.frozen
+class Accept(Generic[Answer]):
+    """The user filled in the form, or agreed to open the URL.
+
+    Attributes:
+        content: On the server an instance of the model that was asked for; from a client handler a
+            mapping, or an instance whose fields it is; None for a URL.
+    """
+
+    content: Answer
+    action: Literal["accept"] = attrs.field(default="accept", init=False)
+
+
+@final
+@attrs.frozen
+class Decline:
+    """The user said no."""
+
+    action: Literal["decline"] = attrs.field(default="decline", init=False)
+
+
+@final
+@attrs.frozen
+class Cancel:
+    """The user went away without a choice."""
+
+    action: Literal["cancel"] = attrs.field(default="cancel", init=False)
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class Root(Wire):
+    """A place that the client lets the server work in (client/roots).
+
+    Attributes:
+        uri: A `file://` URI.
+        name: The name for people.
+        meta: `_meta` of the root.
+    """
+
+    uri: str
+    name: str | None = None
+    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+
+
+@final
+@attrs.frozen(kw_only=True)
+class SamplingResult:
+    """What the client's model answered (client/sampling, CreateMessageResult).
+
+    Attributes:
+        role: `assistant`, or `user`.
+        content: The blocks; `tool_use` blocks among them when tools were offered.
+        model: The name of the model.
+        stop_reason: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a word of the provider.
+        meta: `_meta` of the result.
+    """
+
+    role: str
+    content: Sequence[Content] = attrs.field(converter=as_blocks)
+    model: str
+    stop_reason: str | None = None
+    meta: Mapping[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of all text blocks."""
+        return "".join(block.text for block in self.content if block.type == "text")
+
+    @classmethod
+    def from_wire(cls, value: Any, where: str = "sampling result") -> "SamplingResult":
+        """Read a `CreateMessageResult`.
+
+        Raises:
+            ProtocolError: It is none; the message names the field.
+        """
+        if not isinstance(value, Mapping):
+            raise ProtocolError(f"{where}: expected an object")
+        for key in ("role", "model"):
+            if not isinstance(value.get(key), str):
+                raise ProtocolError(f"{where}.{key}: expected a string")
+        content = value.get("content")
+        blocks = content if isinstance(content, list) else [content]
+        return cls(
+            role=value["role"],
+            content=[Content.from_wire(block, f"{where}.content") for block in blocks],
+            model=value["model"],
+            stop_reason=value.get("stopReason"),
+            meta=value.get("_meta"),
+        )
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the JSON object; one block stands by itself, as every revision can read."""
+        blocks = [block.to_wire() for block in self.content]
+        wire: dict[str, Any] = {
+            "role": self.role,
+            "content": blocks[0] if len(blocks) == 1 else blocks,
+            "model": self.model,
+        }
+        if self.stop_reason is not None:
+            wire["stopReason"] = self.stop_reason
+        if self.meta is not None:
+            wire["_meta"] = dict(self.meta)
+        return wire
+
+
+@final
+@attrs.frozen
+class InputRequest:
+    """One question of an `InputRequired`; `Context` has what makes them.
+
+    Attributes:
+        method: `elicitation/create`, `sampling/createMessage` or `roots/list`.
+        params: As they go over the wire.
+    """
+
+    method: str
+    params: Mapping[str, Any] = attrs.field(factory=dict)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the JSON object."""
+        return {"method": self.method, "params": dict(self.params)}
+
+
+@final
+@attrs.frozen
+class InputRequired:
+    """Returned by a handler that asks by hand: run me again with the answers.
+
+    The answers come as `ctx.input_responses`, the state as `ctx.request_state`. It serves clients
+    of both eras (2026-07-28 `basic/patterns/mrtr`).
+
+    Attributes:
+        requests: The questions by keys of the handler's own; none: just come back with the state.
+        state: What the handler wants back; it travels sealed.
+
+    Raises:
+        ValueError: Neither is given.
+    """
+
+    requests: Mapping[str, InputRequest] = attrs.field(factory=dict)
+    state: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if not self.requests and self.state is None:
+            raise ValueError("InputRequired needs requests, a state, or both")
