@@ -15,8 +15,8 @@ HEAVY = {
     *("argparse", "asyncio", "dataclasses", "datetime", "decimal", "tomllib", "unittest"),
     *("fastjsonschema", "hypercorn", "hypothesis", "jsonschema", "jsonschema_rs", "pydantic"),
 }
-#: The cost beside that of `import trio`, at most. Measured: 0.7 on CPython 3.11.
-RATIO = 1.0
+#: The cost beside that of `import trio`, at most. Measured: 0.6 on CPython 3.11.
+RATIO = 0.8
 
 
 def run(code: str) -> str:
@@ -71,7 +71,7 @@ def test_the_engines_load_with_the_first_schema() -> None:
 
 
 def test_the_import_is_cheap() -> None:
-    """The best of five imports costs at most as much as `import trio`, in processor time."""
+    """The best of five imports costs less than `import trio`, in processor time."""
     code = (
         "from time import process_time as t\n"
         "a = t(); import trio; b = t(); import noizu_mcp; print((t() - b) / (b - a))"

@@ -4,7 +4,7 @@ import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import trio
 
@@ -106,7 +106,7 @@ class Link:
         self._ended = trio.Event()
         self._idle = trio.Event()
         self._in_chunk = False
-        self._nursery: trio.Nursery | None = None
+        self._nursery: trio.Nursery
 
     async def run(
         self,
@@ -160,8 +160,7 @@ class Link:
 
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run something beside the requests; it is cancelled when they are."""
-        if self._nursery is not None:
-            self._nursery.start_soon(work)
+        self._nursery.start_soon(work)
 
     def lead_on(self) -> None:
         """Start a task that reads from here on."""
@@ -202,6 +201,7 @@ class Link:
             if self._inbox:
                 await trio.lowlevel.checkpoint()
             else:
+                turn.current = None  # what fails from here on is not the fault of a request
                 await self._fill_inbox(turn.scope)
         # What the last turn left to this one.
         self._in_chunk = False
@@ -413,8 +413,7 @@ class _Turn:
 
     def hand_over(self) -> None:
         """Let another task lead; this one belongs to the current handler from here on."""
-        self.exchange = self.current
-        if self.exchange is not None:
-            self.exchange.scope = self.scope
-            self.scope.deadline = self.exchange.deadline
+        exchange = self.exchange = cast(Exchange, self.current)
+        exchange.scope = self.scope
+        self.scope.deadline = exchange.deadline
         self._link.lead_on()

@@ -1,5 +1,6 @@
 """The options of a server, and what each may be."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -29,17 +30,24 @@ class Cache:
     Attributes:
         ttl: Seconds; 0: it is stale at once.
         scope: `private`: for this caller only; `public`: it is the same for every caller.
+
+    Raises:
+        ValueError: One of the two is something else.
     """
 
     ttl: float = attrs.field(default=0.0)
-    scope: str = attrs.field(
-        default="private", validator=attrs.validators.in_(("private", "public"))
-    )
+    scope: str = attrs.field(default="private")
 
     @ttl.validator
-    def _check_ttl(self, _: Any, value: float) -> None:
-        if not value >= 0:
+    def _check_ttl(self, _: Any, value: Any) -> None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 <= value < math.inf:
             raise ValueError(f"ttl must be seconds, 0 or more, got {value!r}")
+
+    @scope.validator
+    def _check_scope(self, _: Any, value: Any) -> None:
+        if value not in ("private", "public"):
+            raise ValueError(f"scope must be 'private' or 'public', got {value!r}")
 
     def to_wire(self) -> dict[str, Any]:
         """Write the two members that a cacheable result carries."""

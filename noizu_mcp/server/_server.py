@@ -84,6 +84,7 @@ class Server(metaclass=ComponentMeta):
         if not declaration.abstract:
             _check_identity(declaration)
         _check_overrides(declaration, Server)
+        _check_context_manager(declaration, "lifespan")
         for problem in check_registrations(_registrations(declaration)):
             declaration.problem(problem.where, problem.text, member="tools")
         if declaration.problems or declaration.abstract:
@@ -207,6 +208,15 @@ def _check_overrides(declaration: Declaration, base: type) -> None:
         if not inspect.iscoroutinefunction(method) or given != len(wanted):
             text = f"must be `async def {name}({', '.join(wanted)})`"
             declaration.problem(name, text, member=name)
+
+
+def _check_context_manager(declaration: Declaration, name: str) -> None:
+    """What is no context manager would fail when the server is served, not before."""
+    method = getattr(declaration.cls, name)
+    bare = inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
+    if bare or _positional(method) != 1:
+        text = f"must be `@asynccontextmanager async def {name}(self)`, and yield once"
+        declaration.problem(name, text, member=name)
 
 
 def _positional(method: Any) -> int | None:

@@ -21,8 +21,22 @@ from ._common import ContentAnnotations as ContentAnnotations
 from ._common import Icon as Icon
 from ._common import Implementation as Implementation
 from ._common import LogLevel as LogLevel
+from ._completion import MAX_COMPLETIONS as MAX_COMPLETIONS
+from ._completion import Completion as Completion
+from ._completion import PromptReference as PromptReference
+from ._completion import ResourceReference as ResourceReference
+from ._completion import read_reference as read_reference
 from ._content import Content as Content
 from ._content import ResourceContents as ResourceContents
+from ._prompts import PromptArgument as PromptArgument
+from ._prompts import PromptDefinition as PromptDefinition
+from ._prompts import PromptMessage as PromptMessage
+from ._prompts import PromptResult as PromptResult
+from ._prompts import Role as Role
+from ._prompts import as_messages as as_messages
+from ._resources import ReadResult as ReadResult
+from ._resources import ResourceDefinition as ResourceDefinition
+from ._resources import ResourceTemplateDefinition as ResourceTemplateDefinition
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire
@@ -31,6 +45,7 @@ from ._wire import camel_case as camel_case
 
 __all__ = [
     "LOG_LEVELS",
+    "MAX_COMPLETIONS",
     "META_CLIENT_CAPABILITIES",
     "META_CLIENT_INFO",
     "META_LOG_LEVEL",
@@ -42,20 +57,33 @@ __all__ = [
     "META_VIOLATIONS",
     "Annotations",
     "ClientCapabilities",
+    "Completion",
     "Content",
     "ContentAnnotations",
     "Icon",
     "Implementation",
     "LogLevel",
+    "PromptArgument",
+    "PromptDefinition",
+    "PromptMessage",
+    "PromptReference",
+    "PromptResult",
+    "ReadResult",
     "ResourceContents",
+    "ResourceDefinition",
+    "ResourceReference",
+    "ResourceTemplateDefinition",
+    "Role",
     "ServerCapabilities",
     "ToolDefinition",
     "ToolResult",
     "Wire",
     "as_blocks",
+    "as_messages",
     "as_tuple",
     "camel_case",
     "plain_text",
+    "read_reference",
     "text_content",
 ]
 

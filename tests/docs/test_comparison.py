@@ -111,3 +111,4 @@ def test_what_is_not_there_yet() -> None:
     names = {"Resource", "Prompt", "serve_http"}
 
     assert names.isdisjoint(noizu_mcp.__dict__)
+    assert {"resource", "prompt", "streamable_http_app"} <= set(dir(MCPServer))

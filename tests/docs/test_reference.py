@@ -9,7 +9,8 @@ import attrs
 import pytest
 
 import noizu_mcp
-from noizu_mcp import Limits, Tool
+from noizu_mcp import Limits, Server, Tool
+from noizu_mcp.components import _options
 from noizu_mcp.jsonrpc import _codes
 from noizu_mcp.protocol import REVISIONS
 
@@ -92,6 +93,24 @@ def test_options_of_a_tool() -> None:
     listed = {cells[0].strip("`") for cells in rows(section(page("tutorial/tools"), "Options"))[1:]}
 
     assert listed == set(Tool.__mcp_table__) - forms
+
+
+def test_options_of_all_kinds() -> None:
+    """The table of options says which kind takes which."""
+    of_one_tool = {"name", "title", "description", "input", "output"}
+    of_one_tool |= {"input_schema", "output_schema"}
+    takes = (
+        _options.TOOL_OPTIONS.keys(),
+        _options.TOOLKIT_OPTIONS.keys() - of_one_tool,
+        _options.METHOD_OPTIONS.keys(),
+        _options.REGISTRATION_OPTIONS.keys(),
+    )
+    table = rows(section(page("reference/options"), "Of tools"))[1:]
+
+    for at, names in enumerate(takes, start=1):
+        assert {cells[0].strip("`") for cells in table if cells[at] == "yes"} == names
+    servers = rows(section(page("reference/options"), "Of a server"))[1:]
+    assert {cells[0].strip("`") for cells in servers} == Server.__mcp_table__.keys()
 
 
 def test_revisions() -> None:

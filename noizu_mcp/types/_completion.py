@@ -1,0 +1,156 @@
+"""What crosses the wire about completion: what is completed, and with what."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Self
+
+import attrs
+
+from .._errors import ProtocolError
+from .._util import final
+from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
+
+#: server/utilities/completion: at most so many values in one answer.
+MAX_COMPLETIONS: Final = 100
+
+_PROMPT: Final = "ref/prompt"
+_RESOURCE: Final = "ref/resource"
+
+
+class _Reference(Wire):
+    __slots__ = ()
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the JSON object, with the `type` that tells references apart."""
+        kind = _PROMPT if isinstance(self, PromptReference) else _RESOURCE
+        return {"type": kind, **super().to_wire()}
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class PromptReference(_Reference):
+    """Names the prompt whose argument is to be completed (`ref/prompt`).
+
+    Attributes:
+        name: The name of the prompt.
+        title: Its name for people (2025-06-18 and later).
+    """
+
+    name: str
+    title: str | None = attrs.field(default=None, kw_only=True)
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class ResourceReference(_Reference):
+    """Names the resource template whose variable is to be completed (`ref/resource`).
+
+    Attributes:
+        uri: The URI template, as `resources/templates/list` gave it.
+    """
+
+    uri: str
+
+
+_REFERENCES: Final[dict[Any, type[PromptReference] | type[ResourceReference]]] = {
+    _PROMPT: PromptReference,
+    _RESOURCE: ResourceReference,
+}
+
+
+def read_reference(value: Any, where: str = "ref") -> PromptReference | ResourceReference:
+    """Read the `ref` of `completion/complete`.
+
+    Args:
+        value: The decoded JSON value.
+        where: What errors call it.
+
+    Raises:
+        ProtocolError: It is no reference; the message names the field.
+    """
+    found, rest = read_items((_TYPE,), value, where)
+    cls = _REFERENCES.get(found["type"])
+    if cls is None:
+        raise ProtocolError(
+            f"{where}.type: expected {_PROMPT} or {_RESOURCE}, got {found['type']!r}"
+        )
+    return cls.from_wire(rest, where)
+
+
+def _as_values(values: Iterable[Any]) -> tuple[str, ...]:
+    found = as_tuple(values)
+    for value in found:
+        if not isinstance(value, str):
+            raise TypeError(f"a completion is a text, got {value!r}")
+    return found
+
+
+_TYPE: Final = Item("type", "type", kind_of(str), required=True)
+_INNER: Final = Item("completion", "completion", kind_of(dict), required=True)
+_META: Final = Item("meta", "_meta", kind_of(dict), required=False)
+_ITEMS: Final = (
+    Item("values", "values", kind_of(tuple[str, ...]), required=True),
+    Item("total", "total", kind_of(int), required=False),
+    Item("has_more", "hasMore", kind_of(bool), required=False),
+)
+
+
+@final
+@attrs.frozen
+class Completion:
+    """What an argument may be completed to (server/utilities/completion), on both ends.
+
+    Attributes:
+        values: The texts, best first. At most 100 of them go over the wire.
+        total: How many there are in all, if that is known.
+        has_more: Whether there are more than these; None says so only when more than 100 were
+            given.
+        meta: `_meta` of the result.
+        extra: Keys that this version of the package does not know, as they came; those beside
+            the values are under `completion`.
+
+    Raises:
+        TypeError: A value is no text.
+    """
+
+    values: tuple[str, ...] = attrs.field(default=(), converter=_as_values)
+    total: int | None = None
+    has_more: bool | None = None
+    meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
+    extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+
+    @classmethod
+    def from_wire(cls, value: Any, where: str = "result") -> Self:
+        """Read the result of `completion/complete`.
+
+        Args:
+            value: The decoded JSON value.
+            where: What errors call it.
+
+        Returns:
+            The completion, without the envelope of 2026-07-28.
+
+        Raises:
+            ProtocolError: A field is missing or has the wrong type; the message names it.
+        """
+        outer, rest = read_items((_INNER, _META), value, where)
+        rest.pop("resultType", None)
+        inner, unknown = read_items(_ITEMS, outer["completion"], f"{where}.completion")
+        extra = {**rest, "completion": unknown} if unknown else rest
+        return cls(**inner, meta=outer.get("meta"), extra=extra)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the JSON object of the result, without the envelope of 2026-07-28.
+
+        Returns:
+            A new JSON-ready dict; `total` and `hasMore` only where they say something.
+        """
+        inner: dict[str, Any] = {"values": list(self.values[:MAX_COMPLETIONS])}
+        if self.total is not None:
+            inner["total"] = self.total
+        if self.has_more or (self.has_more is None and len(self.values) > MAX_COMPLETIONS):
+            inner["hasMore"] = True
+        merge_extra(inner, self.extra.get("completion", {}))
+        wire: dict[str, Any] = {"completion": inner}
+        if self.meta is not None:
+            wire["_meta"] = dict(self.meta)
+        return merge_extra(wire, self.extra)

@@ -1,0 +1,257 @@
+"""What a client makes of its server's messages, good and bad."""
+
+import contextlib
+import json
+import logging
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp import ClientHandler, McpError, ProtocolError, connect
+from noizu_mcp.client._session import MAX_NOTICES
+from noizu_mcp.engine import single_failure
+from noizu_mcp.transports import memory_pair
+
+TOOL = {"name": "t", "inputSchema": {"type": "object"}}
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {},
+        {"tools": 5},
+        {"tools": [5]},
+        {"tools": [{"name": "no schema"}]},
+        {"tools": [TOOL], "nextCursor": 5},
+        {"tools": [TOOL], "nextCursor": "same"},
+    ],
+)
+async def test_lists_that_are_none(scripted, page):
+    """A page that is no page, and pages without end, are a `ProtocolError`."""
+    async with scripted() as (client, script):
+        script.answers["tools/list"] = lambda _: page
+        with pytest.raises(ProtocolError):
+            await client.list_tools()
+
+
+async def test_pages_are_walked_to_the_end(scripted):
+    """The empty cursor is a cursor; a missing or null one ends."""
+    pages = [
+        {"tools": [TOOL], "nextCursor": ""},
+        {"tools": [TOOL], "nextCursor": "b"},
+        {"tools": [TOOL], "nextCursor": None},
+    ]
+    async with scripted({"tools/list": pages}) as (client, script):
+        assert len(await client.list_tools()) == 3
+        cursors = [each["params"].get("cursor") for each in script.received[1:]]
+        assert cursors == [None, "", "b"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"content": 5},
+        {"content": [{"type": "text"}]},
+        {"content": [], "_meta": 5},
+        {"content": [], "isError": "yes"},
+    ],
+)
+async def test_results_that_are_none(scripted, answer):
+    """A result that the specification does not know is a `ProtocolError`."""
+    async with scripted({"tools/call": answer}) as (client, _):
+        with pytest.raises(ProtocolError):
+            await client.call_tool("t")
+
+
+async def test_a_response_that_is_none_fails_its_request(scripted):
+    """The request does not wait for ever for an answer that has been given."""
+
+    def broken(request):
+        return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": 5}).encode()
+
+    async with scripted({"tools/call": broken}) as (client, _):
+        with pytest.raises(McpError):
+            await client.call_tool("t")
+
+
+async def test_requests_of_the_server_are_refused(scripted):
+    """What the client did not offer is unknown; a ping of a session is answered."""
+    async with scripted(version="2025-11-25") as (client, script):
+        await script.say(id=1, method="sampling/createMessage", params={})
+        await script.say(id=2, method="ping")
+        await client.notify("notifications/roots/list_changed")
+        await script.until("notifications/roots/list_changed")
+        answers = {m["id"]: m for m in script.received if "method" not in m}
+        assert answers[1]["error"]["code"] == -32601
+        assert answers[2]["result"] == {}
+
+
+async def test_a_slow_handler_loses_the_oldest_news_only(scripted, caplog):
+    """Notifications that nobody takes are bounded; the session goes on."""
+    seen = []
+    go = trio.Event()
+
+    class Slow(ClientHandler):
+        async def handle_notification(self, method, params):
+            await go.wait()
+            seen.append(params)
+
+    caplog.set_level(logging.WARNING, "noizu_mcp")
+    async with scripted(handler=Slow()) as (client, script):
+        for number in range(MAX_NOTICES + 10):
+            await script.say(method="notifications/x", params={"n": number})
+        await client.ping()
+        assert any("the handler is too slow" in record.message for record in caplog.records)
+        go.set()
+        await trio.testing.wait_all_tasks_blocked()
+    assert MAX_NOTICES <= len(seen) <= MAX_NOTICES + 1
+
+
+async def test_acknowledgements_that_are_none(scripted):
+    """Only the one that names the request, by its id and type, counts."""
+    async with scripted({"subscriptions/listen": None}) as (client, script):
+
+        async def acknowledge():
+            await script.until("subscriptions/listen")
+            id_ = script.received[-1]["id"]
+            for meta in (5, {}, {SUBSCRIPTION: [1]}, {SUBSCRIPTION: str(id_)}, {SUBSCRIPTION: 99}):
+                await script.say(method=ACKNOWLEDGED, params={"_meta": meta})
+            await script.say(method=ACKNOWLEDGED)
+            params = {"_meta": {SUBSCRIPTION: id_}, "notifications": 5}
+            await script.say(method=ACKNOWLEDGED, params=params)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(acknowledge)
+            async with client.listen(tools=True) as agreed:
+                assert agreed == {}
+        await script.until("notifications/cancelled")
+
+
+async def test_a_listen_request_that_ends_at_once(scripted):
+    """An answer without an acknowledgement is not the protocol."""
+    async with scripted({"subscriptions/listen": {"resultType": "complete"}}) as (client, _):
+        with pytest.raises(ProtocolError, match="without an acknowledgement"), single_failure():
+            async with client.listen(tools=True):
+                raise AssertionError
+
+
+async def test_news_of_a_listen_request_that_ended(scripted):
+    """The server may end a listen request by notification: the block goes on."""
+    seen = []
+
+    class Handler(ClientHandler):
+        async def handle_notification(self, method, params):
+            seen.append(method)
+
+    async with scripted({"subscriptions/listen": None}, handler=Handler()) as (client, script):
+
+        async def serve():
+            await script.until("subscriptions/listen")
+            id_ = script.received[-1]["id"]
+            params = {"_meta": {SUBSCRIPTION: id_}, "notifications": {"toolsListChanged": True}}
+            await script.say(method=ACKNOWLEDGED, params=params)
+            await script.say(method="notifications/cancelled", params={"requestId": id_})
+            await script.say(id=id_, result={"resultType": "complete"})
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve)
+            async with client.listen(tools=True) as agreed:
+                assert agreed == {"toolsListChanged": True}
+                await client.ping()
+    assert seen == ["notifications/cancelled"]
+
+
+async def test_a_cancelled_request_tells_the_server(scripted):
+    """Whoever stops waiting says so."""
+    async with scripted({"tools/call": None}) as (client, script):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.call_tool, "t")
+            await script.until("tools/call")
+            nursery.cancel_scope.cancel()
+        await script.until("notifications/cancelled")
+        assert script.received[-1]["params"]["reason"] == "cancelled"
+
+
+async def test_a_crash_in_the_block_leaves_alone(scripted):
+    """What the block raises comes out by itself."""
+    ours, _ = memory_pair()
+    with pytest.raises(KeyError), single_failure():
+        async with scripted():
+            raise KeyError("mine")
+    assert ours
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["id", "method", "params", "result", "error", "_meta", SUBSCRIPTION]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=8,
+)
+MESSAGES = st.one_of(
+    st.binary(max_size=30),
+    JUNK,
+    st.fixed_dictionaries(
+        {"jsonrpc": st.just("2.0")},
+        optional={
+            "id": st.sampled_from([1, 2, 3, "1", None, 1.5]) | JUNK,
+            "method": st.sampled_from(
+                ["ping", ACKNOWLEDGED, "notifications/progress", "notifications/cancelled", "x"]
+            ),
+            "params": JUNK,
+            "result": JUNK,
+            "error": JUNK,
+        },
+    ),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    version=st.sampled_from(["2025-03-26", "2025-11-25", "2026-07-28"]),
+    messages=st.lists(MESSAGES, max_size=25),
+)
+def test_whatever_a_server_says_the_session_lives_on(version, messages):
+    """Junk before an answer costs nothing: the answer still comes, and nothing is left over."""
+
+    async def serve(stream):
+        while arrived := await stream.receive():
+            for data in arrived:
+                request = json.loads(data)
+                if "method" not in request or "id" not in request:
+                    continue
+                if request["method"] == "tools/list":
+                    await stream.send(
+                        [m if isinstance(m, bytes) else json.dumps(m).encode() for m in messages]
+                    )
+                result = {"protocolVersion": version, "tools": [], "capabilities": {}}
+                answer = {"jsonrpc": "2.0", "id": request["id"], "result": result}
+                await stream.send([json.dumps(answer).encode()])
+
+    async def main():
+        ours, theirs = memory_pair()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve, theirs)
+            async with connect(ours, version=version, timeout=5) as client:
+                # An answer to that very request may be among the junk.
+                with contextlib.suppress(McpError, ProtocolError):
+                    await client.list_tools()
+                await client.ping()
+                session = client._session
+                assert session.peer.ledger.outbound == 0
+                assert session.peer.ledger.inbound == 0
+                assert (len(session.link._waiters), session.link._exchanges) == (0, {})
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)

@@ -1,0 +1,165 @@
+"""How a client finds out what its server speaks."""
+
+import pytest
+import trio
+
+from noizu_mcp import ConnectionClosed, McpError, ProtocolError, RequestTimeout
+from noizu_mcp.engine import single_failure
+
+VERSIONS = ["2026-07-28", "2025-11-25"]
+
+
+async def test_a_modern_server_needs_no_handshake(scripted):
+    """One `server/discover`, and the client knows everything."""
+    async with scripted() as (client, script):
+        assert client.protocol_version == "2026-07-28"
+        assert client.server_info.name == "scripted"
+        assert client.instructions is None
+        assert [each["method"] for each in script.received] == ["server/discover"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Exception(-32601, "Method not found"),
+        Exception(-32602, "no params"),
+        Exception(-32600, "not initialized"),
+        Exception(-32000, "whatever"),
+        Exception(1, "whatever"),
+    ],
+)
+async def test_any_other_error_means_a_handshake(scripted, answer):
+    """Old servers answer an unknown method in many ways."""
+    async with scripted({"server/discover": answer}) as (client, script):
+        assert client.protocol_version == "2025-11-25"
+        assert client.server_info.name == "scripted"
+        await script.until("notifications/initialized")
+
+
+async def test_silence_means_a_handshake(scripted, autojump_clock):
+    """A server that never answers the probe is old; a late answer to it changes nothing."""
+    start = trio.current_time()
+    async with scripted({"server/discover": None}, probe_timeout=3) as (client, script):
+        assert trio.current_time() - start == pytest.approx(3)
+        probe = script.received[0]["id"]
+        await script.say(id=probe, result={"late": True})
+        assert client.protocol_version == "2025-11-25"
+        assert [each["method"] for each in script.received][:3] == [
+            "server/discover",
+            "notifications/cancelled",
+            "initialize",
+        ]
+
+
+async def test_a_version_in_common_is_chosen_from_the_error(scripted):
+    """`-32022` names what the server speaks: the client shakes hands with the best of it."""
+    answers = {
+        "server/discover": Exception(-32022, "no", {"supported": ["2025-06-18", "2024-11-05"]}),
+        "initialize": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "serverInfo": {"name": "s", "version": "0"},
+        },
+    }
+    async with scripted(answers) as (client, script):
+        assert client.protocol_version == "2025-06-18"
+        assert script.received[1]["params"]["protocolVersion"] == "2025-06-18"
+
+
+@pytest.mark.parametrize(
+    "data", [{"supported": ["2099-01-01"]}, {"supported": VERSIONS[:1]}, {"supported": 5}, 5]
+)
+async def test_nothing_in_common(scripted, data):
+    """Then there is nothing to talk about."""
+    with pytest.raises(ProtocolError, match="no protocol version in common"), single_failure():
+        async with scripted({"server/discover": Exception(-32022, "no", data)}):
+            raise AssertionError
+
+
+async def test_a_pinned_version_is_the_only_one(scripted):
+    """With `version=` there is no probe and no way around."""
+    async with scripted(version="2025-11-25") as (client, script):
+        assert script.received[0]["method"] == "initialize"
+        assert client.protocol_version == "2025-11-25"
+    cases = [
+        ("2025-06-18", {}, "the server wants protocol version '2025-11-25'"),
+        (
+            "2026-07-28",
+            {"server/discover": Exception(-32601, "Method not found")},
+            "the server does not serve 2026-07-28: Method not found",
+        ),
+    ]
+    for version, answers, text in cases:
+        with pytest.raises(ProtocolError, match=text), single_failure():
+            async with scripted(answers, version=version):
+                raise AssertionError
+    with pytest.raises(ValueError, match="no revision '1999-01-01'; there are:"), single_failure():
+        async with scripted(version="1999-01-01"):
+            raise AssertionError
+
+
+async def test_a_version_that_nobody_asked_for(scripted):
+    """A server that answers `initialize` with an unknown version is left."""
+    answers = {
+        "server/discover": Exception(-32601, "no"),
+        "initialize": {"protocolVersion": "1999-01-01"},
+    }
+    text = "wants protocol version '1999-01-01'"
+    with pytest.raises(ProtocolError, match=text), single_failure():
+        async with scripted(answers):
+            raise AssertionError
+
+
+async def test_a_server_that_never_answers(scripted, autojump_clock):
+    """The timeout of the client holds for the handshake; `initialize` is not cancelled."""
+    with pytest.raises(RequestTimeout, match="initialize was not answered"), single_failure():
+        async with scripted({"initialize": None}, version="2025-11-25", timeout=4):
+            raise AssertionError
+    assert trio.current_time() > 3.9
+
+
+async def test_a_server_that_goes_at_once(scripted):
+    """The end of the stream is one `ConnectionClosed`."""
+    from noizu_mcp import connect
+    from noizu_mcp.transports import memory_pair
+
+    ours, theirs = memory_pair()
+    await theirs.aclose()
+    with pytest.raises(ConnectionClosed):
+        async with connect(ours):
+            raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"_meta": 5, "capabilities": {}},
+        {"_meta": {"io.modelcontextprotocol/serverInfo": None}},
+    ],
+)
+async def test_a_server_may_hide_who_it_is(scripted, answer):
+    """Its name is a courtesy (2026-07-28 `basic/index`)."""
+    async with scripted({"server/discover": answer}) as (client, _):
+        assert (client.server_info.name, client.server_info.version) == ("unknown", "")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"capabilities": 5},
+        {"_meta": {"io.modelcontextprotocol/serverInfo": 5}},
+        {"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "no version"}}},
+    ],
+)
+async def test_a_server_that_breaks_the_protocol(scripted, answer):
+    """What is not what the specification says is a `ProtocolError` that names it."""
+    with pytest.raises(ProtocolError), single_failure():
+        async with scripted({"server/discover": answer}):
+            raise AssertionError
+
+
+async def test_refusals_of_initialize_are_raised(scripted):
+    """An error in place of the handshake is the server's own."""
+    with pytest.raises(McpError, match="go away"), single_failure():
+        async with scripted({"initialize": Exception(-32603, "go away")}, version="2025-06-18"):
+            raise AssertionError

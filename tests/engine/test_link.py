@@ -1,0 +1,250 @@
+"""One link on a stream: what breaks it, and what does not."""
+
+import json
+import logging
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp import ConnectionClosed, Limits, RequestTimeout
+from noizu_mcp.engine import Link, MessageStream
+from noizu_mcp.protocol import ServerPeer
+from noizu_mcp.transports import memory_pair
+
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
+
+
+class Handler:
+    """Gives each ping to the test's own function, and notes everything else."""
+
+    def __init__(self, handle=None):
+        self.log = []
+        self._handle = handle
+
+    def handle(self, exchange):
+        if self._handle is None:
+            exchange.reply({})
+            return None
+        return self._handle(exchange)
+
+    def notice(self, notification):
+        self.log.append(notification.method)
+
+    def ready(self):
+        self.log.append("ready")
+
+    def cancelled(self, exchange):
+        self.log.append(("cancelled", exchange.id))
+
+    def expired(self, exchange):
+        exchange.fail(-32603, "expired")
+
+    def closing(self):
+        self.log.append("closing")
+
+
+@pytest.fixture
+async def wired(nursery):
+    """Give what starts a link, with the other end of its stream."""
+
+    async def start(handle=None, **limits):
+        ours, theirs = memory_pair()
+        link = Link(theirs, ServerPeer(100), Handler(handle), Limits(**limits))
+        await nursery.start(link.run)
+        return link, ours
+
+    return start
+
+
+async def read(stream):
+    (data,) = await stream.receive()
+    return json.loads(data)
+
+
+async def test_a_crash_before_the_first_wait_costs_one_request(wired, caplog):
+    """What fails outside of every guard is answered, and the messages behind it are read."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+
+    async def crash():
+        raise RuntimeError
+
+    def handle(exchange):
+        if exchange.id == 1:
+            return crash
+        exchange.reply({})
+        return None
+
+    _, ours = await wired(handle)
+    await ours.send([PING % 1, PING % 2])
+    seen = {}
+    while len(seen) < 2:
+        for data in await ours.receive():
+            message = json.loads(data)
+            seen[message["id"]] = message
+    assert seen[1]["error"] == {"code": -32603, "message": "Request handler failed"}
+    assert seen[2]["result"] == {}
+    await ours.aclose()
+
+
+async def test_a_crash_after_a_wait_costs_one_request(wired, caplog):
+    """The same once the handler has waited, and where it gives no answer at all."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+
+    async def crash():
+        await trio.lowlevel.checkpoint()
+        raise SystemExit
+
+    async def silent():
+        await trio.lowlevel.checkpoint()
+
+    _, ours = await wired(lambda exchange: crash if exchange.id == 1 else silent)
+    for id_ in (1, 2):
+        await ours.send([PING % id_])
+        assert (await read(ours))["error"]["message"] == "Request handler failed"
+    await ours.aclose()
+
+
+async def test_a_crash_in_an_array_costs_one_request(nursery, caplog):
+    """Handlers of an array run in tasks of their own; the array comes all the same."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+
+    async def crash():
+        raise RuntimeError
+
+    def handle(exchange):
+        if exchange.id == 1:
+            return crash
+        exchange.reply({"protocolVersion": "2025-03-26"} if exchange.id == 0 else {})
+        return None
+
+    ours, theirs = memory_pair()
+    link = Link(theirs, ServerPeer(100), Handler(handle), Limits())
+    await nursery.start(link.run)
+    initialize = {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-03-26"},
+    }
+    await ours.send([json.dumps(initialize).encode()])
+    await read(ours)
+    await ours.send([b"[" + PING % 1 + b"," + PING % 2 + b"]"])
+    answers = {each["id"]: each for each in await read(ours)}
+    assert answers[1]["error"]["message"] == "Request handler failed"
+    assert answers[2]["result"] == {}
+    await ours.aclose()
+
+
+async def test_a_deadline_ends_in_expired(wired, autojump_clock):
+    """A request past its deadline is cancelled and answered by its handler."""
+
+    def handle(exchange):
+        exchange.deadline = trio.current_time() + 5
+        return trio.sleep_forever
+
+    _, ours = await wired(handle)
+    await ours.send([PING % 1])
+    assert (await read(ours))["error"]["message"] == "expired"
+    assert trio.current_time() == pytest.approx(5)
+    await ours.aclose()
+
+
+class Broken(MessageStream):
+    """Fails in a way that no transport should."""
+
+    async def receive(self):
+        raise RuntimeError("no transport")
+
+    def send_nowait(self, messages):
+        return True
+
+    async def send(self, messages):
+        raise AssertionError
+
+    async def aclose(self):
+        pass
+
+
+async def test_a_broken_transport_ends_the_link():
+    """An error of the stream itself is raised, not read over and over again."""
+    link = Link(Broken(), ServerPeer(100), Handler(), Limits())
+    with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
+        await link.run()
+
+
+async def test_other_tasks_get_their_turn(wired, nursery):
+    """A peer that sends a thousand messages at once does not starve the loop."""
+    link, ours = await wired()
+    turns = []
+
+    async def count():
+        while True:
+            turns.append(len(link._inbox))
+            await trio.lowlevel.checkpoint()
+
+    await ours.send([PING % number for number in range(1000)])
+    nursery.start_soon(count)
+    answers = 0
+    while answers < 1000:
+        answers += len(await ours.receive())
+    nursery.cancel_scope.cancel()
+    assert len([left for left in turns if left]) >= 5
+
+
+async def test_a_peer_that_does_not_read_is_not_read(nursery, autojump_clock):
+    """With a full outbox no more requests are taken, and stopping still works."""
+    ours, theirs = memory_pair()
+    handled = []
+
+    def handle(exchange):
+        handled.append(exchange.id)
+        exchange.reply({"x": "y" * 2_000_000})
+
+    link = Link(theirs, ServerPeer(100), Handler(handle), Limits(outbox=1000))
+    await nursery.start(link.run)
+    for number in range(5):
+        await ours.send([PING % number])
+        await trio.testing.wait_all_tasks_blocked()
+    assert len(handled) < 5
+    link.stop()
+    while await ours.receive():
+        pass
+
+
+async def test_our_requests_are_answered_or_given_up(wired, autojump_clock):
+    """A timeout tells the peer, unless the request must not be cancelled; the ledger is empty."""
+    link, ours = await wired()
+    ledger = link._peer.ledger
+    for cancellable in (True, False):
+        request = ledger.open("ping", None)
+        with pytest.raises(RequestTimeout):
+            await link.request(request, timeout=1, cancellable=cancellable)
+        sent = [json.loads(data)["method"] for data in await ours.receive()]
+        assert sent == ["ping", *["notifications/cancelled"] * cancellable]
+    with pytest.raises(TypeError):
+        await link.request(ledger.open("ping", {"x": object()}))
+    await ours.aclose()
+    await trio.testing.wait_all_tasks_blocked()
+    with pytest.raises(ConnectionClosed):
+        await link.request(ledger.open("ping", None))
+    assert (ledger.outbound, len(link._waiters)) == (0, 0)
+
+
+async def test_requests_of_ours_are_answered(wired):
+    """The answer to a request wakes the task that sent it; notices reach the handler."""
+    link, ours = await wired()
+    result = {}
+
+    async with trio.open_nursery() as nursery:
+
+        async def ask():
+            result.update(await link.request(link._peer.ledger.open("ping", None)))
+
+        nursery.start_soon(ask)
+        id_ = (await read(ours))["id"]
+        await ours.send([b'{"jsonrpc":"2.0","id":%d,"result":{"x":1}}' % id_])
+    assert result == {"x": 1}
+    link.notify("notifications/x")
+    assert await read(ours) == {"jsonrpc": "2.0", "method": "notifications/x"}
+    await ours.aclose()

@@ -1,0 +1,240 @@
+"""The small parts of the engine: failures, the gate, the leader, waiters, exchanges."""
+
+import logging
+import math
+import threading
+
+import pytest
+import trio
+
+from noizu_mcp import ConnectionClosed, RequestTimeout
+from noizu_mcp.engine import Exchange, LoopGate, is_crash, lone, single_failure
+from noizu_mcp.engine._leader import run_leading
+from noizu_mcp.engine._waiters import MAX_EXTENSIONS, Waiter, Waiters
+from noizu_mcp.jsonrpc import Request, Response
+
+
+def test_a_lone_exception_leaves_its_groups():
+    """One failure is one exception, with its own cause; several stay a group."""
+    cause = KeyError("cause")
+    error = ValueError("inside")
+    error.__cause__ = cause
+    with pytest.raises(ValueError, match="inside") as caught, single_failure():
+        raise ExceptionGroup("outer", [ExceptionGroup("inner", [error])])
+    assert caught.value.__cause__ is cause
+    with pytest.raises(ExceptionGroup), single_failure():
+        raise ExceptionGroup("two", [ValueError(), KeyError()])
+    with pytest.raises(OSError, match="alone"), single_failure():
+        raise OSError("alone")
+    assert lone(error) is error
+
+
+async def test_what_is_a_crash_and_what_must_go_on():
+    """Exceptions and SystemExit are crashes; cancellation and Ctrl-C pass, also in groups."""
+    assert is_crash(ValueError())
+    assert is_crash(SystemExit())
+    assert is_crash(BaseExceptionGroup("g", [SystemExit(), ValueError()]))
+    assert not is_crash(KeyboardInterrupt())
+    assert not is_crash(BaseExceptionGroup("g", [ValueError(), KeyboardInterrupt()]))
+    passed = []
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        try:
+            await trio.lowlevel.checkpoint()
+        except BaseException as error:
+            passed.append(is_crash(error))
+            raise
+    assert passed == [False]
+
+
+async def test_the_gate_leads_into_the_loop():
+    """From the loop's thread at once, from others over; what is raised comes back."""
+    gate = LoopGate()
+    here = threading.get_ident()
+    assert gate.run(threading.get_ident) == here
+    assert await trio.to_thread.run_sync(gate.run, threading.get_ident) == here
+    seen = trio.Event()
+    gate.run_soon(lambda: None)
+    await trio.to_thread.run_sync(gate.run_soon, seen.set)
+    await seen.wait()
+
+    def fail():
+        raise ValueError("in the loop")
+
+    with pytest.raises(ValueError, match="in the loop"):
+        await trio.to_thread.run_sync(gate.run, fail)
+
+
+def test_a_gate_to_a_loop_that_has_ended():
+    """Waiting for it fails; telling it is telling nobody."""
+
+    async def make():
+        return LoopGate()
+
+    gate = trio.run(make)
+    raised = []
+
+    def use():
+        gate.run_soon(lambda: raised.append("ran"))
+        try:
+            gate.run(lambda: None)
+        except trio.RunFinishedError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert [type(each) for each in raised] == [trio.RunFinishedError]
+
+
+class Trap:
+    """Yields to whoever drives the coroutine, as a scheduler's trap does."""
+
+    def __await__(self):
+        return (yield "trap")
+
+
+def test_the_leader_passes_on_what_it_is_sent_and_thrown():
+    """A handler under the leader sees the same values and exceptions as in a task of its own."""
+    log = []
+
+    async def work():
+        log.append(await Trap())
+        try:
+            await Trap()
+        except KeyError as error:
+            log.append(error.args)
+        raise OSError("out")
+
+    driver = run_leading(work(), lambda: log.append("blocked"))
+    assert driver.send(None) == "trap"
+    assert log == ["blocked"]
+    assert driver.send("value") == "trap"
+    with pytest.raises(OSError, match="out"):
+        driver.throw(KeyError("thrown"))
+    assert log == ["blocked", "value", ("thrown",)]
+
+
+def test_a_handler_that_never_waits_needs_no_task():
+    """`on_block` is not called, and context variables do not leak."""
+    import contextvars
+
+    variable = contextvars.ContextVar("variable", default=0)
+
+    async def work():
+        variable.set(1)
+
+    driver = run_leading(work(), lambda: pytest.fail("it waited"))
+    with pytest.raises(StopIteration):
+        driver.send(None)
+    assert variable.get() == 0
+
+
+def test_a_closed_leader_closes_its_handler():
+    """A driver that is closed closes the handler's coroutine with it."""
+    closed = []
+
+    async def work():
+        try:
+            await Trap()
+        finally:
+            closed.append(True)
+
+    driver = run_leading(work(), lambda: None)
+    driver.send(None)
+    driver.close()
+    assert closed == [True]
+
+
+async def test_progress_gives_more_time_up_to_a_maximum(autojump_clock):
+    """Each report starts the timeout again, ten times over at most."""
+    waiters = Waiters()
+    waiter = Waiter("slow", 1.0, None)
+    waiters.add(7, waiter)
+    start = trio.current_time()
+
+    async def report():
+        while True:
+            await trio.sleep(0.9)
+            waiters.progress(7, {"progress": 1})
+            waiters.progress(8, {"progress": 1})
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(report)
+        with pytest.raises(RequestTimeout, match="slow was not answered within 1 s"):
+            await waiter.wait()
+        nursery.cancel_scope.cancel()
+    assert trio.current_time() - start == pytest.approx(MAX_EXTENSIONS)
+
+
+async def test_answers_find_their_waiters():
+    """Unknown ids and answers without an id wake nobody; the end wakes everybody."""
+    waiters = Waiters()
+    first, second = Waiter("a", math.inf, None), Waiter("b", math.inf, None)
+    waiters.add(1, first)
+    waiters.add("1", second)
+    waiters.resolve(None, Response(1, {}))
+    waiters.resolve(9, Response(9, {}))
+    assert len(waiters) == 2
+    waiters.resolve("1", Response("1", {"x": 1}))
+    assert await second.wait() == {"x": 1}
+    waiters.close()
+    with pytest.raises(ConnectionClosed, match="before a was answered"):
+        await first.wait()
+    with pytest.raises(ConnectionClosed, match="before c was sent"):
+        waiters.add(2, Waiter("c", 1, None))
+
+
+class FakeLink:
+    """Counts what an exchange does to its link."""
+
+    def __init__(self):
+        self.sent = []
+        self.outbox = None
+
+    def answer(self, exchange, answer):
+        self.sent.append(answer)
+
+    def inform(self, method, params):
+        self.sent.append(method)
+
+
+def exchange():
+    return Exchange(FakeLink(), Request("id", "tools/list", {}), None)
+
+
+def test_an_exchange_is_answered_once():
+    """The first answer counts; later answers and notices go nowhere."""
+    one = exchange()
+    one.notify("notifications/progress", {})
+    one.reply({"x": 1})
+    one.reply({"x": 2})
+    one.fail(1, "late")
+    one.notify("notifications/progress", {})
+    assert one.link.sent == [
+        "notifications/progress",
+        b'{"jsonrpc":"2.0","id":"id","result":{"x":1}}',
+    ]
+
+
+def test_after_a_cancellation_there_is_no_answer():
+    """Nothing follows for the id of a cancelled request."""
+    one = exchange()
+    one.cancel()
+    one.reply({"x": 1})
+    one.notify("notifications/progress", {})
+    assert one.link.sent == []
+
+
+def test_a_result_that_is_no_json_is_an_internal_error(caplog):
+    """The request still gets its answer."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+    for value in (object(), float("nan")):
+        one = exchange()
+        one.reply({"x": value})
+        assert b'"code":-32603,"message":"Result is not JSON"' in one.link.sent[0]
+    cycle = {}
+    cycle["x"] = cycle
+    one = exchange()
+    one.reply(cycle)
+    assert b"Result is not JSON" in one.link.sent[0]

@@ -1,0 +1,80 @@
+"""What serving a server means beyond one request."""
+
+import logging
+
+import pytest
+import trio
+
+from noizu_mcp import Server, Tool, connect
+from noizu_mcp.engine import logger
+from noizu_mcp.server import serve
+from noizu_mcp.transports import memory_pair
+
+
+class Interrupted(Tool, inline=True):
+    """Somebody presses Ctrl-C while it runs."""
+
+    def call(self):
+        raise KeyboardInterrupt
+
+
+class Waiting(Tool):
+    """Waits for ever."""
+
+    async def call(self):
+        await trio.sleep_forever()
+
+
+class Small(Server, name="small", version="1"):
+    tools = [Interrupted, Waiting]
+
+
+async def test_a_keyboard_interrupt_ends_the_program():
+    """Ctrl-C is no crash of a handler: it goes through, and is one exception."""
+    with pytest.raises(KeyboardInterrupt):
+        async with connect(Small) as client:
+            await client.call_tool("interrupted")
+
+
+async def test_cancelling_the_server_cancels_its_calls():
+    """Whoever serves may stop at once; nothing is left, nothing is raised."""
+    ours, theirs = memory_pair()
+    server = Small()
+    async with trio.open_nursery() as nursery:
+
+        async def run():
+            await serve(server, theirs, transport="memory")
+
+        nursery.start_soon(run)
+        async with connect(ours) as client, trio.open_nursery() as calls:
+            calls.start_soon(client.call_tool, "waiting")
+            await client.ping()
+            calls.cancel_scope.cancel()
+        nursery.cancel_scope.cancel()
+    assert server.bus._listeners == ()
+
+
+async def test_one_server_serves_many_clients():
+    """A server object holds no connection: two clients at once, each with its own era."""
+    server = Small()
+    async with connect(server) as new, connect(server, version="2025-06-18") as old:
+        assert (new.protocol_version, old.protocol_version) == ("2026-07-28", "2025-06-18")
+        assert len(await new.list_tools()) == len(await old.list_tools()) == 2
+
+
+async def test_crashes_are_logged_with_their_place(caplog):
+    """The log names the handler, in the source's own words."""
+
+    class Crash(Tool):
+        def call(self):
+            raise RuntimeError("details")
+
+    class Crashing(Server, name="crashing", version="1"):
+        tools = [Crash]
+
+    with caplog.at_level(logging.ERROR, logger.name):
+        async with connect(Crashing) as client:
+            assert (await client.call_tool("crash")).is_error
+    (record,) = caplog.records
+    assert "Crash" in record.getMessage()
+    assert "details" in str(record.exc_info)
