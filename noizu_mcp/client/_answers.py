@@ -72,7 +72,9 @@ class Answerer:
             raise McpError(INVALID_PARAMS, f"Elicitation mode not supported: {mode}")
         outcome = await self._handler.handle_elicitation(params)
         if not isinstance(outcome, Accept | Decline | Cancel):
-            raise TypeError(f"handle_elicitation must return Accept, Decline or Cancel: {outcome!r}")
+            raise TypeError(
+                f"handle_elicitation must return Accept, Decline or Cancel: {outcome!r}"
+            )
         if isinstance(outcome, Accept) and mode == "form":
             return {"action": "accept", "content": dump_value(outcome.content)}
         return {"action": outcome.action}

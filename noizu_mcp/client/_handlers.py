@@ -24,9 +24,7 @@ class ClientHandler:
     elicitation_modes: ClassVar[Sequence[str]] = ("form", "url")
     sampling_tools: ClassVar[bool] = False
 
-    async def handle_elicitation(
-        self, params: Mapping[str, Any]
-    ) -> Accept[Any] | Decline | Cancel:
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[Any] | Decline | Cancel:
         """Ask the user; show who asks, and let the user decline.
 
         Args:

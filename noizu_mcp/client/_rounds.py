@@ -10,9 +10,7 @@ from ._answers import MAX_ROUNDS, Answerer
 Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
-async def with_rounds(
-    send: Send, params: Mapping[str, Any], answerer: Answerer
-) -> dict[str, Any]:
+async def with_rounds(send: Send, params: Mapping[str, Any], answerer: Answerer) -> dict[str, Any]:
     """Send a request as often as its server has questions.
 
     Args:

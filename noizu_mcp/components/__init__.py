@@ -2,7 +2,10 @@
 
 from .._util import publish
 from ._arguments import prepare as prepare
+from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
+from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
 from ._context import Context as Context
+from ._context import retry as retry
 from ._declare import ComponentMeta as ComponentMeta
 from ._declare import Declaration as Declaration
 from ._declare import is_abstract as is_abstract
@@ -21,7 +24,9 @@ from ._tool import Tool as Tool
 from ._toolkit import Toolkit as Toolkit
 
 __all__ = [
+    "ELICIT_TIMEOUT",
     "FAILED",
+    "SAMPLE_TIMEOUT",
     "ComponentMeta",
     "Context",
     "Declaration",
@@ -37,6 +42,7 @@ __all__ = [
     "kind_of",
     "mcp",
     "prepare",
+    "retry",
     "to_result",
     "tool",
 ]

@@ -10,6 +10,7 @@ from ..types import (
     Decline,
     Implementation,
     InputRequest,
+    InputRequired,
     LogLevel,
     Root,
     SamplingResult,
@@ -74,6 +75,7 @@ class Outbound(Protocol):
         timeout: float | None,
     ) -> Any: ...
     async def step(self, function: Callable[..., Any], *args: Any) -> Any: ...
+    async def retry(self, required: InputRequired) -> bool: ...
 
 
 class Notify:
@@ -407,3 +409,17 @@ class Context:
     def completion_arguments(self) -> Mapping[str, str]:
         """In a completion: the other arguments that are filled in already."""
         return self._outbound.completion_arguments
+
+
+async def retry(context: Context, required: InputRequired) -> bool:
+    """Ask what a handler asked by hand; for servers.
+
+    Args:
+        context: The context that the handler was given.
+        required: What it returned.
+
+    Returns:
+        True when the answers are at the context and the handler is to be run again; False when
+        they come with another request, and this one has its answer.
+    """
+    return await context._outbound.retry(required)  # noqa: SLF001 - of this file's own class

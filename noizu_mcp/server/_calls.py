@@ -1,15 +1,17 @@
 """Calls of registered tools: validate, invoke, and turn what comes back into a result."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from .._errors import McpError, ToolError
-from ..components import Context, ToolSpec, error_result, prepare, to_result
+from .._errors import McpError, RequestTimeout, ToolError
+from ..components import Context, ToolSpec, error_result, prepare, retry, to_result
 from ..engine import is_crash, logger, lone
 from ..jsonrpc import INVALID_PARAMS
-from ..types import Content, ToolResult
+from ..types import Content, InputRequired, ToolResult
+from ._rounds import timed_out
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -67,27 +69,50 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
     Raises:
         McpError: The handler raised it.
     """
+
+    async def invoke() -> Any:
+        return await invoke_handler(server, spec.mode, partial(spec.invoke, args, context))
+
     try:
         if spec.max_concurrency is None:
-            return _result(spec, await _invoke(server, spec, args, context))
+            return _result(spec, await settle(invoke, context))
         async with server.slots(spec):
-            return _result(spec, await _invoke(server, spec, args, context))
+            return _result(spec, await settle(invoke, context))
     except BaseException as error:
         if not is_crash(error):
             raise
         return failure(spec.source, error)
 
 
-async def _invoke(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> Any:
-    if spec.mode == "async":
-        return await spec.invoke(args, context)
+async def invoke_handler(server: "Server", mode: str, invoke: Callable[[], Any]) -> Any:
+    """Call a handler where it belongs: async ones here, inline ones too, others in a thread."""
+    if mode == "async":
+        return await invoke()
+    if mode == "inline":
+        return invoke()
     # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
-    return await trio.to_thread.run_sync(
-        spec.invoke, args, context, abandon_on_cancel=True, limiter=server.threads
-    )
+    return await trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=server.threads)
+
+
+async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
+    """Run a handler, and again while it returns `InputRequired` and the answers come.
+
+    Returns:
+        What it returned last; an `InputRequired` when the request has been answered with it.
+    """
+    value = await invoke()
+    while isinstance(value, InputRequired):
+        if context is None:
+            raise TypeError("a handler that returns InputRequired must take ctx, for the answers")
+        if not await retry(context, value):
+            return value
+        value = await invoke()
+    return value
 
 
 def _result(spec: ToolSpec, value: Any) -> ToolResult:
+    if isinstance(value, InputRequired):
+        return ToolResult()  # it is never sent: the request has its answer
     result, breach = to_result(spec, value)
     if breach is not None:
         logger.error("%s broke its contract: %s", spec.source, breach)
@@ -112,5 +137,7 @@ def failure(source: str, error: BaseException) -> ToolResult:
             return error_result(error)
         except Exception as bad:  # noqa: BLE001 - the content of the error is no content
             error = bad
+    if isinstance(error, RequestTimeout):
+        return ToolResult.error(timed_out(error))
     logger.error("%s failed", source, exc_info=error)
     return CRASHED

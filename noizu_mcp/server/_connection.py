@@ -12,7 +12,7 @@ from ..components import Context
 from ..engine import Exchange, Job, Link, LoopGate, MessageStream, is_crash, logger, lone
 from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
 from ..protocol import CHANGES, Envelope, Interests, ServerPeer
-from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID
+from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
 from ._call import Call
 from ._calls import TIMED_OUT
@@ -180,6 +180,19 @@ class Connection:
         return Context(
             Call(self, exchange.envelope, _EMPTY if stateless else self.session, exchange)
         )
+
+    def context_of_round(self, exchange: Exchange) -> Context:
+        """Make the context of a request that may ask, with what an earlier round left.
+
+        Raises:
+            McpError: The request carries a state that is not good for it (-32602).
+        """
+        stateless = exchange.envelope.revision.stateless
+        call = Call(self, exchange.envelope, _EMPTY if stateless else self.session, exchange)
+        params = exchange.request.params or _EMPTY
+        if stateless and ("requestState" in params or "inputResponses" in params):
+            call.open_state()
+        return Context(call)
 
     def listen(self, exchange: Exchange) -> None:
         """Keep a listen request open: it ends when its client or its connection does."""

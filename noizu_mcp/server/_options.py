@@ -1,7 +1,7 @@
 """The options of a server, and what each may be."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -16,6 +16,7 @@ from ..components._options import (
     read_text,
 )
 from ._pages import PAGE_SIZE
+from ._seal import STATE_TTL, read_secrets
 
 #: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
 TOOL_TIMEOUT: Final = 30.0
@@ -77,6 +78,9 @@ class ServerOptions:
         page_size: Entries of one page of a list.
         limits: The limits of a connection.
         cache: How long clients may keep what, by `CACHEABLE` name.
+        state_keys: Secrets that seal what travels through clients: the first one seals, every one
+            opens. None: those of the environment, else one of this process.
+        state_ttl: Seconds in which a client must come back with answers.
     """
 
     name: str
@@ -90,6 +94,8 @@ class ServerOptions:
     page_size: int = PAGE_SIZE
     limits: Limits = attrs.field(factory=Limits)
     cache: Mapping[str, Cache] = attrs.field(factory=dict)
+    state_keys: Sequence[str] | None = None
+    state_ttl: float = STATE_TTL
 
     def cache_of(self, kind: str) -> Cache:
         """Say how long clients may keep results of a kind; unless set, they are stale at once."""
@@ -115,6 +121,20 @@ def _read_cache(value: Any) -> Mapping[str, Cache]:
     return dict(value)
 
 
+def _read_state_keys(value: Any) -> Sequence[str]:
+    if isinstance(value, str) or not all(isinstance(key, str) for key in value):
+        raise ValueError("must be a list of texts")
+    read_secrets(value)
+    return tuple(value)
+
+
+def _read_state_ttl(value: Any) -> float:
+    seconds = read_seconds(value)
+    if seconds is None:
+        raise ValueError("must be seconds above 0")
+    return seconds
+
+
 def _read_page_size(value: Any) -> int:
     count = read_count(value)
     if count is None:
@@ -135,6 +155,8 @@ SERVER_OPTIONS: Final[Table] = {
     "page_size": _read_page_size,
     "limits": _read_limits,
     "cache": _read_cache,
+    "state_keys": _read_state_keys,
+    "state_ttl": _read_state_ttl,
     "abstract": read_flag,
 }
 

@@ -17,6 +17,7 @@ from ._bus import Bus
 from ._calls import call_registered
 from ._options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
 from ._registry import Registry, ToolSet
+from ._seal import Sealer
 
 #: Methods that a server may override; what is overridden counts as offered.
 OVERRIDABLE: Final = ("init", "list_tools", "call_tool")
@@ -40,6 +41,7 @@ class Server(metaclass=ComponentMeta):
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
         threads: Bounds how many sync handlers run at once.
+        sealer: Seals what travels through clients.
 
     Raises:
         DefinitionError: When the class statement runs: everything that is wrong with it.
@@ -57,6 +59,7 @@ class Server(metaclass=ComponentMeta):
     info: dict[str, Any]
     result_tail: bytes
     threads: trio.CapacityLimiter
+    sealer: Sealer
     _slots: dict[tuple[str, int], trio.CapacityLimiter]
     _overridden: ClassVar[frozenset[str]] = frozenset()
 
@@ -73,6 +76,7 @@ class Server(metaclass=ComponentMeta):
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
         server.threads = trio.CapacityLimiter(options.limits.threads)
+        server.sealer = Sealer(options.state_keys, options.state_ttl)
         server._slots = {}
         return server
 

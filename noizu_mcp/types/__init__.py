@@ -37,6 +37,16 @@ from ._prompts import as_messages as as_messages
 from ._resources import ReadResult as ReadResult
 from ._resources import ResourceDefinition as ResourceDefinition
 from ._resources import ResourceTemplateDefinition as ResourceTemplateDefinition
+from ._interaction import ELICIT as ELICIT
+from ._interaction import ROOTS as ROOTS
+from ._interaction import SAMPLE as SAMPLE
+from ._interaction import Accept as Accept
+from ._interaction import Cancel as Cancel
+from ._interaction import Decline as Decline
+from ._interaction import InputRequest as InputRequest
+from ._interaction import InputRequired as InputRequired
+from ._interaction import Root as Root
+from ._interaction import SamplingResult as SamplingResult
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire
@@ -44,6 +54,7 @@ from ._wire import as_tuple as as_tuple
 from ._wire import camel_case as camel_case
 
 __all__ = [
+    "ELICIT",
     "LOG_LEVELS",
     "MAX_COMPLETIONS",
     "META_CLIENT_CAPABILITIES",
@@ -55,13 +66,20 @@ __all__ = [
     "META_SERVER_INFO",
     "META_SUBSCRIPTION_ID",
     "META_VIOLATIONS",
+    "ROOTS",
+    "SAMPLE",
+    "Accept",
     "Annotations",
+    "Cancel",
     "ClientCapabilities",
     "Completion",
     "Content",
     "ContentAnnotations",
+    "Decline",
     "Icon",
     "Implementation",
+    "InputRequest",
+    "InputRequired",
     "LogLevel",
     "PromptArgument",
     "PromptDefinition",
@@ -74,6 +92,8 @@ __all__ = [
     "ResourceReference",
     "ResourceTemplateDefinition",
     "Role",
+    "Root",
+    "SamplingResult",
     "ServerCapabilities",
     "ToolDefinition",
     "ToolResult",

@@ -65,7 +65,7 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
     if refusal is not None:
         _reply(connection, exchange, spec, refusal)
         return None
-    context = connection.context(exchange) if spec.takes_context else None
+    context = connection.context_of_round(exchange)
     if spec.mode == "inline":
         _reply(connection, exchange, spec, run_inline(spec, args, context))
         return None
@@ -107,7 +107,7 @@ def _ask_override(
 ) -> Job:
     """Let the server's own `call_tool` answer; what it returns is taken as a handler's."""
     server = connection.server
-    context = connection.context(exchange)
+    context = connection.context_of_round(exchange)
 
     async def ask() -> None:
         try:
