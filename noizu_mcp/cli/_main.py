@@ -12,6 +12,7 @@ from .._errors import (
     RequestTimeout,
     TransportError,
 )
+from ..transports import open_standard_descriptors
 from ._errors import FAILED, INTERRUPTED, CommandError
 from ._run import run
 
@@ -36,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status: 0 done, 1 it failed, 2 it was asked wrongly, 130 it was interrupted.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_missing_streams()
     try:
         status = _dispatch(words)
         # A reader that is gone is noticed here, and not by the interpreter on its way out.
@@ -50,6 +52,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _fail(error, debug="--debug" in words)
     return status
+
+
+def _open_missing_streams() -> None:
+    """Let a program that was started without stdout or stderr print, to nowhere."""
+    open_standard_descriptors()
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(fd, "w", closefd=False))
 
 
 def _dispatch(words: list[str]) -> int:

@@ -8,7 +8,7 @@ import attrs
 import trio
 
 from .._errors import ProtocolError
-from ..engine import single_failure
+from ..engine import OnProgress, single_failure
 from ..jsonrpc import Request
 from ..protocol import CHANGES
 from ..types import (
@@ -99,14 +99,10 @@ class Client:
         peer = self._session.peer
         request = peer.request(method, params, progress=progress is not None)
 
-        def report(params: Mapping[str, Any]) -> None:
-            if progress is not None:
-                progress(Progress(params["progress"], params.get("total"), params.get("message")))
-
         result = await self._session.link.request(
             request,
             timeout=self.timeout if timeout is None else timeout,
-            on_progress=report,
+            on_progress=None if progress is None else _reporter(progress),
         )
         return dict(result)
 
@@ -336,6 +332,13 @@ class Client:
     def _pushes(self, key: str) -> bool:
         kinds = {asked: kind for kind, (_, asked) in CHANGES.items()}
         return key in kinds and self.capabilities.has(f"{kinds[key]}.listChanged")
+
+
+def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
+    def report(params: Mapping[str, Any]) -> None:
+        progress(Progress(params["progress"], params.get("total"), params.get("message")))
+
+    return report
 
 
 async def _acknowledged(

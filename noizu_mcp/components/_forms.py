@@ -115,7 +115,8 @@ class Forms:
             return None
         if annotation in _PLAIN or typing.get_origin(annotation) in _PLAIN:
             return open_object()
-        return self._keep(f"{self._method}.args", read_shape(annotation, strict=self._strict))
+        found = read_shape(annotation, strict=self._strict, descriptions=self._descriptions)
+        return self._keep(f"{self._method}.args", found)
 
     def returned(self, handler: Handler) -> Shape | None:
         """Read the output that a return annotation declares.

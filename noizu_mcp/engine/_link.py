@@ -155,8 +155,6 @@ class Link:
                 await self._idle.wait()
         for exchange in list(self._exchanges.values()):
             exchange.fail(INTERNAL_ERROR, "The server is shutting down")
-            if exchange.scope is not None:
-                exchange.scope.cancel()
 
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run something beside the requests; it is cancelled when they are."""

@@ -10,6 +10,8 @@ from ._dump import dump_value as dump_value
 from ._engine import CompiledSchema as CompiledSchema
 from ._engine import compile_schema as compile_schema
 from ._fault import Fault as Fault
+from ._flat import flat_for as flat_for
+from ._flat import flat_shape as flat_shape
 from ._marker import Marker as Marker
 from ._marker import argument as argument
 from ._marker import field as field
@@ -38,6 +40,8 @@ __all__ = [
     "dump_value",
     "field",
     "fields",
+    "flat_for",
+    "flat_shape",
     "output_annotation",
     "read_parameters",
     "read_raw",

@@ -139,7 +139,7 @@ def _attrs_fields(reading: Reading, cls: type, variables: Mapping[Any, Any]) -> 
     for attribute in attrs.fields(cls):
         if not attribute.init and not reading.output:
             continue
-        owner = _declarer(cls, attribute.name)
+        owner = declarer(cls, attribute.name)
         name = (attribute.alias or attribute.name) if attribute.init else attribute.name
         about = {"attribute": attribute.name, "owner": owner, **_attrs_default(attribute, name)}
         marker = attribute.metadata.get(MARKER)
@@ -170,7 +170,7 @@ def _dataclass_fields(reading: Reading, cls: Any, variables: Mapping[Any, Any]) 
         kind = declared._field_type.name  # noqa: SLF001 - the only way to tell an InitVar
         if kind == "_FIELD_CLASSVAR" or not (declared.init or reading.output):
             continue
-        owner = _declarer(cls, declared.name)
+        owner = declarer(cls, declared.name)
         with reading.at(declared.name, owner):
             if kind == "_FIELD_INITVAR":
                 reading.fault("an InitVar is no field; make it a field, or set it in a factory")
@@ -241,7 +241,7 @@ def _annotated(cls: type) -> set[str]:
     return {name for base in cls.__mro__ for name in get_annotations(base)}
 
 
-def _declarer(cls: type, name: str) -> type:
+def declarer(cls: type, name: str) -> type:
     """Return the class in whose body a field is annotated."""
     for base in cls.__mro__:
         if name in get_annotations(base):

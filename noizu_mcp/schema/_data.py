@@ -76,7 +76,7 @@ def _item(reading: Reading, value: Any) -> Node:
         return _typed(reading, value)
     reading.check_marker(value)
     node = _marked(reading, value)
-    for name in ("required", "default", "header"):
+    for name in ("required", "default", "header", "title"):
         if name in value.options:
             reading.fault(f"{name} belongs to a field, not to the items of an array")
     for problem in constrain(node, value.options):

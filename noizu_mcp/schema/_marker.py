@@ -4,7 +4,7 @@ A marker only keeps what it was given. Nothing is checked here, so that a class 
 half-way; the reader of the class reports everything that is wrong at once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypedDict, TypeVar, Unpack, overload
 
 import attrs
@@ -45,6 +45,7 @@ class CommonOptions(TypedDict, total=False):
     """Options of every field."""
 
     required: bool
+    title: str
     description: str
     examples: Sequence[Any]
     header: str
@@ -63,6 +64,7 @@ class FieldOptions(CommonOptions, total=False):
     pattern: str
     format: str
     unique: bool
+    titles: Mapping[Any, str]
 
 
 class ArgumentOptions(TypedDict, total=False):
@@ -95,7 +97,8 @@ def field(*misplaced: Any, **options: Any) -> Any:
             `required` (default: no default and not `| None`), `description`, `examples`,
             `header` (mirrored as the HTTP header `Mcp-Param-<header>`), numbers: `min`, `max`,
             `exclusive_min`, `exclusive_max`, `multiple_of`; text: `min_length`, `max_length`,
-            `pattern`, `format`; lists: `min`, `max` (items), `unique`.
+            `pattern`, `format`; lists: `min`, `max` (items), `unique`; for the forms of
+            `ctx.elicit`: `title`, and `titles` for the choices of an enum by value.
 
     Returns:
         A marker that the class statement reads; typed as the field so that checkers agree.
@@ -108,7 +111,7 @@ def argument(*, default: T, **options: Unpack[ArgumentOptions]) -> T: ...
 @overload
 def argument(**options: Unpack[ArgumentOptions]) -> Any: ...
 def argument(*misplaced: Any, **options: Any) -> Any:
-    """Describe an argument of a prompt; like `field`, without `header`.
+    """Describe an argument of a prompt; like `field`, without `header` and titles.
 
     Args:
         *misplaced: Nothing; kept only to be reported.

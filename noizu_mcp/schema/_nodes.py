@@ -76,14 +76,16 @@ class Choice(Node):
     Attributes:
         values: As JSON.
         results: What is delivered for each, in the same order.
+        titles: What a form shows for a value, where it is not the value itself.
     """
 
-    __slots__ = ("results", "values")
+    __slots__ = ("results", "titles", "values")
 
     def __init__(self, values: tuple[Any, ...], results: tuple[Any, ...], **keywords: Any) -> None:
         super().__init__(**keywords)
         self.values = values
         self.results = results
+        self.titles: Mapping[Any, str] = {}
 
 
 class Array(Node):
@@ -162,6 +164,7 @@ class Field:
         default: As declared; MISSING for none.
         factory: Makes the default; called with the instance if `takes_self`.
         owner: The class that declares it.
+        title: Its name for people, which only forms show.
     """
 
     __slots__ = (
@@ -177,6 +180,7 @@ class Field:
         "owner",
         "required",
         "takes_self",
+        "title",
     )
 
     def __init__(self, name: str, node: Node, about: Mapping[str, Any]) -> None:
@@ -192,6 +196,7 @@ class Field:
         self.description: str | None = None
         self.examples: tuple[Any, ...] = ()
         self.header: str | None = None
+        self.title: str | None = None
 
     @property
     def has_default(self) -> bool:

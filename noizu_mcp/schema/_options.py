@@ -7,6 +7,7 @@ from typing import Any
 from ._marker import Marker
 from ._nearest import nearest
 from ._nodes import Array, Choice, Format, Map, Node, Object, Scalar, Tuple, Union
+from ._titles import title_choices
 
 _NUMBER = {
     "min": "minimum",
@@ -29,6 +30,8 @@ KEYWORDS: Mapping[str, Mapping[str, str]] = {
     "object": {"min": "minProperties", "max": "maxProperties"},
 }
 CONSTRAINTS = frozenset(option for table in KEYWORDS.values() for option in table)
+# Options of the type and not of the field: a type inside another may have them too.
+OF_TYPE = CONSTRAINTS | {"titles"}
 # What was probably meant, where another family has the same idea under another name.
 _MEANT = {
     ("string", "min"): "min_length",
@@ -42,16 +45,20 @@ _MEANT = {
     ("object", "min_length"): "min",
     ("object", "max_length"): "max",
 }
-_COMMON = frozenset({"required", "default", "description", "examples", "header"})
+_COMMON = frozenset({"required", "default", "description", "examples", "header", "title", "titles"})
 # Options that stand beside the constraints, for each way to make a field.
 _OWN = {
     "field": _COMMON | {"factory"},
-    "argument": (_COMMON | {"complete"}) - {"header"},
+    "argument": (_COMMON | {"complete"}) - {"header", "title", "titles"},
 }
 
 
 def _is_real(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+
+
+def _is_titles(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values())
 
 
 def _is_count(value: Any) -> bool:
@@ -75,6 +82,8 @@ _OPTION_TAKES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "examples": (lambda value: isinstance(value, (list, tuple)), "a list"),
     "header": (lambda value: isinstance(value, str), "text"),
     "factory": (callable, "a callable without arguments"),
+    "title": (lambda value: isinstance(value, str), "text"),
+    "titles": (_is_titles, "a mapping of choices to text"),
 }
 _BOUNDS = (("min", "max"), ("min_length", "max_length"))
 
@@ -113,6 +122,9 @@ def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:
     for option, value in options.items():
         if option in CONSTRAINTS and value is not None:
             problems.extend(_constrain(node, option, value))
+    titles = options.get("titles")
+    if titles is not None and _is_titles(titles):
+        problems.extend(title_choices(node, titles))
     for target in _targets(node):
         problems.extend(_crossed(target))
     return problems

@@ -8,7 +8,7 @@ from ._constraints import annotated_options
 from ._fault import Fault
 from ._marker import MISSING, Marker
 from ._nodes import Field, Node, Object, is_nullable
-from ._options import CONSTRAINTS, constrain, marker_problems
+from ._options import OF_TYPE, constrain, marker_problems
 from ._resolve import Scope, Unresolved
 
 
@@ -83,7 +83,7 @@ class Reading:
                 self._constraint(node, entry, options)
         for problem in constrain(node, options):
             self.fault(problem)
-        return {name: value for name, value in options.items() if name not in CONSTRAINTS}
+        return {name: value for name, value in options.items() if name not in OF_TYPE}
 
     def _constraint(self, node: Node, entry: Any, options: dict[str, Any]) -> None:
         found = annotated_options(node, entry)
@@ -133,4 +133,6 @@ def make_field(
     field.examples = tuple(examples) if isinstance(examples, (list, tuple)) else ()
     header = options.get("header")
     field.header = header if isinstance(header, str) else None
+    title = options.get("title")
+    field.title = title if isinstance(title, str) else None
     return field

@@ -22,6 +22,7 @@ from ._nodes import Array, Format, Map, Node, Object, Scalar, walk
 from ._raw import copy_schema, decode_schema
 from ._reading import Reading
 from ._resolve import Scope, class_scope
+from ._titles import Titles, form_titles
 from ._violation import show
 
 # On a `Schema` class that stands by itself: its shape, made when the class statement ran.
@@ -39,6 +40,7 @@ class Shape:
         type: The class of the built value; None for raw forms and unions.
         compiled: The validator: of the schema, and of what a typed class refuses besides.
         is_object: True if the root of the schema is of type object.
+        titles: Of the fields that have any: what a form shows for them and for their choices.
     """
 
     schema: dict[str, Any]
@@ -47,6 +49,7 @@ class Shape:
     type: Any
     compiled: CompiledSchema
     is_object: bool
+    titles: Mapping[str, Titles] = attrs.field(factory=dict)
 
 
 Read = tuple[Shape | None, list[Fault]]
@@ -282,7 +285,8 @@ def _shape(
         if isinstance(found, Object):
             _dump.register(found)
     is_object = schema.get("type") == "object"
-    return Shape(schema, build, _dump.dump_value, _type_of(node), compiled, is_object)
+    titles = form_titles(node)
+    return Shape(schema, build, _dump.dump_value, _type_of(node), compiled, is_object, titles)
 
 
 def _type_of(node: Node) -> Any:

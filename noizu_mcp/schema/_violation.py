@@ -13,6 +13,9 @@ _SHOWN_DEPTH = 4
 _SHOWN_ITEMS = 8
 _MAX_DIGITS = 40
 
+#: Where None among what came is null; elsewhere it says that nothing came.
+_NULL_MAY_BREAK = ("type", "enum", "const")
+
 Path = tuple[str | int, ...]
 
 
@@ -51,9 +54,10 @@ class Violation:
             "keyword": self.keyword,
             "message": self.message,
         }
-        for name, value in (("expected", self.expected), ("got", self.got)):
-            if value is not None:
-                wire[name] = _small(value)
+        if self.expected is not None:
+            wire["expected"] = _small(self.expected)
+        if self.got is not None or self.keyword in _NULL_MAY_BREAK:
+            wire["got"] = _small(self.got)
         if self.nearest is not None:
             wire["nearest"] = self.nearest
         return wire

@@ -1,9 +1,11 @@
 """Fields as data: `from noizu_mcp import fields as f`, then `{"path": f.string(required=True)}`.
 
 Nothing here raises: what is wrong is kept, and reported by the class that uses the mapping.
-All take `required` (default False), `default`, `description`, `examples` and `header`.
+All take `required` (default False), `default`, `description`, `examples`, `header`, and `title`,
+which only the forms of `ctx.elicit` show.
 """
 
+from collections.abc import Mapping
 from typing import Any, Never, Unpack
 
 from ._marker import MISSING, CommonOptions, Marker
@@ -36,12 +38,19 @@ class NumberOptions(Options, total=False):
     multiple_of: float
 
 
+class EnumOptions(Options, total=False):
+    """Options of `enum`."""
+
+    titles: Mapping[Any, str]
+
+
 class ArrayOptions(Options, total=False):
     """Options of `array`."""
 
     min: int
     max: int
     unique: bool
+    titles: Mapping[Any, str]
 
 
 def string(*misplaced: Never, **options: Unpack[StringOptions]) -> Marker:
@@ -64,8 +73,11 @@ def boolean(*misplaced: Never, **options: Unpack[Options]) -> Marker:
     return Marker("f.boolean", {**options}, misplaced, "boolean")
 
 
-def enum(*values: Any, **options: Unpack[Options]) -> Marker:
-    """Return a field that takes one of `values` (JSON scalars, or enum members) as declared."""
+def enum(*values: Any, **options: Unpack[EnumOptions]) -> Marker:
+    """Return a field that takes one of `values` (JSON scalars, or enum members) as declared.
+
+    `titles` maps values to what a form shows for them.
+    """
     return Marker("f.enum", {**options}, (), "enum", values)
 
 

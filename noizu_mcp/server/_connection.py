@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Coroutine, Hashable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -133,9 +134,9 @@ class Connection:
         self.interests.pushed = True
         if self.server.overrides("init"):
             self._initialised = trio.Event()
-            self.link.spawn(self._init)
+            self.link.spawn(partial(self._init, self._initialised))
 
-    async def _init(self) -> None:
+    async def _init(self, done: trio.Event) -> None:
         try:
             await self.server.init(Context(Call(self, self.peer.handshake.envelope(), _EMPTY)))
         except BaseException as error:
@@ -144,9 +145,8 @@ class Connection:
             logger.error("init of %r failed; the session ends", self.server, exc_info=error)
             self._failed = True
             self.stop()
-        initialised, self._initialised = self._initialised, None
-        if initialised is not None:
-            initialised.set()
+        self._initialised = None
+        done.set()
 
     def cancelled(self, exchange: Exchange) -> None:
         """Forget a request that its sender no longer wants."""

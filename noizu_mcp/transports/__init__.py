@@ -2,6 +2,7 @@
 
 from ._claim import claimed_stdio as claimed_stdio
 from ._claim import diverted_stdio as diverted_stdio
+from ._claim import open_standard_descriptors as open_standard_descriptors
 from ._claim import take_stdio as take_stdio
 from ._command import Stdio as Stdio
 from ._lines import LineStream as LineStream

@@ -132,6 +132,13 @@ class Returns(Toolkit):
         return {"value": float("nan")}
 
 
+class Unreadable(list):
+    """A list that cannot be read."""
+
+    def __iter__(self):
+        raise RuntimeError("the secret of the author")
+
+
 class Crashes(Toolkit):
     """Everything that a handler can do to end its program."""
 
@@ -179,6 +186,10 @@ class Crashes(Toolkit):
     @mcp
     def bad_content(self):
         raise ToolError(object())
+
+    @mcp
+    def worse_content(self):
+        raise ToolError(Unreadable())
 
 
 class Echo(
@@ -456,7 +467,9 @@ class Gated(Server, name="gated", version="1"):
     tools = [Notes, tool(Quick, name="secret", hidden=True), Changes]
 
     async def list_tools(self, cursor, ctx):
-        return self.registry.list_tools(cursor, include_hidden="unlocked" in ctx.session)
+        if "unlocked" in ctx.session:
+            return self.registry.list_tools(cursor, include_hidden=True)
+        return await super().list_tools(cursor, ctx)
 
 
 class Empty(Server, name="empty", version="1"):

@@ -202,6 +202,10 @@ async def test_cancelling_inside_an_array(kitchen):
     await kitchen.send([held, cancel, kitchen.message("ping", id_="ping")])
     (answer,) = await kitchen.receive()
     assert answer["id"] == "ping"
+    quick = kitchen.message("tools/call", {"name": "quick"}, id_="held")
+    await kitchen.send([quick, cancel])  # too late: it has its answer already
+    (answer,) = await kitchen.receive()
+    assert answer["result"]["content"][0]["text"] == "quick"
     await kitchen.send([held, cancel])
     held["params"]["_meta"] = {"progressToken": 1}
     await kitchen.send([held])

@@ -484,3 +484,24 @@ def test_published_schemas_are_schemas() -> None:
     definition = SearchDocs.definition()
     assert compile_schema(definition["inputSchema"]).is_valid({"query": "ab"})
     assert compile_schema(definition["outputSchema"]).violations({}) != []
+
+
+def test_the_docstring_describes_arguments_of_an_annotated_class() -> None:
+    """A class that the signature names gets its descriptions from the tool's docstring too."""
+
+    @attrs.frozen
+    class Place:
+        city: str
+
+    class Find(Tool):
+        """Find a place.
+
+        Args:
+            city: where to look
+        """
+
+        def call(self, args: Place) -> str:
+            return args.city
+
+    properties = Find.definition()["inputSchema"]["properties"]
+    assert properties["city"]["description"] == "where to look"

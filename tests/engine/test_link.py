@@ -105,7 +105,7 @@ async def test_a_crash_after_a_wait_costs_one_request(wired, caplog):
     await ours.aclose()
 
 
-async def test_a_crash_in_an_array_costs_one_request(nursery, caplog):
+async def test_a_crash_in_an_array_costs_one_request(wired, caplog):
     """Handlers of an array run in tasks of their own; the array comes all the same."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
 
@@ -115,25 +115,71 @@ async def test_a_crash_in_an_array_costs_one_request(nursery, caplog):
     def handle(exchange):
         if exchange.id == 1:
             return crash
-        exchange.reply({"protocolVersion": "2025-03-26"} if exchange.id == 0 else {})
+        exchange.reply({})
         return None
 
-    ours, theirs = memory_pair()
-    link = Link(theirs, ServerPeer(100), Handler(handle), Limits())
-    await nursery.start(link.run)
-    initialize = {
-        "jsonrpc": "2.0",
-        "id": 0,
-        "method": "initialize",
-        "params": {"protocolVersion": "2025-03-26"},
-    }
-    await ours.send([json.dumps(initialize).encode()])
+    _, ours = await wired(initialized_by(handle))
+    await ours.send([INITIALIZE])
     await read(ours)
     await ours.send([b"[" + PING % 1 + b"," + PING % 2 + b"]"])
     answers = {each["id"]: each for each in await read(ours)}
     assert answers[1]["error"]["message"] == "Request handler failed"
     assert answers[2]["result"] == {}
     await ours.aclose()
+
+
+def initialized_by(other):
+    """Make what answers `initialize` in 2025-03-26, and leaves everything else to another."""
+
+    def handle(exchange):
+        if exchange.request.method != "initialize":
+            return other(exchange)
+        exchange.reply({})
+        return None
+
+    return handle
+
+
+INITIALIZE = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-03-26"},
+    }
+).encode()
+
+
+async def test_ctrl_c_in_an_array_ends_the_link():
+    """It is no crash of one request."""
+
+    async def interrupted():
+        raise KeyboardInterrupt
+
+    ours, theirs = memory_pair()
+    handler = Handler(initialized_by(lambda _: interrupted))
+    link = Link(theirs, ServerPeer(100), handler, Limits())
+    await ours.send([INITIALIZE, b"[" + PING % 1 + b"]"])
+    with pytest.RaisesGroup(KeyboardInterrupt, flatten_subgroups=True):
+        await link.run()
+
+
+async def test_stopping_before_an_array_began(wired):
+    """Requests whose tasks have not started yet are answered like those that run."""
+    ours, theirs = memory_pair()
+
+    def handle(exchange):
+        link.stop()
+        return trio.sleep_forever
+
+    link = Link(theirs, ServerPeer(100), Handler(initialized_by(handle)), Limits())
+    await ours.send([INITIALIZE, b"[" + PING % 1 + b"," + PING % 2 + b"]"])
+    await link.run(grace=0)
+    (_, array) = await ours.receive()
+    assert [each["error"]["message"] for each in json.loads(array)] == [
+        "The server is shutting down",
+        "The server is shutting down",
+    ]
 
 
 async def test_a_deadline_ends_in_expired(wired, autojump_clock):

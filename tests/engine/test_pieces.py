@@ -217,6 +217,16 @@ def test_an_exchange_is_answered_once():
     ]
 
 
+def test_a_deadline_moves_with_its_scope():
+    """Before the work has a scope, and after."""
+    one = exchange()
+    one.expire_at(5)
+    one.scope = trio.CancelScope()
+    assert one.deadline == 5
+    one.expire_at(7)
+    assert (one.deadline, one.scope.deadline) == (7, 7)
+
+
 def test_after_a_cancellation_there_is_no_answer():
     """Nothing follows for the id of a cancelled request."""
     one = exchange()

@@ -455,3 +455,14 @@ def test_unknown_keywords_have_general_words():
     found = broken(("a",), "color", "red", 1)
     assert describe([found]) == ["/a: does not match the schema"]
     assert broken((), "enum", "no list", 1).message == "does not match the schema"
+
+
+def test_null_among_what_came_is_told() -> None:
+    """A null that breaks its type stands in `got`; a missing name has no `got`."""
+    compiled = compile_schema(
+        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]}
+    )
+    wrong = {each.keyword: each.to_wire() for each in compiled.violations({"a": None})}
+
+    assert wrong["type"]["got"] is None
+    assert "got" not in wrong["required"]

@@ -5,9 +5,9 @@ import logging
 import pytest
 import trio
 
-from noizu_mcp import Server, Tool, connect
+from noizu_mcp import ClientHandler, RequestTimeout, Server, Tool, connect
 from noizu_mcp.engine import logger
-from noizu_mcp.server import serve
+from noizu_mcp.server import open_connection, serve
 from noizu_mcp.transports import memory_pair
 
 
@@ -60,6 +60,55 @@ async def test_one_server_serves_many_clients():
     async with connect(server) as new, connect(server, version="2025-06-18") as old:
         assert (new.protocol_version, old.protocol_version) == ("2026-07-28", "2025-06-18")
         assert len(await new.list_tools()) == len(await old.list_tools()) == 2
+
+
+class Slow(Server, name="slow", version="1"):
+    """Sets its sessions up for ever."""
+
+    tools = [Waiting]
+
+    async def init(self, ctx):
+        await trio.sleep_forever()
+
+
+async def test_a_session_may_end_while_it_is_set_up(autojump_clock):
+    """`init` is cancelled with the connection, and so is what waits for it."""
+    async with connect(Slow, version="2025-11-25", timeout=1) as client:
+        await client.ping()
+        with pytest.raises(RequestTimeout):
+            await client.call_tool("waiting")
+
+
+async def test_updates_reach_those_who_watch(autojump_clock):
+    """A change of one thing, named by its URI, goes to whoever asked for that one."""
+    seen = []
+
+    class Handler(ClientHandler):
+        async def handle_notification(self, method, params):
+            seen.append((method, params))
+
+    server = Small()
+    ours, theirs = memory_pair()
+    async with (
+        open_connection(server, theirs, transport="memory") as connection,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(connection.run, 0)
+        connection.interests.watch("file:///a")
+        async with connect(ours, handler=Handler()) as client:
+            for uri in ("file:///a", "file:///b"):
+                server.bus.publish(uri)
+            await client.ping()
+    assert seen == [("notifications/resources/updated", {"uri": "file:///a"})]
+
+
+def test_running_is_serving_on_stdio(monkeypatch):
+    """`run` hands the server to what serves on stdin and stdout."""
+    served = []
+    monkeypatch.setattr("noizu_mcp._run.run_stdio", served.append)
+    server = Small()
+    server.run()
+    assert served == [server]
 
 
 async def test_crashes_are_logged_with_their_place(caplog):
