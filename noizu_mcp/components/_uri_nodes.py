@@ -49,7 +49,11 @@ class _Compiler:
     def named(self, index: int, part: Expression) -> None:
         """Add parameters; they come in any order, and any of them may be absent."""
         before = self.parts[index - 1] if index else ""
-        if part.operator == "&" and isinstance(before, Expression) and before.operator in ("?", "&"):
+        if (
+            part.operator == "&"
+            and isinstance(before, Expression)
+            and before.operator in ("?", "&")
+        ):
             return  # `{?a}{&b}` is one row of parameters
         variables = list(part.variables)
         for after in self.parts[index + 1 :] if part.operator != ";" else ():
