@@ -9,7 +9,7 @@ from .._version import __version__
 from ..client import TIMEOUT
 from ..protocol import REVISIONS
 from ._call import call_tool, list_tools
-from ._errors import USAGE, CommandError
+from ._errors import OK, USAGE, CommandError
 from ._run import run
 
 Command = Callable[[argparse.Namespace], int]
@@ -50,7 +50,6 @@ def parse(words: list[str]) -> tuple[Command, argparse.Namespace]:
 
     Raises:
         CommandError: It cannot be read.
-        SystemExit: Help was asked for, and given.
     """
     process: list[str] | None = None
     if "--" in words:
@@ -59,7 +58,10 @@ def parse(words: list[str]) -> tuple[Command, argparse.Namespace]:
         if not process:
             raise CommandError("give the command of a server after --", USAGE)
     parser = _parser(with_target=process is None)
-    args, rest = parser.parse_known_args(words)
+    try:
+        args, rest = parser.parse_known_args(words)
+    except SystemExit:  # help was asked for, and given
+        return lambda _: OK, argparse.Namespace()
     # argparse takes positional words in one run only; options may stand between ours.
     if any(word.startswith("-") for word in rest) or (rest and not hasattr(args, "arguments")):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")

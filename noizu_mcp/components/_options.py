@@ -7,19 +7,23 @@ the text of the problem. The tables say which options a place takes.
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
 from .._util import json_text
 from ..schema._nearest import nearest
-from ..types import Annotations, Icon
+from ..types import Annotations, ContentAnnotations, Icon
 
 #: Longest quotation of a wrong value in a problem, in characters.
 MAX_QUOTED: Final = 60
 
 Reader = Callable[[Any], Any]
 Table = Mapping[str, Reader]
+
+_Hints = TypeVar("_Hints", Annotations, ContentAnnotations)
+
+_AUDIENCE: Final = ("user", "assistant")
 
 #: server/tools, Tool Names. A SHOULD of the specification, kept for names written in source code.
 DECLARED_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -32,7 +36,8 @@ _META_KEY: Final = re.compile(
 _RESERVED_LABELS: Final = ("modelcontextprotocol", "mcp")
 
 
-def _got(value: Any) -> str:
+def got(value: Any) -> str:
+    """Quote a wrong value, shortened."""
     shown = repr(value)
     return f"got {shown if len(shown) <= MAX_QUOTED else shown[: MAX_QUOTED - 1] + '…'}"
 
@@ -49,28 +54,28 @@ def read_any(value: Any) -> Any:
 def read_text(value: Any) -> str:
     """Take a text that is not blank."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"must be a text that is not empty, {_got(value)}")
+        raise ValueError(f"must be a text that is not empty, {got(value)}")
     return value
 
 
 def read_declared_name(value: Any) -> str:
     """Take a name that is written in source code; the specification's rule holds for it."""
     if not isinstance(value, str) or not DECLARED_NAME.fullmatch(value):
-        raise ValueError(f"must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.', {_got(value)}")
+        raise ValueError(f"must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.', {got(value)}")
     return value
 
 
 def read_run_time_name(value: Any) -> str:
     """Take a name that a program computed: any printable text, `workflow:Tech News Digest`."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
-        raise ValueError(f"must be a printable text that is not empty, {_got(value)}")
+        raise ValueError(f"must be a printable text that is not empty, {got(value)}")
     return value
 
 
 def read_flag(value: Any) -> bool:
     """Take True or False; no other truth counts."""
     if not isinstance(value, bool):
-        raise ValueError(f"must be True or False, {_got(value)}")
+        raise ValueError(f"must be True or False, {got(value)}")
     return value
 
 
@@ -85,7 +90,7 @@ def read_seconds(value: Any) -> float | None:
         return None
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < math.inf:
-        raise ValueError(f"must be seconds above 0, or None for no limit, {_got(value)}")
+        raise ValueError(f"must be seconds above 0, or None for no limit, {got(value)}")
     return float(value)
 
 
@@ -94,22 +99,39 @@ def read_count(value: Any) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"must be a whole number above 0, or None for no limit, {_got(value)}")
+        raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
     return value
 
 
 def read_annotations(value: Any) -> Annotations | None:
     """Take hints as `Annotations` or as a mapping of its fields, or None."""
-    if value is None or isinstance(value, Annotations):
+    return _read_hints(Annotations, value)
+
+
+def read_content_annotations(value: Any) -> ContentAnnotations | None:
+    """Take hints as `ContentAnnotations` or as a mapping of its fields, or None."""
+    hints = _read_hints(ContentAnnotations, value)
+    if hints is None:
+        return None
+    for who in hints.audience:
+        if who not in _AUDIENCE:
+            raise ValueError(f"audience lists 'user' and 'assistant', {got(who)}")
+    if hints.priority is not None and not 0 <= hints.priority <= 1:
+        raise ValueError(f"priority is from 0, optional, to 1, required, {got(hints.priority)}")
+    return hints
+
+
+def _read_hints(cls: type[_Hints], value: Any) -> _Hints | None:
+    if value is None or isinstance(value, cls):
         return value
     if not isinstance(value, Mapping):
-        raise ValueError(f"must be Annotations(…) or a mapping of its fields, {_got(value)}")
-    fields = [a.name for a in attrs.fields(Annotations) if a.name != "extra"]
+        raise ValueError(f"must be {cls.__name__}(…) or a mapping of its fields, {got(value)}")
+    fields = [a.name for a in attrs.fields(cls) if a.name != "extra"]
     for key in value:
         if key not in fields:
             raise ValueError(f"unknown annotation {key!r}; {suggest(str(key), fields)}")
     try:
-        return Annotations(**value)
+        return cls(**value)
     except TypeError as error:
         raise ValueError(str(error)) from None
 
@@ -118,7 +140,7 @@ def read_icons(value: Any) -> tuple[Icon, ...]:
     """Take a list of icons."""
     icons = tuple(value) if isinstance(value, Iterable) else (None,)
     if not all(isinstance(icon, Icon) for icon in icons):
-        raise ValueError(f"must be a list of Icon(src), {_got(value)}")
+        raise ValueError(f"must be a list of Icon(src), {got(value)}")
     for icon in icons:
         # basic/index, Icons: a client must not show one from anywhere else.
         if not icon.src.lower().startswith(("https://", "data:")):
@@ -131,7 +153,7 @@ def read_meta(value: Any) -> dict[str, Any] | None:
     if value is None:
         return None
     if not isinstance(value, Mapping):
-        raise ValueError(f"must be a mapping, {_got(value)}")
+        raise ValueError(f"must be a mapping, {got(value)}")
     for key in value:
         _check_meta_key(key)
     try:

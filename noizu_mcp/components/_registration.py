@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias, TypedDict, Unpack
 
 import attrs
@@ -11,7 +11,7 @@ from .._errors import DefinitionError, Problem
 from .._util import final, relative_path
 from ..types import Annotations, Icon
 from ._declare import is_abstract, kind_of, missing_arguments
-from ._options import REGISTRATION_OPTIONS, read_declared_name, read_options
+from ._options import REGISTRATION_OPTIONS, Table, read_declared_name, read_options
 from ._spec import ToolPlan, ToolSpec
 from ._tool import Tool
 from ._toolkit import Toolkit
@@ -82,15 +82,36 @@ def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration:
         DefinitionError: The target is no tool, an option is unknown or wrong, or `name`, `title`
             or `description` is given for a kit of several tools.
     """
-    given: dict[str, Any] = dict(overrides)
-    inner = _registration(target)
-    target, given = inner.target, {**inner.overrides, **given}
-    good, bad = read_options(REGISTRATION_OPTIONS, given)
-    where = f"tool({_label(target)})"
+    return register("tool", target, overrides, REGISTRATION_OPTIONS, _target_problems)
+
+
+def register(
+    maker: str,
+    target: Any,
+    overrides: Mapping[str, Any],
+    table: Table,
+    check: Callable[[Any, Mapping[str, Any]], list[str]],
+) -> Registration:
+    """Make a registration for a public function, at whose caller errors point.
+
+    Args:
+        maker: The name of that function.
+        target: What it was given; may be another registration.
+        overrides: The options that it was given.
+        table: The options that there are.
+        check: Says why a target cannot be registered with these overrides.
+
+    Raises:
+        DefinitionError: Something is wrong with the target or the options.
+    """
+    inner = as_registration(target)
+    target = inner.target
+    good, bad = read_options(table, {**inner.overrides, **overrides})
+    where = f"{maker}({label_of(target)})"
     found = [(f"{where}.{name}", text) for name, text in bad]
-    found += [(where, text) for text in _target_problems(target, good)]
+    found += [(where, text) for text in check(target, good)]
     if found:
-        frame = sys._getframe(1)
+        frame = sys._getframe(2)
         place = relative_path(frame.f_code.co_filename), frame.f_lineno
         raise DefinitionError([Problem(path, text, *place) for path, text in found])
     return Registration(target, good)
@@ -111,11 +132,11 @@ def check_registrations(items: Iterable[Any]) -> list[Problem]:
     names: Counter[str] = Counter()
     for index, item in enumerate(items):
         where = f"tools[{index}]"
-        registration = _registration(item)
+        registration = as_registration(item)
         texts = _target_problems(registration.target, registration.overrides)
         if not texts:
             names.update(_names(registration))
-            texts = _name_problems(registration)
+            texts = name_problems(registration)
         problems += [Problem(where, text) for text in texts]
     return problems + [Problem("tools", text) for text in _duplicates(names)]
 
@@ -136,7 +157,7 @@ def expand(registrations: Iterable[Any]) -> list[ToolSpec]:
     specs: list[ToolSpec] = []
     problems: list[Problem] = []
     for index, item in enumerate(registrations):
-        registration = _registration(item)
+        registration = as_registration(item)
         texts = _target_problems(registration.target, registration.overrides)
         if texts:
             problems += [Problem(f"tools[{index}]", text) for text in texts]
@@ -151,7 +172,8 @@ def expand(registrations: Iterable[Any]) -> list[ToolSpec]:
     return specs
 
 
-def _registration(item: Any) -> Registration:
+def as_registration(item: Any) -> Registration:
+    """Take a registration as it is, and anything else as one without overrides."""
     return item if isinstance(item, Registration) else Registration(item, {})
 
 
@@ -160,7 +182,8 @@ def _plans(target: Any) -> tuple[ToolPlan, ...]:
     return plans
 
 
-def _label(target: Any) -> str:
+def label_of(target: Any) -> str:
+    """Name a target in messages: the name of its class."""
     return target.__name__ if isinstance(target, type) else type(target).__name__
 
 
@@ -170,7 +193,8 @@ def _names(registration: Registration) -> list[str]:
     return [plan.options["name"] for plan in _plans(registration.target)]
 
 
-def _name_problems(registration: Registration) -> list[str]:
+def name_problems(registration: Registration) -> list[str]:
+    """Check another name by the rule for names in source code."""
     try:
         read_declared_name(registration.overrides.get("name", "-"))
     except ValueError as error:
@@ -189,15 +213,11 @@ def _duplicates(names: Counter[str]) -> list[str]:
 
 def _target_problems(target: Any, overrides: Mapping[str, Any]) -> list[str]:
     """Say why a target cannot be registered with these overrides."""
-    label = _label(target)
     if kind_of(target) != "tools":
         return [_no_tool(target)]
-    cls = target if isinstance(target, type) else type(target)
-    if is_abstract(cls):
-        return [f"{label} is abstract; register a subclass of it"]
-    if isinstance(target, type) and (missing := missing_arguments(target)):
-        example = ", ".join(missing)
-        return [f"{label}() needs {example}; register an instance: {label}({example})"]
+    if texts := component_problems(target):
+        return texts
+    label = label_of(target)
     given = [f"{name}=" for name in _SINGULAR if name in overrides]
     if given and len(_plans(target)) > 1:
         what = f"{' and '.join(given)} would make all {len(_plans(target))} tools of {label}"
@@ -205,10 +225,26 @@ def _target_problems(target: Any, overrides: Mapping[str, Any]) -> list[str]:
     return []
 
 
+def component_problems(target: Any) -> list[str]:
+    """Say why a component cannot be registered as it is.
+
+    Args:
+        target: A component class, or an instance of one.
+    """
+    label = label_of(target)
+    cls = target if isinstance(target, type) else type(target)
+    if is_abstract(cls):
+        return [f"{label} is abstract; register a subclass of it"]
+    if isinstance(target, type) and (missing := missing_arguments(target)):
+        example = ", ".join(missing)
+        return [f"{label}() needs {example}; register an instance: {label}({example})"]
+    return []
+
+
 def _no_tool(target: Any) -> str:
     kind = kind_of(target)
     if kind is not None:
-        return f"{_label(target)} is no tool; register it in {kind} = […]"
+        return f"{label_of(target)} is no tool; register it in {kind} = […]"
     if hasattr(target, "__code__"):
         return f"{target.__name__} is a function; make it a method of a Toolkit, under @mcp"
     return f"{target!r} is no tool; register a Tool or a Toolkit"

@@ -1,0 +1,131 @@
+"""What arguments and variables are completed from, and what an author returns for it."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import attrs
+
+from ..schema import Fault, Marker
+from ..types import Completion, as_tuple
+from ._handler import Mode
+from ._method import Method
+
+
+class Completer(NamedTuple):
+    """A function that completes one argument.
+
+    Attributes:
+        mode: `async`: awaited; `thread`: may block, runs in a worker thread.
+        invoke: Takes the prefix and the context; gives what `to_completion` takes.
+    """
+
+    mode: Mode
+    invoke: Callable[[str, Any], Any]
+
+
+#: All texts that an argument may be, or what computes them.
+Source = tuple[str, ...] | Completer
+
+
+def read_sources(form: Any) -> tuple[dict[str, Source], list[Fault]]:
+    """Read the `complete=` of the fields of a form.
+
+    Args:
+        form: The class that declares them.
+
+    Returns:
+        The sources by field; then what is wrong.
+    """
+    sources: dict[str, Source] = {}
+    faults: list[Fault] = []
+    for name, marker in _markers(form).items():
+        declared = marker.options.get("complete")
+        if declared is None:
+            continue
+        source = _source(declared)
+        if source is None:
+            text = "complete must be a list of texts or an async function (prefix, ctx)"
+            faults.append(Fault((name,), f"{text}, got {declared!r}", form))
+        else:
+            sources[name] = source
+    return sources, faults
+
+
+def _markers(form: Any) -> dict[str, Marker]:
+    """Find the markers of a class, those in front of its fields and those inside `Annotated`."""
+    found: dict[str, Iterable[Any]] = {
+        name: getattr(annotation, "__metadata__", ())
+        for cls in reversed(form.__mro__)
+        for name, annotation in inspect.get_annotations(cls).items()
+    }
+    for field in attrs.fields(form) if attrs.has(form) else ():
+        found[field.name] = (*found.get(field.name, ()), *field.metadata.values())
+    return {
+        name: entry for name, entries in found.items() for entry in entries if type(entry) is Marker
+    }
+
+
+def _source(declared: Any) -> Source | None:
+    if isinstance(declared, list | tuple):
+        return tuple(declared) if all(isinstance(text, str) for text in declared) else None
+    if not callable(declared) or not _takes_two(declared):
+        return None
+    asynchronous = any(map(inspect.iscoroutinefunction, (declared, declared.__call__)))
+    return Completer("async" if asynchronous else "thread", declared)
+
+
+def _takes_two(function: Any) -> bool:
+    try:
+        inspect.signature(function).bind("prefix", None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def completer(
+    method: Method | None, instance: object, sources: Mapping[str, Source]
+) -> Callable[[str], Source | None]:
+    """Make the function that says what an argument is completed from.
+
+    Args:
+        method: `complete(argument, prefix, ctx)` of the component, which goes first.
+        instance: The component.
+        sources: What its fields declare.
+
+    Returns:
+        A function of the name of an argument; None where nothing completes it.
+    """
+    if method is None:
+        return sources.get
+    bound, mode = method.bind(instance), method.mode
+    return lambda name: Completer(mode, lambda prefix, ctx: bound(name, prefix, ctx))
+
+
+def complete_from(texts: Iterable[str], prefix: str) -> Completion:
+    """Complete from a list: the texts that start with the prefix, upper and lower case told apart.
+
+    Args:
+        texts: All that there are.
+        prefix: What has been typed.
+    """
+    return Completion([text for text in texts if text.startswith(prefix)])
+
+
+def to_completion(value: Any) -> Completion:
+    """Turn what a completing function returned into a completion.
+
+    Args:
+        value: A list of texts, a `Completion`, or None for nothing.
+
+    Raises:
+        TypeError: Anything else.
+    """
+    if isinstance(value, Completion):
+        return value
+    if inspect.iscoroutine(value):
+        value.close()  # else Python warns, at some later time, in some other place
+        raise TypeError("a coroutine was returned; make complete async, or await it")
+    if value is not None and (isinstance(value, str | Mapping) or not isinstance(value, Iterable)):
+        raise TypeError(f"expected a list of texts or a Completion, got {value!r}")
+    return Completion(as_tuple(value))

@@ -1,0 +1,143 @@
+"""What resources, templates and prompts returned, as what goes to the client.
+
+What cannot be sent is a `TypeError`, a `ValueError` or a `ProtocolError` whose text is for the log:
+it says what was returned, and a client must not learn that.
+"""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from .._util import json_text
+from ..schema import dump_value
+from ..types import PromptResult, ResourceContents, ResourceDefinition
+from ._declare import is_abstract
+from ._prompt_spec import PromptSpec
+from ._resource import Resource
+from ._resource_spec import TemplateSpec
+
+#: The media type of a value that is sent as its JSON, unless one is declared.
+_JSON: Final = "application/json"
+
+# Of these a mapping in a list is contents, as they go over the wire; others are the author's data.
+_CONTENTS_KEYS: Final = frozenset({"uri", "mimeType", "text", "blob", "_meta"})
+
+
+def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceContents]:
+    """Turn what `read` returned into contents.
+
+    Args:
+        mime_type: The declared media type, if there is one.
+        uri: The URI that was read.
+        value: A text, bytes, `ResourceContents`, a list of these and of contents mappings, or any
+            other JSON value or instance, which is sent as its JSON.
+
+    Returns:
+        The contents, at least one.
+
+    Raises:
+        TypeError: None, an empty list, a coroutine, or a value that has no JSON form.
+        ValueError: NaN, an infinity or a circular reference.
+        ProtocolError: A contents mapping with a wrong field.
+    """
+    _refuse_nothing("read", value)
+    if (one := _one(mime_type, uri, value)) is not None:
+        return [one]
+    if isinstance(value, list | tuple):
+        several = [_one(mime_type, uri, item) or _mapping(mime_type, uri, item) for item in value]
+        found = [each for each in several if each is not None]
+        if len(found) == len(several):
+            return found
+        if any(isinstance(item, ResourceContents | bytes) for item in value):
+            raise TypeError(f"expected a list of contents, texts and bytes only, got {value!r}")
+    return [ResourceContents(uri, mime_type or _JSON, text=json_text(dump_value(value)))]
+
+
+def _one(mime_type: str | None, uri: str, value: Any) -> ResourceContents | None:
+    if isinstance(value, ResourceContents):
+        return value
+    if isinstance(value, str):
+        return ResourceContents(uri, mime_type, text=value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return ResourceContents(uri, mime_type, blob=bytes(value))
+    return None
+
+
+def _mapping(mime_type: str | None, uri: str, value: Any) -> ResourceContents | None:
+    if not isinstance(value, Mapping) or not value.keys() <= _CONTENTS_KEYS:
+        return None
+    if ("text" in value) == ("blob" in value):
+        return None
+    found = ResourceContents.from_wire({"uri": uri, **value}, "contents")
+    return found if found.mime_type else attrs.evolve(found, mime_type=mime_type)
+
+
+def to_listed(spec: TemplateSpec, value: Any) -> list[dict[str, Any]]:
+    """Turn what `list` of a template gave into entries of `resources/list`.
+
+    Args:
+        spec: The template.
+        value: `ResourceDefinition`s, mappings in the shape of 2026-07-28, and `Resource` classes or
+            instances. A mapping without a name has its URI for one; a definition or mapping
+            without a media type has that of the template.
+
+    Returns:
+        New JSON-ready dicts.
+
+    Raises:
+        TypeError: Something else.
+        ProtocolError: A mapping with a wrong field.
+    """
+    _refuse_nothing("list", value, empty=True)
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
+        raise TypeError(f"expected a list of resources, got {value!r}")
+    return [_listed(spec, item) for item in value]
+
+
+def _listed(spec: TemplateSpec, item: Any) -> dict[str, Any]:
+    cls = item if isinstance(item, type) else type(item)
+    if issubclass(cls, Resource) and not is_abstract(cls):
+        return cls.definition()
+    if isinstance(item, ResourceDefinition):
+        wire = item.to_wire()
+    elif isinstance(item, Mapping):
+        named = item if "name" in item else {**item, "name": item.get("uri")}
+        wire = ResourceDefinition.from_wire(named, "resource").to_wire()
+    else:
+        raise TypeError(f"expected a ResourceDefinition, a mapping or a Resource, got {item!r}")
+    if spec.mime_type is not None:
+        wire.setdefault("mimeType", spec.mime_type)
+    return wire
+
+
+def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
+    """Turn what `get` returned into a result.
+
+    Args:
+        spec: The prompt; None for an answer that belongs to none, as an override may give one.
+        value: A text, which the user says, a `PromptMessage`, content, a list of these, or a
+            `PromptResult`.
+
+    Returns:
+        The result; its description is its own, else that of the prompt.
+
+    Raises:
+        TypeError: Anything else.
+        ProtocolError: A mapping that is neither message nor content.
+    """
+    _refuse_nothing("get", value, empty=True)
+    result = value if isinstance(value, PromptResult) else PromptResult(value)
+    if result.description is None and spec is not None and spec.description is not None:
+        return attrs.evolve(result, description=spec.description)
+    return result
+
+
+def _refuse_nothing(method: str, value: Any, *, empty: bool = False) -> None:
+    """Refuse what is surely not meant as an answer."""
+    if inspect.iscoroutine(value):
+        value.close()  # else Python warns, at some later time, in some other place
+        raise TypeError(f"a coroutine was returned; make {method} async, or await it")
+    if value is None or (not empty and isinstance(value, list | tuple) and not value):
+        raise TypeError(f"{method} returned {value!r}, which is no answer; return '' for nothing")

@@ -1,0 +1,149 @@
+"""Methods that are passed a row of values: `read(uri, ctx)`, `complete(argument, prefix, ctx)`.
+
+What a method leaves off at the end of the row it is not passed. The signature is read once, when
+the class is made, by the same rules as that of a tool.
+"""
+
+import inspect
+from collections.abc import Callable
+from inspect import Parameter
+from typing import Any, NamedTuple
+
+from ._declare import Declaration
+from ._handler import _POSITIONAL, Mode, Report, _is_context, _mode, _Signature
+
+
+class Method(NamedTuple):
+    """A method that a component has.
+
+    Attributes:
+        attribute: Its name in the class.
+        offers: What it may take, in order; the context is the last.
+        takes: How much of that it takes.
+        mode: `async`: awaited; `thread`: may block, runs in a worker thread.
+        yields: Whether it is a generator; what it yields becomes a list.
+        function: The function itself.
+    """
+
+    attribute: str
+    offers: tuple[str, ...]
+    takes: int
+    mode: Mode
+    yields: bool
+    function: Any
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether it wants the context."""
+        return self.takes == len(self.offers)
+
+    def bind(self, instance: object) -> Callable[..., Any]:
+        """Make the function that a request uses.
+
+        Args:
+            instance: The component.
+
+        Returns:
+            A function of all that is offered, which passes on what the method takes.
+        """
+        method: Callable[..., Any] = getattr(instance, self.attribute)
+        takes = self.takes
+        if self.yields:
+            return _collected(method, takes, self.mode)
+        return method if self.takes_context else lambda *args: method(*args[:takes])
+
+
+def _collected(method: Callable[..., Any], takes: int, mode: Mode) -> Callable[..., Any]:
+    """Make a generator a function that returns all it yields."""
+
+    async def collect(*args: Any) -> list[Any]:
+        return [item async for item in method(*args[:takes])]
+
+    return collect if mode == "async" else lambda *args: list(method(*args[:takes]))
+
+
+def read_method(
+    declaration: Declaration,
+    attribute: str,
+    offers: tuple[str, ...],
+    *,
+    least: int = 0,
+    may_yield: bool = False,
+) -> Method | None:
+    """Read a method of a component, its own or that of a base.
+
+    Args:
+        declaration: The class statement; takes the problems.
+        attribute: The name of the method.
+        offers: What it may take after `self`, in order; the context is the last.
+        least: How much of that it must take.
+        may_yield: Whether it may be a generator.
+
+    Returns:
+        The method; None if there is none, or after problems.
+    """
+    owner = next((cls for cls in declaration.cls.__mro__ if attribute in vars(cls)), None)
+    if owner is None:
+        return None
+
+    def report(text: str) -> None:
+        declaration.problem(attribute, text, attribute, owner)
+
+    found = vars(owner)[attribute]
+    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    if not callable(function) or not hasattr(function, "__code__"):
+        report(f"must be a method, got {found!r}")
+        return None
+    row = _Row(function, isinstance(found, staticmethod), declaration, report)
+    takes = row.takes(offers, least)
+    yields = may_yield and _is_generator(function)
+    mode = _generator_mode(function) if yields else _mode(function, report, inline=False)
+    if row.failed or mode is None:
+        return None
+    return Method(attribute, offers, takes, mode, yields, function)
+
+
+def _is_generator(function: Any) -> bool:
+    inner = inspect.unwrap(function)
+    return inspect.isasyncgenfunction(inner) or inspect.isgeneratorfunction(inner)
+
+
+def _generator_mode(function: Any) -> Mode:
+    return "async" if inspect.isasyncgenfunction(inspect.unwrap(function)) else "thread"
+
+
+class _Row(_Signature):
+    """The parameters of a method that is passed a row of values."""
+
+    def __init__(
+        self, function: Any, is_static: bool, declaration: Declaration, report: Report
+    ) -> None:
+        parameters = list(inspect.signature(function).parameters.values())
+        self._no_self = not is_static and (not parameters or parameters[0].kind not in _POSITIONAL)
+        after_self = parameters if is_static else parameters[1:]
+        super().__init__(function, after_self, declaration.scope, report)
+
+    def takes(self, offers: tuple[str, ...], least: int) -> int:
+        """Check the row; say how much of it is taken."""
+        row = ", ".join(offers)
+        if self._no_self:
+            self.report(f"takes no self; write {self.example(row)}")
+            return 0
+        names = ", ".join(p.name for p in self.positional)
+        count = len(self.positional)
+        if not least <= count <= len(offers):
+            self.report(f"takes ({names}) and is passed ({row}); write {self.example(row)}")
+        for index, p in enumerate(self.positional[: len(offers)]):
+            is_last = index == len(offers) - 1
+            if not is_last and _is_context(p):
+                self.report(
+                    f"{p.name!r} stands where {offers[index]} goes; write {self.example(row)}"
+                )
+            if is_last and p.default is not Parameter.empty and not _is_context(p):
+                self.report(f"{p.name!r} would be passed the context; make it keyword-only")
+        for p in self.keywords:
+            if p.default is Parameter.empty:
+                self.report(
+                    f"takes the keyword-only {p.name!r}, which nothing passes; give it a default"
+                )
+        return count

@@ -1,0 +1,158 @@
+"""A prompt, ready to be listed and got: everything settled, nothing left to look up.
+
+A class statement leaves a `PromptPlan`; a registration binds it to an instance: a `PromptSpec`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from .._errors import McpError
+from .._util import UNSET, Unset, final
+from ..schema import describe
+from ..types import META_VIOLATIONS
+from ._completion import Source, completer
+from ._handler import Mode
+from ._method import Method
+from ._options import hidden_by
+from ._texts import Texts
+
+# JSON-RPC 2.0: invalid params; server/prompts, Error Handling.
+_INVALID_PARAMS: Final = -32602
+
+
+@final
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class PromptSpec:
+    """A registered prompt.
+
+    Attributes:
+        name: What `prompts/get` calls it.
+        description: What it is good for; also of what it gives, unless that says otherwise.
+        hidden: Left out of `prompts/list`, still served.
+        arguments: The names of its arguments, in order.
+        required: Those that must be given.
+        timeout: Seconds that getting it may take; None for no limit, UNSET for the server's.
+        mode: `async` or `thread` (sync, may block).
+        takes_context: Whether `get` wants the context.
+        prepare: Turns the arguments that a client sent, `{}` when they were absent, into what
+            `get` takes. Raises McpError -32602 when they do not fit.
+        invoke: Calls `get` with what it takes of `(args, ctx)`.
+        complete: Says what an argument is completed from; None if nothing completes it.
+        definition: The prompt as `prompts/list` of 2026-07-28 describes it. Not to be changed.
+        source: Where the class stands, for logs: `app.CodeReview`.
+    """
+
+    name: str
+    description: str | None
+    hidden: bool
+    arguments: tuple[str, ...]
+    required: tuple[str, ...]
+    timeout: float | Unset | None
+    mode: Mode
+    takes_context: bool
+    prepare: Callable[[Any], Any]
+    invoke: Callable[[Any, Any], Any]
+    complete: Callable[[str], Source | None]
+    definition: dict[str, Any]
+    source: str
+
+    def __repr__(self) -> str:
+        return f"PromptSpec({self.name!r}, {self.source})"
+
+
+class PromptPlan(NamedTuple):
+    """What a class statement settles about a prompt.
+
+    Attributes:
+        options: The options, checked; `name` is always among them.
+        texts: The form of its arguments; None if it declares none, and takes them as they come.
+        sources: What they are completed from, if declared.
+        get: The method that answers.
+        complete: The method that completes arguments, if there is one.
+        source: Where the class stands.
+    """
+
+    options: Mapping[str, Any]
+    texts: Texts | None
+    sources: Mapping[str, Source]
+    get: Method
+    complete: Method | None
+    source: str
+
+    def definition(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Describe the prompt as `prompts/list` of 2026-07-28 does (server/prompts, Prompt).
+
+        Args:
+            overrides: Options of a registration; they replace the plan's own.
+
+        Returns:
+            A JSON-ready dict without null keys.
+        """
+        options = {**self.options, **(overrides or {})}
+        wire = {
+            "name": options["name"],
+            "title": options.get("title"),
+            "description": options.get("description"),
+            "arguments": (self.texts and _arguments(self.texts)) or None,
+            "icons": [icon.to_wire() for icon in options.get("icons", ())] or None,
+            "_meta": options.get("meta"),
+        }
+        return {key: value for key, value in wire.items() if value is not None}
+
+    def bind(self, instance: object, overrides: Mapping[str, Any]) -> PromptSpec:
+        """Make the spec that a server serves.
+
+        Args:
+            instance: The prompt.
+            overrides: Options of the registration; they replace the plan's own.
+        """
+        options = {**self.options, **overrides}
+        hidden = hidden_by(overrides)
+        texts, name = self.texts, options["name"]
+        return PromptSpec(
+            name=name,
+            description=options.get("description"),
+            hidden=bool(hidden_by(self.options) if hidden is None else hidden),
+            arguments=() if texts is None else texts.names,
+            required=() if texts is None else texts.required,
+            timeout=options.get("timeout", UNSET),
+            mode=self.get.mode,
+            takes_context=self.get.takes_context,
+            prepare=lambda given: _prepare(name, texts, given),
+            invoke=self.get.bind(instance),
+            complete=completer(self.complete, instance, self.sources),
+            definition=self.definition(overrides),
+            source=self.source,
+        )
+
+
+def _arguments(texts: Texts) -> list[dict[str, Any]]:
+    fields = texts.fields.items()
+    return [_argument(name, schema, name in texts.required) for name, schema in fields]
+
+
+def _argument(name: str, schema: Any, required: bool) -> dict[str, Any]:
+    about = schema if isinstance(schema, Mapping) else {}
+    wire = {"name": name, "title": about.get("title"), "description": about.get("description")}
+    wire["required"] = required or None
+    return {key: value for key, value in wire.items() if value is not None}
+
+
+def _prepare(name: str, texts: Texts | None, given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        raise McpError(_INVALID_PARAMS, f"The arguments of prompt {name} must be an object")
+    if texts is None:
+        return dict(given)
+    missing = [argument for argument in texts.required if argument not in given]
+    if missing:
+        raise McpError(_INVALID_PARAMS, f"Missing required arguments: {', '.join(missing)}")
+    args, violations = texts.read(given)
+    if violations:
+        raise McpError(
+            _INVALID_PARAMS,
+            f"Invalid arguments for prompt {name}:\n" + "\n".join(describe(violations)),
+            {META_VIOLATIONS: [violation.to_wire() for violation in violations]},
+        )
+    return args

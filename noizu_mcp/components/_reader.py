@@ -1,0 +1,113 @@
+"""What the statements of resources, templates and prompts have in common."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..schema import Fault, Shape, docstring_parameters, docstring_summary, read_shape
+from ._completion import Source, read_sources
+from ._declare import ComponentMeta, Declaration, is_abstract
+from ._mcp import is_marked
+from ._method import Method, read_method
+
+
+class Reader:
+    """Reads the statement of one component.
+
+    Attributes:
+        cls: The new class.
+        declaration: Its statement; takes the problems.
+        noun: What messages call it: `resource`.
+        options: The options, those of bases too.
+        source: Where it stands, for logs.
+    """
+
+    def __init__(self, declaration: Declaration, noun: str) -> None:
+        self.cls = declaration.cls
+        self.declaration = declaration
+        self.noun = noun
+        self.options: dict[str, Any] = dict(declaration.options)
+        self.source = f"{self.cls.__module__}.{self.cls.__qualname__}"
+        for name, value in vars(self.cls).items():
+            if is_marked(value):
+                self.problem(name, "@mcp marks the tools of a Toolkit; put it away")
+        summary = docstring_summary(vars(self.cls).get("__doc__"))
+        if summary is not None and "description" not in declaration.own:
+            self.options["description"] = summary
+
+    def problem(self, member: str, text: str) -> None:
+        """Note what is wrong with an attribute of the class; "" for the class itself."""
+        self.declaration.problem(member, text, member or None)
+
+    def needs_own(self, option: str) -> bool:
+        """Check an option that tells one component from another.
+
+        Args:
+            option: Its name: `uri`, `name`.
+
+        Returns:
+            False if this class has to find one, and has not been told any.
+        """
+        declaration = self.declaration
+        if declaration.abstract:
+            for name in dict.fromkeys((option, "name", "title")):
+                if name in declaration.given:
+                    self.problem(
+                        name, f"an abstract base is no {self.noun}; leave it to the subclasses"
+                    )
+            return True
+        if option in declaration.given:
+            return True
+        for base in self.cls.__mro__[1:]:
+            if isinstance(base, ComponentMeta) and not is_abstract(base):
+                self.problem(
+                    "",
+                    f"a subclass of the {self.noun} {base.__name__} needs its own {option}; write"
+                    f" {option}=…, or mark {base.__name__} with abstract=True",
+                )
+                return True
+        return option in self.options
+
+    def required_method(
+        self, name: str, offers: tuple[str, ...], *, least: int = 0
+    ) -> Method | None:
+        """Read the method that answers; a component that is no base must have one."""
+        method = read_method(self.declaration, name, offers, least=least)
+        if not self.declaration.abstract and not hasattr(self.cls, name):
+            row = ", ".join(("self", *offers))
+            self.problem(
+                "",
+                f"a {self.noun} needs a method: async def {name}({row}); a base for"
+                f" {self.noun}s needs abstract=True",
+            )
+        return method
+
+    def arguments(self, method: Method | None) -> tuple[Any, Shape | None]:
+        """Read the class `Arguments`, of this class or of the nearest base.
+
+        Args:
+            method: The method that answers; its docstring may describe arguments too.
+
+        Returns:
+            The class, or None if there is none; then its shape, or None after problems.
+        """
+        form = getattr(self.cls, "Arguments", None)
+        if form is None:
+            return None, None
+        if not isinstance(form, type):
+            self.problem("Arguments", f"must be a class: class Arguments(Schema), got {form!r}")
+            return form, None
+        descriptions = docstring_parameters(method.function.__doc__) if method else {}
+        descriptions |= docstring_parameters(vars(self.cls).get("__doc__"))
+        shape, faults = read_shape(form, descriptions=descriptions)
+        self.argument_faults(faults)
+        return form, shape
+
+    def argument_faults(self, faults: list[Fault]) -> None:
+        """Note what is wrong in the class `Arguments`."""
+        self.declaration.faults("Arguments", faults, "Arguments")
+
+    def sources(self, form: type) -> Mapping[str, Source]:
+        """Read what the fields of `Arguments` are completed from."""
+        sources, faults = read_sources(form)
+        self.argument_faults(faults)
+        return sources

@@ -1,0 +1,172 @@
+"""`Resource` and `ResourceTemplate`: classes that are one resource, or many of one kind."""
+
+import copy
+from typing import Any, ClassVar, TypeVar, cast
+
+from ..schema import Fault, Shape, fields, read_shape
+from ._declare import ComponentMeta, Declaration
+from ._method import read_method
+from ._reader import Reader
+from ._resource_options import RESOURCE_OPTIONS, TEMPLATE_OPTIONS
+from ._resource_spec import ResourcePlan, TemplatePlan
+from ._texts import Texts
+from ._uri_template import UriTemplate
+
+_Plan = TypeVar("_Plan", ResourcePlan, TemplatePlan)
+
+
+def _definition(cls: type, plans: tuple[_Plan, ...]) -> dict[str, Any]:
+    if not plans:
+        raise TypeError(f"{cls.__name__} is abstract: it is no resource to describe")
+    return copy.deepcopy(plans[0].definition())
+
+
+class Resource(metaclass=ComponentMeta):
+    """One resource: subclass it, give its URI, write `read`.
+
+    Options are keywords of the class statement, or attributes of the same names: `uri`, `name`,
+    `title`, `description`, `mime_type`, `size`, `annotations`, `icons`, `meta`, `hidden`,
+    `visible`, `subscribable`, `timeout`, `abstract`. The name defaults to the URI, the description
+    to the first paragraph of the docstring.
+
+    `read` takes `()`, `(uri)` or `(uri, ctx)` after `self`, sync or async; a sync one runs in a
+    worker thread. It returns a text, bytes, `ResourceContents`, a list of these, or any other JSON
+    value, which is sent as a text.
+
+    Raises:
+        DefinitionError: From the class statement; it lists all that is wrong in the class.
+    """
+
+    __mcp_kind__: ClassVar = "resources"
+    __mcp_table__: ClassVar = RESOURCE_OPTIONS
+    __mcp__: ClassVar[tuple[ResourcePlan, ...]] = ()
+
+    @classmethod
+    def definition(cls) -> dict[str, Any]:
+        """Describe the resource as `resources/list` of 2026-07-28 does.
+
+        Returns:
+            A new JSON-ready dict.
+
+        Raises:
+            TypeError: The class is abstract.
+        """
+        return _definition(cls, cls.__mcp__)
+
+    @classmethod
+    def _read_class(cls, declaration: Declaration) -> None:
+        reader = Reader(declaration, "resource")
+        if not reader.needs_own("uri"):
+            reader.problem("", "a resource needs a uri: write uri='config://app', or abstract=True")
+        read = reader.required_method("read", ("uri", "ctx"))
+        complete = "uri" in reader.options and not declaration.abstract
+        cls.__mcp__ = (
+            (ResourcePlan(reader.options, read, reader.source),) if complete and read else ()
+        )
+
+
+class ResourceTemplate(metaclass=ComponentMeta):
+    """Many resources whose URIs have one form: subclass it, give the template, write `read`.
+
+    Options are keywords of the class statement, or attributes of the same names: `uri_template`
+    (RFC 6570), `name`, `title`, `description`, `mime_type`, `annotations`, `icons`, `meta`,
+    `hidden`, `visible`, `subscribable`, `timeout`, `traversal`, `abstract`. Values that could lead
+    a handler out of its directory match nothing, unless `traversal=True`.
+
+    `read` takes `(uri, args)` or `(uri, args, ctx)` after `self`, sync or async, and returns what
+    that of a `Resource` does. `args` has an attribute for each variable: a text, a list of texts
+    for `{var*}`, None for an optional one that is absent. A nested class `Arguments` gives them
+    types; a URI with a value that does not fit is not found.
+
+    `complete(variable, prefix, ctx)` completes variables. `list(ctx)` returns or yields instances
+    for `resources/list`: `ResourceDefinition`s, mappings, or `Resource` classes.
+
+    Raises:
+        DefinitionError: From the class statement; it lists all that is wrong in the class.
+    """
+
+    __mcp_kind__: ClassVar = "resources"
+    __mcp_table__: ClassVar = TEMPLATE_OPTIONS
+    __mcp__: ClassVar[tuple[TemplatePlan, ...]] = ()
+
+    @classmethod
+    def definition(cls) -> dict[str, Any]:
+        """Describe the template as `resources/templates/list` of 2026-07-28 does.
+
+        Returns:
+            A new JSON-ready dict.
+
+        Raises:
+            TypeError: The class is abstract.
+        """
+        return _definition(cls, cls.__mcp__)
+
+    @classmethod
+    def _read_class(cls, declaration: Declaration) -> None:
+        cls.__mcp__ = _TemplateReader(declaration, "resource template").plans()
+
+
+class _TemplateReader(Reader):
+    """Reads the statement of one template."""
+
+    def plans(self) -> tuple[TemplatePlan, ...]:
+        if not self.needs_own("uri_template"):
+            self.problem(
+                "",
+                "a resource template needs a uri_template: write uri_template='db://{table}', or"
+                " abstract=True",
+            )
+        read = self.required_method("read", ("uri", "args", "ctx"), least=2)
+        complete = read_method(self.declaration, "complete", ("variable", "prefix", "ctx"), least=2)
+        listed = read_method(self.declaration, "list", ("ctx",), may_yield=True)
+        form, shape = self.arguments(read)
+        sources = {} if shape is None else self.sources(form)
+        if self.declaration.abstract or "uri_template" not in self.options or read is None:
+            return ()
+        template = UriTemplate(
+            self.options["uri_template"], traversal=self.options.get("traversal", False)
+        )
+        texts = self._texts(template, form, shape)
+        return (
+            TemplatePlan(
+                self.options, template, texts, sources, read, complete, listed, self.source
+            ),
+        )
+
+    def _texts(self, template: UriTemplate, form: Any, shape: Shape | None) -> Texts:
+        if shape is None:
+            return Texts(_plain_shape(template))
+        texts = Texts(shape, template.lists)
+        self.argument_faults(
+            [
+                *(
+                    Fault((name,), f"{template.text!r} has no variable of this name", form)
+                    for name in texts.names
+                    if name not in template.variables
+                ),
+                *(
+                    Fault((), f"{template.text!r} has a variable {name!r}; declare it", form)
+                    for name in template.variables
+                    if name not in texts.names
+                ),
+                *(Fault((name,), _impossible(template, name), form) for name in texts.impossible()),
+            ]
+        )
+        return texts
+
+
+def _impossible(template: UriTemplate, name: str) -> str:
+    if name in template.lists:
+        return f"{{{name}*}} matches a list of texts; declare it as list[str]"
+    return "a variable is a text; declare it as str, int, float, bool, an Enum or a Literal"
+
+
+def _plain_shape(template: UriTemplate) -> Shape:
+    """Declare the variables of a template as they come: texts, and lists of texts."""
+    declared = {
+        name: fields.array(fields.string())
+        if name in template.lists
+        else fields.string(required=name not in template.optional)
+        for name in template.variables
+    }
+    return cast("Shape", read_shape(declared)[0])

@@ -1,0 +1,63 @@
+"""Arguments of a tool from the command line."""
+
+import pytest
+
+from noizu_mcp.cli._arguments import read_arguments
+from noizu_mcp.cli._errors import CommandError
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        (None, "5", 5),
+        (None, "five", "five"),
+        (None, '{"a": [1]}', {"a": [1]}),
+        ({}, "true", True),
+        (True, "null", None),
+        ({"type": "string"}, "5", "5"),
+        ({"type": "string"}, '"5"', '"5"'),
+        ({"type": "integer"}, "5", 5),
+        ({"type": "integer"}, "5.0", 5.0),
+        ({"type": "integer"}, "5.5", 5.5),
+        ({"type": "integer"}, "five", "five"),
+        ({"type": "number"}, "5", 5),
+        ({"type": "boolean"}, "false", False),
+        ({"type": "array"}, "[1]", [1]),
+        ({"type": "object"}, "{}", {}),
+        ({"type": ["string", "null"]}, "null", None),
+        ({"type": ["string", "null"]}, "5", "5"),
+        ({"type": ["string", "integer"]}, "5", 5),
+        ({"enum": ["1", "2"]}, "1", "1"),
+        ({"enum": [1, 2]}, "1", 1),
+        ({"const": "1"}, "1", "1"),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "5", "5"),
+        ({"oneOf": [{"type": "integer"}, {"type": "null"}]}, "5", 5),
+    ],
+)
+def test_a_value_is_read_as_its_schema_wants_it(schema, text, value):
+    """JSON where the tool declares its type, text where it declares strings, else as it looks."""
+    found = read_arguments([f"x={text}"], None, {"properties": {"x": schema}})
+    assert found == {"x": value}
+    assert type(found["x"]) is type(value)
+
+
+def test_single_arguments_win_over_the_object():
+    """Both forms may be used together; what stands behind the first = is the value."""
+    found = read_arguments(["a=b=c", "n=1"], '{"a": 1, "z": null}', {})
+    assert found == {"a": "b=c", "z": None, "n": 1}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "text", "message"),
+    [
+        (["word"], None, "write arguments as name=value, not 'word'"),
+        (["=5"], None, "write arguments as name=value, not '=5'"),
+        ([], "{", "--args is not JSON: "),
+        ([], "[1]", "--args must be a JSON object"),
+    ],
+)
+def test_what_is_no_argument(pairs, text, message):
+    """The message says what to write; the status says that it was asked wrongly."""
+    with pytest.raises(CommandError, match=message) as caught:
+        read_arguments(pairs, text, {})
+    assert caught.value.status == 2

@@ -1,0 +1,240 @@
+"""The commands, from their words to their exit status."""
+
+import io
+import json
+import os
+import sys
+
+import pytest
+
+import noizu_mcp
+from noizu_mcp.cli import _main, _run, main
+
+_CLOSED = "the connection ended before server/discover was answered"
+COMMAND = ("--", sys.executable, "-c", "import demo; demo.Demo().run()")
+
+
+def test_list(run):
+    """A table of tools: what each takes, and the first line of what it is for."""
+    status, out, err = run("list", "demo.py:Demo")
+    assert (status, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["NAME", "ARGUMENTS", "DESCRIPTION"]
+    assert lines[1].split(maxsplit=3) == ["echo", "message", "[times]", "Say it again."]
+    assert "secret" not in out
+
+
+def test_list_as_json(run):
+    """`--json` prints the definitions as they go over the wire."""
+    status, out, _ = run("list", "demo.py:Demo", "--json")
+    assert status == 0
+    assert json.loads(out)[0]["inputSchema"]["required"] == ["message"]
+
+
+def test_call(run):
+    """Arguments are read by the schema; options may stand between them."""
+    words = ("call", "demo.py:Demo", "echo", "message=1", "--debug", "times=2")
+    assert run(*words) == (0, "11\n", "")
+    assert run("call", "demo.py", "echo", "--args", '{"message": "x"}') == (0, "x\n", "")
+    assert run("call", "demo.py", "secret") == (0, "found\n", "")
+
+
+def test_call_as_json(run):
+    """`--json` prints the result."""
+    status, out, _ = run("call", "demo.py", "kinds", "--json")
+    assert status == 0
+    assert [block["type"] for block in json.loads(out)["content"]] == ["text", "image"]
+
+
+def test_a_command_behind_two_dashes(run):
+    """Any command that speaks stdio will do."""
+    assert run("call", "echo", "message=hi", *COMMAND) == (0, "hi\n", "")
+    status, out, _ = run("list", "--json", *COMMAND)
+    assert (status, json.loads(out)[0]["name"]) == (0, "echo")
+
+
+def test_one_revision_and_every_message(run):
+    """`--protocol` pins the revision, and `--trace` shows what goes over the wire."""
+    words = ("call", "demo.py", "kinds", "--protocol", "2025-03-26", "--trace", "--timeout", "9")
+    status, _, err = run(*words)
+    assert status == 0
+    assert '--> {"jsonrpc":"2.0","id":1,"method":"initialize"' in err
+    assert '<-- {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-03-26"' in err
+
+
+@pytest.mark.parametrize(
+    ("tool", "stderr"),
+    [
+        ("refuse", "not\ntoday\n"),
+        (
+            "crash",
+            "noizu-mcp: demo.Kit.crash failed: LookupError: details\nTool execution failed\n",
+        ),
+        ("error", "noizu-mcp: first second (-32602)\n"),
+    ],
+)
+def test_a_tool_that_fails(run, tool, stderr):
+    """What the tool says goes to stderr, and the status says that it failed."""
+    assert run("call", "demo.py", tool) == (1, "", stderr)
+    assert run("call", "demo.py", tool, "x=1") == (1, "", stderr)
+
+
+def test_an_unknown_tool(run):
+    """The nearest name is suggested; without one, all names."""
+    hint = "noizu-mcp: no tool ehco; did you mean echo?\n"
+    assert run("call", "demo.py", "ehco") == (2, "", hint)
+    assert run("call", "demo.py", "ehco", "message=1") == (2, "", hint)
+    assert run("call", "demo.py", "zzzz")[2].startswith(
+        "noizu-mcp: no tool zzzz; there are: echo, "
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "the following arguments are required: COMMAND; see noizu-mcp --help"),
+        (("list",), "the following arguments are required: SERVER; see noizu-mcp list --help"),
+        (("list", "demo.py", "more"), "unrecognized arguments: more; see noizu-mcp --help"),
+        (("call", "demo.py", "echo", "-x"), "unrecognized arguments: -x; see noizu-mcp --help"),
+        (("call", "demo.py", "echo", "x"), "write arguments as name=value, not 'x'"),
+        (("list", "--"), "give the command of a server after --"),
+        (("run", "--", "cat"), "run serves module:Server; a command serves itself"),
+        (("run", "nosuch.py"), "no such file: nosuch.py"),
+        (("list", "x", "--timeout", "0"), "argument --timeout: invalid _seconds value: '0'"),
+    ],
+)
+def test_what_is_asked_wrongly(run, monkeypatch, words, message):
+    """One line says what is wrong, and the status is 2."""
+    monkeypatch.setattr(_run, "run_stdio", lambda load: load())
+    if words == ("run", "--", "cat"):
+        words = ("run", "demo.py", "--", "cat")
+    status, out, err = run(*words)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"noizu-mcp: {message}")
+    assert err.count("\n") == 1
+
+
+def test_every_problem_of_a_definition_has_its_line(run, folder):
+    """A class that cannot be is explained completely."""
+    (folder / "bad.py").write_text(
+        "from noizu_mcp import Server\nclass Bad(Server, bogus=1, name=5): pass\n"
+    )
+    status, _, err = run("list", "bad.py")
+    assert status == 1
+    assert err.count("\n") == err.count("noizu-mcp: bad.py:2: Bad") == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("list", "--", "no-such-command"), "command not found: no-such-command"),
+        (
+            ("list", "--", "/bin/sh", "-c", "exit 3"),
+            f"{_CLOSED}: /bin/sh exited with status 3",
+        ),
+    ],
+)
+def test_a_server_that_cannot_be_used(run, words, message):
+    """One line names the command and what became of it."""
+    assert run(*words) == (1, "", f"noizu-mcp: {message}\n")
+
+
+def test_debugging(run):
+    """`--debug` shows the traceback as well."""
+    status, _, err = run("call", "demo.py", "error", "--debug")
+    assert status == 1
+    assert err.startswith("Traceback ")
+    assert err.endswith("\nnoizu-mcp: first second (-32602)\n")
+    _, _, err = run("call", "demo.py", "crash", "--debug")
+    assert "noizu-mcp: demo.Kit.crash" not in err
+
+
+@pytest.mark.parametrize("words", [(), ("run",), ("list",), ("call",)])
+def test_help(run, words):
+    """Every command explains itself, with an exit status of 0."""
+    status, out, err = run(*words, "--help")
+    assert (status, err) == (0, "")
+    assert out.startswith(f"usage: {' '.join(('noizu-mcp', *words))} ")
+    assert "Exit status: 0 done" in out
+    assert "SUPPRESS" not in out
+
+
+def test_version(run):
+    """`--version` says which one this is."""
+    assert run("--version") == (0, f"noizu-mcp {noizu_mcp.__version__}\n", "")
+
+
+@pytest.mark.parametrize("words", [("run", "demo.py"), ("run", "--debug", "demo.py:Demo")])
+def test_run(run, monkeypatch, words):
+    """`run` serves what it names, with or without options."""
+    served = []
+    monkeypatch.setattr(_run, "run_stdio", lambda load: served.append(load().options.name))
+    assert run(*words) == (0, "", "")
+    assert served == ["demo"]
+
+
+def test_run_on_a_terminal(run, monkeypatch):
+    """Whoever starts a server by hand is told what it waits for."""
+    monkeypatch.setattr(_run, "run_stdio", lambda load: None)
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
+    status, out, err = run("run", "demo.py")
+    assert (status, out) == (0, "")
+    assert err.startswith("noizu-mcp: serving on this terminal")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "stderr"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (BaseExceptionGroup("", [KeyboardInterrupt()]), 130, ""),
+        (LookupError("a\nb"), 1, "noizu-mcp: LookupError: a b (--debug shows where)\n"),
+        (ExceptionGroup("two", [ValueError(), ValueError()]), 1, "noizu-mcp: ExceptionGroup: two"),
+    ],
+)
+def test_no_failure_shows_a_traceback(run, monkeypatch, error, status, stderr):
+    """Whatever happens ends in a status and at most one line."""
+
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr(_main, "run", fail)
+    found = run("run", "demo.py")
+    assert found[:2] == (status, "")
+    assert found[2].startswith(stderr)
+
+
+def test_other_ends_of_the_program_pass(monkeypatch):
+    """What is neither a failure nor an interruption is not ours to judge."""
+
+    def fail(_):
+        raise GeneratorExit
+
+    monkeypatch.setattr(_main, "run", fail)
+    with pytest.raises(GeneratorExit):
+        main(["run", "demo.py"])
+
+
+def test_a_reader_that_is_gone(folder, monkeypatch):
+    """`noizu-mcp list … | head` ends quietly, and so does the interpreter after it."""
+    out, stdout = os.pipe()
+    os.close(out)
+    saved = os.dup(1)
+    try:
+        os.dup2(stdout, 1)
+        with os.fdopen(1, "w", closefd=False) as text:
+            monkeypatch.setattr(sys, "stdout", text)
+            assert main(["list", "demo.py"]) == 1
+            text.flush()
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(stdout)
+
+
+def test_without_stdout_and_stderr(folder, monkeypatch):
+    """A program that was started without them prints to nowhere."""
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    monkeypatch.setattr(os, "fdopen", lambda *_, **__: io.StringIO())
+    assert main(["list", "demo.py"]) == 0
+    assert main(["list"]) == 2

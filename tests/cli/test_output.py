@@ -1,0 +1,114 @@
+"""Tables, JSON and traces, on terminals and elsewhere."""
+
+import io
+import json
+import logging
+import os
+import sys
+
+import pytest
+
+from noizu_mcp import Content
+from noizu_mcp.cli._output import TracePrinter, one_line_log, print_json, print_table, show
+
+
+class Terminal(io.StringIO):
+    """A stdout that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Make stdout a terminal of 40 columns; to be called in the test, where pytest leaves it."""
+
+    def make():
+        made = Terminal()
+        monkeypatch.setattr(sys, "stdout", made)
+        monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((40, 20)))
+        return made
+
+    return make
+
+
+ROWS = [("a", "[limit] query", "Short"), ("b" * 30, "x", "A description that is too long for it")]
+
+
+def test_a_table_on_a_terminal_fits(terminal):
+    """Every column is cut, and says so; nothing is wider than the terminal."""
+    out = terminal()
+    print_table(("NAME", "ARGUMENTS", "DESCRIPTION"), ROWS)
+    lines = out.getvalue().splitlines()
+    assert lines[0] == "NAME           ARGUMENTS      DESCRIPTI…"
+    assert lines[1] == "a              [limit] query  Short"
+    assert lines[2] == "bbbbbbbbbbbb…  x              A descrip…"
+
+
+def test_a_table_elsewhere_is_whole(capsys):
+    """A program that reads the table gets all of it."""
+    print_table(("NAME", "ARGUMENTS", "DESCRIPTION"), ROWS)
+    assert ROWS[1][2] in capsys.readouterr().out
+
+
+def test_columns_line_up_in_any_script(capsys):
+    """Wide letters count twice, accents not at all."""
+    print_table(("N", "D"), [("漢字", "1"), ("e\u0301", "2")])
+    assert capsys.readouterr().out == "N     D\n漢字  1\ne\u0301     2\n"
+
+
+def test_a_server_cannot_steer_the_terminal(terminal):
+    """Control characters are shown, not obeyed; in a table not even line ends."""
+    out = terminal()
+    print_table(("N", "D"), [("a\x1b[2J", "b\nc")])
+    show(Content.text("x\x1b]0;y\x07\n\tz"), sys.stdout)
+    assert out.getvalue() == "N      D\na\ufffd[2J  b\ufffdc\nx\ufffd]0;y\ufffd\n\tz\n"
+
+
+def test_json_is_as_it_is_where_it_can_be(monkeypatch):
+    """Another encoding than UTF-8 gets escapes; so does half a surrogate pair."""
+    for encoding, expected in (("utf-8", '"é\\ud800"'), ("ascii", '"\\u00e9\\ud800"')):
+        raw = io.BytesIO()
+        out = io.TextIOWrapper(raw, encoding=encoding, write_through=True)
+        monkeypatch.setattr(sys, "stdout", out)
+        print_json("é\ud800")
+        assert raw.getvalue().decode() == expected + "\n"
+        assert json.loads(raw.getvalue()) == "é\ud800"
+
+
+def test_content_that_is_no_text_is_summed_up(capsys):
+    """Bytes are counted; other content is its JSON; what stdout cannot write is escaped."""
+    show(Content.image(b"\0" * 30, "image/png"), sys.stdout)
+    show(Content.resource_link("a://b", "c"), sys.stdout)
+    out = capsys.readouterr().out.splitlines()
+    assert json.loads(out[0])["data"] == "(40 characters of base64)"
+    assert json.loads(out[1])["uri"] == "a://b"
+    raw = io.BytesIO()
+    plain = io.TextIOWrapper(raw, encoding="ascii", write_through=True)
+    show(Content.text("é"), plain)
+    assert raw.getvalue() == b"\\xe9\n"
+
+
+def test_a_trace_shows_directions(terminal):
+    """Arrows say who sent what, in colour on a terminal only."""
+    plain = io.StringIO()
+    trace = TracePrinter(plain)
+    trace("sent", b"{}")
+    trace("received", b"\xff")
+    assert plain.getvalue() == "--> {}\n<-- \ufffd\n"
+    coloured = terminal()
+    TracePrinter(coloured)("sent", b"{}")
+    assert coloured.getvalue() == "\x1b[36m-->\x1b[0m {}\n"
+
+
+def test_the_log_is_a_line_a_record(capsys):
+    """Tracebacks and line ends are left out while it is on."""
+    log = logging.getLogger("noizu_mcp")
+    with one_line_log():
+        log.error("a\nb", exc_info=LookupError("c\nd"))
+        log.warning("plain")
+        log.info("not shown")
+    assert capsys.readouterr().err == "noizu-mcp: a b: LookupError: c d\nnoizu-mcp: plain\n"
+    assert not log.handlers
