@@ -2,14 +2,15 @@
 
 from .._util import publish
 from ._arguments import prepare as prepare
+from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
+from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
 from ._completion import Completer as Completer
+from ._completion import Source as Source
 from ._completion import complete_from as complete_from
 from ._completion import to_completion as to_completion
 from ._contents import to_contents as to_contents
 from ._contents import to_listed as to_listed
 from ._contents import to_prompt_result as to_prompt_result
-from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
-from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
 from ._context import Context as Context
 from ._context import retry as retry
 from ._declare import ComponentMeta as ComponentMeta
@@ -57,6 +58,7 @@ __all__ = [
     "Resource",
     "ResourceSpec",
     "ResourceTemplate",
+    "Source",
     "TemplateSpec",
     "Tool",
     "ToolPlan",

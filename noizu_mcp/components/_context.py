@@ -284,10 +284,11 @@ class Context:
         """
         shape = form_shape(model)
         request = elicit_request(message, shape, self.protocol_version)
-        needs = {"elicitation": {}}
-        return await self._outbound.ask(
+        needs: dict[str, Any] = {"elicitation": {}}
+        answer: Accept[Any] | Decline | Cancel = await self._outbound.ask(
             request, needs, lambda answer: read_elicited(answer, shape), timeout
         )
+        return answer
 
     async def elicit_url(
         self, message: str, url: str, *, timeout: float | None = ELICIT_TIMEOUT
@@ -307,10 +308,11 @@ class Context:
             RequestTimeout: Nobody answered in time.
         """
         request = elicit_url_request(message, url)
-        needs = {"elicitation": {"url": {}}}
-        return await self._outbound.ask(
+        needs: dict[str, Any] = {"elicitation": {"url": {}}}
+        answer: Accept[None] | Decline | Cancel = await self._outbound.ask(
             request, needs, lambda answer: read_elicited(answer, None), timeout
         )
+        return answer
 
     async def sample(
         self,
@@ -359,7 +361,7 @@ class Context:
             },
         )
         with_tools = tools is not None or tool_choice is not None
-        needs = {"sampling": {"tools": {}} if with_tools else {}}
+        needs: dict[str, Any] = {"sampling": {"tools": {}} if with_tools else {}}
         result: SamplingResult = await self._outbound.ask(
             request, needs, SamplingResult.from_wire, timeout
         )

@@ -7,8 +7,8 @@ from ._options import ServerOptions as ServerOptions
 from ._pages import PAGE_SIZE as PAGE_SIZE
 from ._pages import Page as Page
 from ._registry import Registry as Registry
-from ._registry import ToolSet as ToolSet
 from ._serve import GRACE as GRACE
 from ._serve import open_connection as open_connection
 from ._serve import serve as serve
 from ._server import Server as Server
+from ._shelf import RunningSet as RunningSet

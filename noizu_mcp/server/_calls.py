@@ -7,10 +7,32 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from .._errors import McpError, RequestTimeout, ToolError
-from ..components import Context, ToolSpec, error_result, prepare, retry, to_result
+from ..components import (
+    Completer,
+    Context,
+    Source,
+    ToolSpec,
+    complete_from,
+    error_result,
+    prepare,
+    retry,
+    to_completion,
+    to_contents,
+    to_prompt_result,
+    to_result,
+)
 from ..engine import is_crash, logger, lone
-from ..jsonrpc import INVALID_PARAMS
-from ..types import Content, InputRequired, ToolResult
+from ..jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
+from ..protocol import REVISIONS
+from ..types import (
+    Completion,
+    Content,
+    InputRequired,
+    PromptReference,
+    ReadResult,
+    ResourceReference,
+    ToolResult,
+)
 from ._rounds import timed_out
 
 if TYPE_CHECKING:
@@ -141,3 +163,88 @@ def failure(source: str, error: BaseException) -> ToolResult:
         return ToolResult.error(timed_out(error))
     logger.error("%s failed", source, exc_info=error)
     return CRASHED
+
+
+def not_found(uri: str, version: str) -> McpError:
+    """Make the error for a resource that is not there.
+
+    2026-07-28 forbids -32002 and answers -32602 (`server/resources`, "Error Handling").
+    """
+    code = INVALID_PARAMS if REVISIONS[version].stateless else RESOURCE_NOT_FOUND
+    return McpError(code, "Resource not found", {"uri": uri})
+
+
+async def read_registered(server: "Server", uri: str, context: Context) -> Any:
+    """Read a registered resource.
+
+    Returns:
+        The `ReadResult`; or an `InputRequired` of the handler.
+
+    Raises:
+        McpError: There is no such resource.
+    """
+    found = server.registry.find_resource(uri)
+    if found is None:
+        raise not_found(uri, context.protocol_version)
+    spec, variables = found
+    arguments = (uri, context) if variables is None else (uri, variables, context)
+    value = await invoke_handler(server, spec.mode, partial(spec.invoke, *arguments))
+    if isinstance(value, InputRequired | ReadResult):
+        return value
+    return ReadResult(to_contents(spec.mime_type, uri, value))
+
+
+async def get_registered(
+    server: "Server", name: str, arguments: Mapping[str, Any], context: Context
+) -> Any:
+    """Get a registered prompt.
+
+    Returns:
+        The `PromptResult`; or an `InputRequired` of the handler.
+
+    Raises:
+        McpError: There is no such prompt, or its arguments do not fit (-32602).
+    """
+    spec = server.registry.find_prompt(name)
+    if spec is None:
+        raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
+    args = spec.prepare(arguments)
+    value = await invoke_handler(server, spec.mode, partial(spec.invoke, args, context))
+    return value if isinstance(value, InputRequired) else to_prompt_result(spec, value)
+
+
+async def complete_registered(
+    server: "Server",
+    reference: PromptReference | ResourceReference,
+    name: str,
+    prefix: str,
+    context: Context,
+) -> Completion:
+    """Complete an argument of a registered prompt or template.
+
+    Raises:
+        McpError: There is no such prompt, template, argument or variable (-32602).
+    """
+    source = _completed_from(server, reference, name)
+    if isinstance(source, Completer):
+        invoke = partial(source.invoke, prefix, context)
+        return to_completion(await invoke_handler(server, source.mode, invoke))
+    return complete_from(source or (), prefix)
+
+
+def _completed_from(
+    server: "Server", reference: PromptReference | ResourceReference, name: str
+) -> Source | None:
+    if isinstance(reference, PromptReference):
+        prompt = server.registry.find_prompt(reference.name)
+        if prompt is None:
+            raise McpError(INVALID_PARAMS, f"Unknown prompt: {reference.name}")
+        if name not in prompt.arguments:
+            raise McpError(INVALID_PARAMS, f"Unknown prompt argument: {name}")
+        return prompt.complete(name)
+    template = server.registry.template_shelf.specs.get(reference.uri)
+    if template is None:
+        raise McpError(INVALID_PARAMS, f"Unknown resource template: {reference.uri}")
+    if name not in template.variables:
+        raise McpError(INVALID_PARAMS, f"Unknown template variable: {name}")
+    return template.complete(name)

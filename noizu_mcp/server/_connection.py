@@ -4,15 +4,16 @@ import math
 from collections.abc import Callable, Coroutine, Hashable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
 from .._errors import McpError
+from .._util import UNSET, Unset
 from ..components import Context
 from ..engine import Exchange, Job, Link, LoopGate, MessageStream, is_crash, logger, lone
 from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
-from ..protocol import CHANGES, Envelope, Interests, ServerPeer
+from ..protocol import Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
 from ._call import Call
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
     from ._server import Server
 
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class Timed(Protocol):
+    """What may have a timeout of its own."""
+
+    @property
+    def timeout(self) -> float | Unset | None:
+        """Seconds; None for no limit, UNSET for the server's."""
+
 
 #: Serves one method: answers at once, or returns the rest of the work. May raise `McpError`.
 Route = Callable[["Connection", Exchange], Job | None]
@@ -174,12 +184,11 @@ class Connection:
 
     # What features need
 
-    def context(self, exchange: Exchange) -> Context:
-        """Make the context of a request."""
-        stateless = exchange.envelope.revision.stateless
-        return Context(
-            Call(self, exchange.envelope, _EMPTY if stateless else self.session, exchange)
-        )
+    def context(
+        self, exchange: Exchange, *, completion_arguments: Mapping[str, str] = _EMPTY
+    ) -> Context:
+        """Make the context of a request that cannot ask the client."""
+        return Context(self._call(exchange, completion_arguments))
 
     def context_of_round(self, exchange: Exchange) -> Context:
         """Make the context of a request that may ask, with what an earlier round left.
@@ -187,12 +196,17 @@ class Connection:
         Raises:
             McpError: The request carries a state that is not good for it (-32602).
         """
-        stateless = exchange.envelope.revision.stateless
-        call = Call(self, exchange.envelope, _EMPTY if stateless else self.session, exchange)
-        params = exchange.request.params or _EMPTY
-        if stateless and ("requestState" in params or "inputResponses" in params):
-            call.open_state()
+        call = self._call(exchange)
+        if exchange.envelope.revision.stateless:
+            params = exchange.request.params or _EMPTY
+            if "requestState" in params or "inputResponses" in params:
+                call.open_state()
         return Context(call)
+
+    def _call(self, exchange: Exchange, completing: Mapping[str, str] = _EMPTY) -> Call:
+        stateless = exchange.envelope.revision.stateless
+        session = _EMPTY if stateless else self.session
+        return Call(self, exchange.envelope, session, exchange, completing)
 
     def listen(self, exchange: Exchange) -> None:
         """Keep a listen request open: it ends when its client or its connection does."""
@@ -240,11 +254,19 @@ class Connection:
             exchange.fail(INTERNAL_ERROR, text)
 
     def in_background(
-        self, exchange: Exchange, work: Callable[[], Coroutine[Any, Any, None]]
+        self,
+        exchange: Exchange,
+        work: Callable[[], Coroutine[Any, Any, None]],
+        spec: Timed | None = None,
     ) -> Job:
         """Make the rest of the work on a request that calls the author's code.
 
         Whatever it raises becomes the one answer; cancellation passes.
+
+        Args:
+            exchange: The request.
+            work: The work.
+            spec: What is served; its timeout goes before the server's.
         """
 
         async def job() -> None:
@@ -255,7 +277,9 @@ class Connection:
                     raise
                 self.crash(exchange, error)
 
-        timeout = self.server.options.tool_timeout
+        timeout = UNSET if spec is None else spec.timeout
+        if isinstance(timeout, Unset):
+            timeout = self.server.options.tool_timeout
         exchange.deadline = math.inf if timeout is None else trio.current_time() + timeout
         return job
 
@@ -270,9 +294,9 @@ class Connection:
         self.session = MappingProxyType({**self.session, key: value})
 
     def _send_change(self, change: Hashable) -> None:
-        if change in CHANGES:
-            notices = self.interests.changed(str(change))
+        if isinstance(change, tuple):  # a resource, by its URI
+            notices = self.interests.updated(change[0])
         else:
-            notices = self.interests.updated(str(change))
+            notices = self.interests.changed(str(change))
         for notice in notices:
             self.link.send(notice)

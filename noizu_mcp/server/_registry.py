@@ -62,6 +62,26 @@ class Registry:
         """The tools by name, in order."""
         return self.tool_shelf.specs
 
+    def has(self, feature: str) -> bool:
+        """Tell whether anything of a feature is registered, hidden or not.
+
+        Args:
+            feature: `tools`, `resources`, `prompts` or `completions`.
+        """
+        resources = bool(self.resource_shelf.specs or self.template_shelf.specs)
+        return {
+            "tools": bool(self.tool_shelf.specs),
+            "resources": resources,
+            "prompts": bool(self.prompt_shelf.specs),
+            "completions": bool(self.prompt_shelf.specs or self.template_shelf.specs),
+        }[feature]
+
+    @property
+    def has_subscribable(self) -> bool:
+        """True if a resource or a template is subscribable."""
+        shelves = (self.resource_shelf.specs, self.template_shelf.specs)
+        return any(spec.subscribable for shelf in shelves for spec in shelf.values())
+
     def find(self, name: str) -> ToolSpec | None:
         """Find a tool by its wire name, hidden or not."""
         return self.tool_shelf.specs.get(name)

@@ -1,26 +1,62 @@
 """`Server`: what is offered and how, as a class; it holds no connection."""
 
 import inspect
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Final, Self
 
 import trio
 
-from .._errors import DefinitionError, Problem
-from ..components import Context, ToolSpec, check_registrations, expand
+from .._errors import DefinitionError, McpError, Problem
+from ..components import (
+    Context,
+    ToolSpec,
+    check_prompts,
+    check_registrations,
+    check_resources,
+    expand,
+    expand_prompts,
+    expand_resources,
+)
 from ..components._declare import ComponentMeta, Declaration
-from ..jsonrpc import render
+from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
-from ..types import META_SERVER_INFO, Implementation
+from ..types import META_SERVER_INFO, Implementation, PromptReference, ResourceReference
 from ._bus import Bus
-from ._calls import call_registered
+from ._calls import (
+    call_registered,
+    complete_registered,
+    get_registered,
+    not_found,
+    read_registered,
+)
 from ._options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
-from ._registry import Registry, ToolSet
+from ._registry import Registry
 from ._seal import Sealer
+from ._shelf import RunningSet
 
 #: Methods that a server may override; what is overridden counts as offered.
-OVERRIDABLE: Final = ("init", "list_tools", "call_tool")
+OVERRIDABLE: Final = (
+    "init",
+    "list_tools",
+    "call_tool",
+    "list_resources",
+    "list_resource_templates",
+    "read_resource",
+    "can_watch",
+    "subscribe",
+    "unsubscribe",
+    "list_prompts",
+    "get_prompt",
+    "complete",
+)
+#: What each feature can be offered by, beside registrations.
+_OFFERED_BY: Final = {
+    "tools": ("list_tools", "call_tool"),
+    "resources": ("list_resources", "list_resource_templates", "read_resource"),
+    "prompts": ("list_prompts", "get_prompt"),
+    "completions": ("complete",),
+}
 
 
 class Server(metaclass=ComponentMeta):
@@ -29,14 +65,17 @@ class Server(metaclass=ComponentMeta):
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
     None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
-    it), `abstract`. What it offers: `tools`, a list of tool classes, instances, and
-    `tool(…)` registrations; on an instance `tools` is the running set, with `add`, `remove` and
-    `replace`.
+    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `abstract`.
+    What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
+    `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
+    running set, with `add`, `remove` and `replace`.
 
     Attributes:
         options: The options, checked.
         registry: What is registered.
         tools: The running set of tools.
+        resources: The running set of resources and templates.
+        prompts: The running set of prompts.
         bus: Where changes are reported.
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
@@ -51,8 +90,10 @@ class Server(metaclass=ComponentMeta):
     __mcp_table__ = SERVER_OPTIONS
 
     options: ClassVar[ServerOptions]
-    # A list of registrations in a class body, a `ToolSet` on an instance.
+    # Lists of registrations in a class body, a `RunningSet` each on an instance.
     tools: Any = ()
+    resources: Any = ()
+    prompts: Any = ()
 
     registry: Registry
     bus: Bus
@@ -71,8 +112,29 @@ class Server(metaclass=ComponentMeta):
         server = super().__new__(cls)
         options = cls.options
         server.bus = Bus()
-        server.registry = Registry(expand(cls.tools), options.page_size)
-        server.tools = ToolSet(server.registry, lambda: server.notify_changed("tools"))
+        resources, templates = expand_resources(cls.resources)
+        server.registry = registry = Registry(
+            expand(cls.tools),
+            options.page_size,
+            resources=resources,
+            templates=templates,
+            prompts=expand_prompts(cls.prompts),
+        )
+        server.tools = RunningSet(
+            [registry.tool_shelf],
+            lambda items: [expand(items)],
+            lambda: server.notify_changed("tools"),
+        )
+        server.resources = RunningSet(
+            [registry.resource_shelf, registry.template_shelf],
+            expand_resources,
+            lambda: server.notify_changed("resources"),
+        )
+        server.prompts = RunningSet(
+            [registry.prompt_shelf],
+            lambda items: [expand_prompts(items)],
+            lambda: server.notify_changed("prompts"),
+        )
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
         server.threads = trio.CapacityLimiter(options.limits.threads)
@@ -89,8 +151,9 @@ class Server(metaclass=ComponentMeta):
             _check_identity(declaration)
         _check_overrides(declaration, Server)
         _check_context_manager(declaration, "lifespan")
-        for problem in check_registrations(_registrations(declaration)):
-            declaration.problem(problem.where, problem.text, member="tools")
+        for member, check in _CHECKS.items():
+            for problem in check(_registrations(declaration, member)):
+                declaration.problem(problem.where, problem.text, member=member)
         if declaration.problems or declaration.abstract:
             return
         kept = {k: v for k, v in declaration.options.items() if k not in STATEMENT_ONLY}
@@ -145,6 +208,92 @@ class Server(metaclass=ComponentMeta):
         """
         return await call_registered(self, name, args, ctx)
 
+    async def list_resources(self, cursor: str | None, ctx: Context) -> Any:
+        """List the resources that the caller may see; as `list_tools`, of resources."""
+        return self.registry.list_resources(cursor)
+
+    async def list_resource_templates(self, cursor: str | None, ctx: Context) -> Any:
+        """List the resource templates that the caller may see; as `list_tools`, of templates."""
+        return self.registry.list_resource_templates(cursor)
+
+    async def read_resource(self, uri: str, ctx: Context) -> Any:
+        """Read a resource; the default reads a registered one.
+
+        Args:
+            uri: Its URI.
+            ctx: The request.
+
+        Returns:
+            What `Resource.read` may return, or a `ReadResult`.
+
+        Raises:
+            McpError: There is no such resource.
+        """
+        return await read_registered(self, uri, ctx)
+
+    async def can_watch(self, uri: str, ctx: Context) -> bool:
+        """Decide who may be told when a resource changes.
+
+        Args:
+            uri: Its URI.
+            ctx: The request.
+
+        Returns:
+            By default True for what is registered, `subscribable` and not hidden.
+        """
+        found = self.registry.find_resource(uri)
+        return found is not None and found[0].subscribable and not found[0].hidden
+
+    async def subscribe(self, uri: str, ctx: Context) -> None:
+        """Take a subscription of a session; the default asks `can_watch`.
+
+        Raises:
+            McpError: There is no such resource (-32002), or nobody may watch it (-32600).
+        """
+        if not await self.may_watch(uri, ctx):
+            if not self.overrides("read_resource") and self.registry.find_resource(uri) is None:
+                raise not_found(uri, ctx.protocol_version)
+            raise McpError(INVALID_REQUEST, f"Resource is not subscribable: {uri}")
+
+    async def unsubscribe(self, uri: str, ctx: Context) -> None:
+        """Take the end of a subscription; by default there is nothing to do."""
+
+    async def list_prompts(self, cursor: str | None, ctx: Context) -> Any:
+        """List the prompts that the caller may see; as `list_tools`, of prompts."""
+        return self.registry.list_prompts(cursor)
+
+    async def get_prompt(self, name: str, args: dict[str, Any], ctx: Context) -> Any:
+        """Get a prompt; the default gets a registered one.
+
+        Args:
+            name: Its name.
+            args: Its arguments as sent, not validated.
+            ctx: The request.
+
+        Returns:
+            What `Prompt.get` may return.
+
+        Raises:
+            McpError: There is no such prompt, or an argument is missing (-32602).
+        """
+        return await get_registered(self, name, args, ctx)
+
+    async def complete(
+        self, ref: PromptReference | ResourceReference, argument: str, prefix: str, ctx: Context
+    ) -> Any:
+        """Complete an argument of a prompt or a variable of a template.
+
+        Args:
+            ref: Which prompt or template.
+            argument: The name of the argument or variable.
+            prefix: What is typed so far.
+            ctx: The request; `ctx.completion_arguments` has what is filled in already.
+
+        Returns:
+            A list of texts, or a `Completion`.
+        """
+        return await complete_registered(self, ref, argument, prefix, ctx)
+
     # Serving it
 
     def run(self) -> None:
@@ -171,17 +320,44 @@ class Server(metaclass=ComponentMeta):
             raise ValueError(f"no list {kind!r}; there are: {', '.join(CHANGES)}")
         self.bus.publish(kind)
 
+    def notify_resource_updated(self, uri: str) -> None:
+        """Tell every client that watches a resource that it changed; from any task or thread.
+
+        Args:
+            uri: Its URI.
+        """
+        self.bus.publish((uri,))
+
     def capabilities(self) -> dict[str, Any]:
         """Say what the server offers now: what is registered or overridden."""
         capabilities: dict[str, Any] = {"logging": {}}
-        if self.offers_tools:
+        if self.offers("tools"):
             capabilities["tools"] = {"listChanged": True}
+        if self.offers("resources"):
+            watched = self.can_be_watched
+            capabilities["resources"] = {"listChanged": True, "subscribe": watched}
+        if self.offers("prompts"):
+            capabilities["prompts"] = {"listChanged": True}
+        if self.offers("completions"):
+            capabilities["completions"] = {}
         return capabilities
 
+    def offers(self, feature: str) -> bool:
+        """Tell whether anything of a feature is registered, hidden or not, or overridden.
+
+        Args:
+            feature: `tools`, `resources`, `prompts` or `completions`.
+        """
+        return self.overrides(*_OFFERED_BY[feature]) or self.registry.has(feature)
+
     @property
-    def offers_tools(self) -> bool:
-        """True if a tool is registered, hidden ones included, or computed by an override."""
-        return bool(self.registry.tools) or self.overrides("list_tools", "call_tool")
+    def can_be_watched(self) -> bool:
+        """True if a resource is subscribable, or the server decides it by itself."""
+        return self.overrides("can_watch", "subscribe") or self.registry.has_subscribable
+
+    async def may_watch(self, uri: Any, ctx: Context) -> bool:
+        """Ask `can_watch`, for what may be a URI at all."""
+        return isinstance(uri, str) and await self.can_watch(uri, ctx)
 
     def slots(self, spec: ToolSpec) -> trio.CapacityLimiter:
         """Return what bounds the concurrent calls of a tool that has `max_concurrency`."""
@@ -234,11 +410,18 @@ def _positional(method: Any) -> int | None:
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
 
 
-def _registrations(declaration: Declaration) -> Sequence[Any]:
-    tools = declaration.cls.tools  # type: ignore[attr-defined]
-    if isinstance(tools, list | tuple):
-        return tools
-    declaration.problem("tools", f"must be a list of tools, got {tools!r}", member="tools")
+_CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
+    "tools": check_registrations,
+    "resources": check_resources,
+    "prompts": check_prompts,
+}
+
+
+def _registrations(declaration: Declaration, member: str) -> Sequence[Any]:
+    given = getattr(declaration.cls, member)
+    if isinstance(given, list | tuple):
+        return given
+    declaration.problem(member, f"must be a list of {member}, got {given!r}", member=member)
     return ()
 
 

@@ -4,8 +4,17 @@ from collections.abc import Mapping
 from typing import Final
 
 from .._connection import Route
+from ._completion import complete
 from ._lifecycle import discover, initialize, ping
 from ._logging import set_level
+from ._prompts import get_prompt, list_prompts
+from ._resources import (
+    list_resources,
+    list_templates,
+    read_resource,
+    subscribe,
+    unsubscribe,
+)
 from ._subscriptions import listen
 from ._tools import call_tool, list_tools
 
@@ -16,5 +25,13 @@ ROUTES: Final[Mapping[str, Route]] = {
     "subscriptions/listen": listen,
     "tools/list": list_tools,
     "tools/call": call_tool,
+    "resources/list": list_resources,
+    "resources/templates/list": list_templates,
+    "resources/read": read_resource,
+    "resources/subscribe": subscribe,
+    "resources/unsubscribe": unsubscribe,
+    "prompts/list": list_prompts,
+    "prompts/get": get_prompt,
+    "completion/complete": complete,
     "logging/setLevel": set_level,
 }

@@ -1,15 +1,13 @@
 """`completion/complete` (`server/utilities/completion`)."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from ..._errors import McpError, ProtocolError
-from ...components import PromptSpec, Source, TemplateSpec, complete_from, to_completion
+from ...components import to_completion
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
-from ...types import Completion, PromptReference, read_reference
-from .._calls import invoke_handler
+from ...types import read_reference
 from .._connection import Connection
 
 
@@ -30,18 +28,10 @@ def complete(connection: Connection, exchange: Exchange) -> Job | None:
         reference = read_reference(params.get("ref"))
     except ProtocolError:
         raise McpError(INVALID_PARAMS, "completion/complete requires a valid ref") from None
-    if server.overrides("complete"):
-        invoke = partial(server.complete, reference, name, prefix, context)
-    else:
-        source = _source(connection, reference, name)
-        if source is None or isinstance(source, tuple):
-            _reply(connection, exchange, complete_from(source or (), prefix))
-            return None
-        handler = partial(source.invoke, prefix, context)
-        invoke = partial(invoke_handler, server, source.mode, handler)
 
     async def work() -> None:
-        _reply(connection, exchange, to_completion(await invoke()))
+        value = await server.complete(reference, name, prefix, context)
+        connection.reply(exchange, to_completion(value).to_wire())
 
     return connection.in_background(exchange, work)
 
@@ -61,25 +51,3 @@ def _filled_in(params: Mapping[str, Any]) -> Mapping[str, str]:
     if not isinstance(arguments, Mapping):
         return {}
     return {name: value for name, value in arguments.items() if isinstance(value, str)}
-
-
-def _source(connection: Connection, reference: Any, name: str) -> Source | None:
-    registry = connection.server.registry
-    spec: PromptSpec | TemplateSpec | None
-    if isinstance(reference, PromptReference):
-        spec = registry.find_prompt(reference.name)
-        if spec is None:
-            raise McpError(INVALID_PARAMS, f"Unknown prompt: {reference.name}")
-        if name not in spec.arguments:
-            raise McpError(INVALID_PARAMS, f"Unknown prompt argument: {name}")
-        return spec.complete(name)
-    spec = registry.template_shelf.specs.get(reference.uri)
-    if spec is None:
-        raise McpError(INVALID_PARAMS, f"Unknown resource template: {reference.uri}")
-    if name not in spec.variables:
-        raise McpError(INVALID_PARAMS, f"Unknown template variable: {name}")
-    return spec.complete(name)
-
-
-def _reply(connection: Connection, exchange: Exchange, completion: Completion) -> None:
-    connection.reply(exchange, completion.to_wire())

@@ -9,7 +9,7 @@ from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_block
 from ...types import InputRequired
-from .._calls import invoke_handler, settle
+from .._calls import settle
 from .._connection import Connection
 from ._lists import list_computed, list_shelf
 
@@ -27,14 +27,15 @@ def list_prompts(connection: Connection, exchange: Exchange) -> Job | None:
         return None
     if server.overrides("list_prompts"):
         return list_computed(connection, exchange, shelf, "prompts", server.list_prompts)
-    return list_shelf(connection, exchange, shelf, "prompts")
+    list_shelf(connection, exchange, shelf, "prompts")
+    return None
 
 
 def get_prompt(connection: Connection, exchange: Exchange) -> Job | None:
     """Answer `prompts/get`.
 
     Raises:
-        McpError: There is no such prompt, or an argument is missing (-32602).
+        McpError: It is no such request, or its state is not good for it (-32602).
     """
     server = connection.server
     if not server.offers("prompts"):
@@ -47,20 +48,10 @@ def get_prompt(connection: Connection, exchange: Exchange) -> Job | None:
     if not isinstance(arguments, dict | None):
         raise McpError(INVALID_PARAMS, "arguments of prompts/get must be an object")
     context = connection.context_of_round(exchange)
-    if server.overrides("get_prompt"):
-        invoke = partial(server.get_prompt, name, arguments or {}, context)
-        spec = server.registry.find_prompt(name)
-    else:
-        spec = server.registry.find_prompt(name)
-        if spec is None:
-            raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
-        args = spec.prepare(arguments or {})
-        invoke = partial(
-            invoke_handler, server, spec.mode, partial(spec.invoke, args, context)
-        )
+    spec = server.registry.find_prompt(name)
 
     async def work() -> None:
-        value = await settle(invoke, context)
+        value = await settle(partial(server.get_prompt, name, arguments or {}, context), context)
         if not isinstance(value, InputRequired):
             connection.reply(exchange, _write(exchange, to_prompt_result(spec, value).to_wire()))
 

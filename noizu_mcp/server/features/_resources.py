@@ -7,8 +7,7 @@ from typing import Any
 from ..._errors import McpError
 from ...components import Context, to_contents, to_listed
 from ...engine import Exchange, Job
-from ...jsonrpc import INVALID_PARAMS, INVALID_REQUEST, RESOURCE_NOT_FOUND
-from ...protocol import Revision
+from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired, ReadResult
 from .._calls import invoke_handler, settle
 from .._connection import Connection
@@ -31,12 +30,11 @@ def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
     if any(template.list for template in server.registry.template_shelf.shown):
         enumerate_all = partial(_list_with_instances, connection)
         return list_computed(connection, exchange, shelf, "resources", enumerate_all)
-    return list_shelf(connection, exchange, shelf, "resources")
+    list_shelf(connection, exchange, shelf, "resources")
+    return None
 
 
-async def _list_with_instances(
-    connection: Connection, cursor: str | None, context: Context
-) -> Any:
+async def _list_with_instances(connection: Connection, cursor: str | None, context: Context) -> Any:
     server = connection.server
     shelf = server.registry.resource_shelf
     found: list[Any] = list(shelf.shown)
@@ -62,43 +60,33 @@ def list_templates(connection: Connection, exchange: Exchange) -> Job | None:
     if server.overrides("list_resource_templates"):
         ask = server.list_resource_templates
         return list_computed(connection, exchange, shelf, "templates", ask)
-    return list_shelf(connection, exchange, shelf, "templates")
+    list_shelf(connection, exchange, shelf, "templates")
+    return None
 
 
 def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
     """Answer `resources/read`.
 
     Raises:
-        McpError: There is no such resource.
+        McpError: It is no such request, or its state is not good for it (-32602).
     """
     server = connection.server
     if not server.offers("resources"):
         connection.refuse(exchange)
         return None
     uri = _uri(exchange)
-    found = server.registry.find_resource(uri)
     context = connection.context_of_round(exchange)
-    spec, variables = found if found is not None else (None, None)
-    if server.overrides("read_resource"):
-        invoke = partial(server.read_resource, uri, context)
-    elif spec is None:
-        raise not_found(uri, exchange.envelope.revision)
-    else:
-        arguments = (uri, context) if variables is None else (uri, variables, context)
-        handler = partial(spec.invoke, *arguments)
-        invoke = partial(invoke_handler, server, spec.mode, handler)
-    mime_type = None if spec is None else spec.mime_type
+    found = server.registry.find_resource(uri)
+    spec = None if found is None else found[0]
 
     async def work() -> None:
-        value = await settle(invoke, context)
+        value = await settle(partial(server.read_resource, uri, context), context)
         if isinstance(value, InputRequired):
             return
-        if isinstance(value, ReadResult):
-            result = value.to_wire()
-        else:
-            contents = to_contents(mime_type, uri, value)
-            result = {"contents": [each.to_wire() for each in contents]}
-        connection.reply(exchange, _write(connection, exchange, result))
+        if not isinstance(value, ReadResult):
+            mime_type = None if spec is None else spec.mime_type
+            value = ReadResult(to_contents(mime_type, uri, value))
+        connection.reply(exchange, _write(connection, exchange, value.to_wire()))
 
     return connection.in_background(exchange, work, spec)
 
@@ -160,17 +148,3 @@ def _uri(exchange: Exchange) -> str:
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, f"{exchange.request.method} requires a uri")
     return uri
-
-
-def not_found(uri: str, revision: Revision) -> McpError:
-    """Make the error for a resource that is not there.
-
-    2026-07-28 forbids -32002 and answers -32602 (`server/resources`, "Error Handling").
-    """
-    code = INVALID_PARAMS if revision.stateless else RESOURCE_NOT_FOUND
-    return McpError(code, "Resource not found", {"uri": uri})
-
-
-def not_watchable(uri: str) -> McpError:
-    """Make the error for a resource that nobody may watch."""
-    return McpError(INVALID_REQUEST, f"Resource is not subscribable: {uri}")

@@ -1,18 +1,40 @@
 """`subscriptions/listen` (2026-07-28 `basic/patterns/subscriptions`)."""
 
-from ...engine import Exchange
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ...engine import Exchange, Job
 from ...protocol import ACKNOWLEDGED
 from .._connection import Connection
 
+URIS: Final = "resourceSubscriptions"
 
-def listen(connection: Connection, exchange: Exchange) -> None:
+
+def listen(connection: Connection, exchange: Exchange) -> Job | None:
     """Open a listen request: acknowledge what can be told; it stays open without a task.
 
     Raises:
         McpError: The filter is no filter, or too many are open (-32602).
     """
-    capabilities = connection.server.capabilities()
     params = exchange.request.params or {}
+    given = params.get("notifications")
+    wanted: dict[str, Any] = given if isinstance(given, dict) else {}
+    uris = wanted.get(URIS)
+    if not isinstance(uris, list) or not connection.server.can_be_watched:
+        _open(connection, exchange, params)
+        return None
+    context = connection.context(exchange)
+
+    async def ask() -> None:
+        # What the caller may not watch is left out of the agreement, not refused.
+        allowed = [uri for uri in uris if await connection.server.may_watch(uri, context)]
+        _open(connection, exchange, {"notifications": {**wanted, URIS: allowed}})
+
+    return connection.in_background(exchange, ask)
+
+
+def _open(connection: Connection, exchange: Exchange, params: Mapping[str, Any]) -> None:
+    capabilities = connection.server.capabilities()
     listening = connection.interests.listen(exchange.id, params, capabilities)
     acknowledged = listening.tag(ACKNOWLEDGED, {"notifications": listening.agreed()})
     connection.listen(exchange)

@@ -14,34 +14,24 @@ from ...protocol import adapt_tool_result
 from ...types import ToolResult
 from .._calls import failure, find, run, run_inline
 from .._connection import Connection
-from .._registry import read_tools_page, tools_page
+from ._lists import list_computed, list_shelf
 
 
 def list_tools(connection: Connection, exchange: Exchange) -> Job | None:
-    """Answer `tools/list` from what is rendered already, or ask the server's override.
+    """Answer `tools/list`.
 
     Raises:
         McpError: The cursor is invalid (-32602).
     """
     server = connection.server
-    cursor = (exchange.request.params or {}).get("cursor")
-    if not server.offers_tools:
+    shelf = server.registry.tool_shelf
+    if not server.offers("tools"):
         connection.refuse(exchange)
         return None
-    cache = server.options.cache_of("tools")
-    revision = exchange.envelope.revision
-    if not server.overrides("list_tools"):
-        body = server.registry.rendered_tools(cursor, revision)
-        connection.reply_rendered(exchange, body, cache.tail())
-        return None
-    context = connection.context(exchange)
-
-    async def ask() -> None:
-        page = read_tools_page(await server.list_tools(cursor, context))
-        result = tools_page(page, revision)
-        connection.reply(exchange, {**result, **cache.to_wire()} if revision.stateless else result)
-
-    return connection.in_background(exchange, ask)
+    if server.overrides("list_tools"):
+        return list_computed(connection, exchange, shelf, "tools", server.list_tools)
+    list_shelf(connection, exchange, shelf, "tools")
+    return None
 
 
 def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
@@ -54,7 +44,7 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: No such tool, or no call of one (-32602).
     """
     server = connection.server
-    if not server.offers_tools:
+    if not server.offers("tools"):
         connection.refuse(exchange)
         return None
     name, arguments = _read(exchange.request.params or {})
