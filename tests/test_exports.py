@@ -16,13 +16,17 @@ FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 
 # A name that comes or goes is a line in CHANGELOG.md.
 PUBLIC = {
-    *("Annotations", "AuthError", "Cache", "Client", "ClientHandler", "ConnectionClosed"),
-    *("Content", "ContentAnnotations", "Context", "DefinitionError", "Icon", "Implementation"),
-    *("Limits", "McpError", "NoSessionError", "Page", "Problem", "Progress", "ProtocolError"),
-    *("RequestTimeout", "ResourceContents", "Schema", "SchemaError", "SchemaUnsupported"),
-    *("Server", "Stdio", "Tool", "ToolDefinition", "ToolError", "ToolResult", "Toolkit"),
-    *("TransportError", "connect", "field", "fields", "mcp", "plain_text", "serve_stdio"),
-    *("text_content", "tool"),
+    *("Accept", "Annotations", "AuthError", "Cache", "Cancel", "Client", "ClientHandler"),
+    *("Completion", "ConnectionClosed", "Content", "ContentAnnotations", "Context"),
+    *("Decline", "DefinitionError", "Icon", "Implementation", "InputRequest"),
+    *("InputRequired", "Limits", "McpError", "NoSessionError", "Page", "Problem", "Progress"),
+    *("Prompt", "PromptMessage", "PromptReference", "PromptResult", "ProtocolError"),
+    *("ReadResult", "RequestTimeout", "Resource", "ResourceContents", "ResourceDefinition"),
+    *("ResourceReference", "ResourceTemplate", "Root", "SamplingResult", "Schema"),
+    *("SchemaError", "SchemaUnsupported", "Server", "Stdio", "Tool", "ToolDefinition"),
+    *("ToolError", "ToolResult", "Toolkit", "TransportError", "argument", "connect", "field"),
+    *("fields", "mcp", "plain_text", "prompt", "resource", "resource_template"),
+    *("serve_stdio", "text_content", "tool"),
 }
 
 

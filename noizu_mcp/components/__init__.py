@@ -4,6 +4,7 @@ from .._util import publish
 from ._arguments import prepare as prepare
 from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
 from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
+from ._asking import TIMEOUTS as TIMEOUTS
 from ._completion import Completer as Completer
 from ._completion import Source as Source
 from ._completion import complete_from as complete_from
@@ -48,6 +49,7 @@ __all__ = [
     "ELICIT_TIMEOUT",
     "FAILED",
     "SAMPLE_TIMEOUT",
+    "TIMEOUTS",
     "Completer",
     "ComponentMeta",
     "Context",

@@ -25,6 +25,12 @@ ELICIT_TIMEOUT: Final = 300.0
 SAMPLE_TIMEOUT: Final = 60.0
 #: Seconds that a client gets to list its roots: it has them at hand.
 ROOTS_TIMEOUT: Final = 30.0
+#: The same by method, for handlers that ask by hand.
+TIMEOUTS: Final[Mapping[str, float]] = {
+    ELICIT: ELICIT_TIMEOUT,
+    SAMPLE: SAMPLE_TIMEOUT,
+    ROOTS: ROOTS_TIMEOUT,
+}
 
 
 def form_shape(model: Any) -> Shape:

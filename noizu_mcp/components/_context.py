@@ -67,6 +67,7 @@ class Outbound(Protocol):
     @property
     def completion_arguments(self) -> Mapping[str, str]: ...
     async def put_session(self, key: str, value: Any) -> None: ...
+    def require(self, needs: Mapping[str, Any]) -> None: ...
     async def ask(
         self,
         request: InputRequest,
@@ -283,8 +284,9 @@ class Context:
             RequestTimeout: Nobody answered in time.
         """
         shape = form_shape(model)
-        request = elicit_request(message, shape, self.protocol_version)
         needs: dict[str, Any] = {"elicitation": {}}
+        self._outbound.require(needs)  # a revision without forms cannot say one either
+        request = elicit_request(message, shape, self.protocol_version)
         answer: Accept[Any] | Decline | Cancel = await self._outbound.ask(
             request, needs, lambda answer: read_elicited(answer, shape), timeout
         )

@@ -197,7 +197,7 @@ class Call:
             McpError: It cannot: -32021 on 2026-07-28 (`basic/index`, error codes).
             ToolError: It cannot, and the request is a tool call of an earlier revision.
         """
-        if all(_offers(self.client_capabilities, *need) for need in needs.items()):
+        if all(self._offers(*need) for need in needs.items()):
             return
         if self.envelope.revision.stateless:
             data = {"requiredCapabilities": dict(needs)}
@@ -207,6 +207,16 @@ class Call:
         if self.exchange is not None and self.exchange.request.method == "tools/call":
             raise ToolError(text)
         raise McpError(INVALID_REQUEST, text)
+
+    def _offers(self, name: str, parts: Mapping[str, Any]) -> bool:
+        """Presence counts; a bare elicitation capability means forms (client/elicitation)."""
+        offered = self.client_capabilities.get(name)
+        if not isinstance(offered, Mapping):
+            return False
+        if name == "elicitation" and not parts:
+            # Titles came with 2025-06-18, and so did elicitation, whatever the client says.
+            return self.envelope.revision.titles and (not offered or "form" in offered)
+        return all(part in offered for part in parts)
 
     async def ask(
         self,
@@ -244,18 +254,9 @@ def needed_by(request: InputRequest) -> dict[str, Any]:
     if request.method == ROOTS:
         return {"roots": {}}
     if request.method == SAMPLE:
-        return {"sampling": {"tools": {}} if "tools" in request.params else {}}
+        with_tools = "tools" in request.params or "toolChoice" in request.params
+        return {"sampling": {"tools": {}} if with_tools else {}}
     return {"elicitation": {"url": {}} if request.params.get("mode") == "url" else {}}
-
-
-def _offers(capabilities: Mapping[str, Any], name: str, parts: Mapping[str, Any]) -> bool:
-    """Presence counts; a bare elicitation capability means forms (client/elicitation)."""
-    offered = capabilities.get(name)
-    if not isinstance(offered, Mapping):
-        return False
-    if name == "elicitation" and not parts:
-        return not offered or "form" in offered
-    return all(part in offered for part in parts)
 
 
 def _in_words(needs: Mapping[str, Any]) -> str:

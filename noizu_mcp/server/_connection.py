@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
-from .._errors import McpError
+from .._errors import McpError, RequestTimeout
 from .._util import UNSET, Unset
 from ..components import Context
 from ..engine import Exchange, Job, Link, LoopGate, MessageStream, is_crash, logger, lone
@@ -18,6 +18,7 @@ from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
 from ._call import Call
 from ._calls import TIMED_OUT
+from ._rounds import timed_out
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -242,6 +243,9 @@ class Connection:
         error = lone(error)
         if isinstance(error, McpError):
             exchange.fail(error.code, error.message, error.data)
+            return
+        if isinstance(error, RequestTimeout):
+            exchange.fail(INTERNAL_ERROR, timed_out(error))
             return
         logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")

@@ -16,6 +16,7 @@ import trio
 
 from .._errors import McpError, ProtocolError, RequestTimeout
 from .._util import json_text
+from ..components import TIMEOUTS
 from ..engine import Exchange
 from ..jsonrpc import INVALID_PARAMS, parse_json
 from ..types import InputRequest, InputRequired
@@ -36,6 +37,41 @@ PATIENCE: Final = 1.0
 Reader = Callable[[Any], Any]
 
 
+class _Record:
+    """What a handler was answered and what it did, under keys that hold when it runs again.
+
+    Args:
+        answers: The answers by key.
+        steps: What the side effects gave, by key.
+    """
+
+    def __init__(self, answers: dict[str, Any], steps: dict[str, Any]) -> None:
+        self.answers = answers
+        self.steps = steps
+        self._counts: Counter[str] = Counter()
+
+    def rewind(self) -> None:
+        """Begin from the start: the handler is run again."""
+        self._counts.clear()
+
+    def key(self, kind: str, content: Any) -> str:
+        """Name a question by what it asks; the n-th of the same question by its number.
+
+        So questions of concurrent tasks find their answers whichever task runs first.
+        """
+        name = kind.partition("/")[0]
+        digest = _digest([kind, content])[:16]
+        self._counts[digest] += 1
+        return f"{name}-{digest}-{self._counts[digest]}"
+
+    async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
+        """Run a side effect, or give what it gave before."""
+        key = self.key("step", name)
+        if key not in self.steps:
+            self.steps[key] = _as_json(name, await run())
+        return parse_json(json_text(self.steps[key]).encode())
+
+
 class LiveAsker:
     """Asks with requests to the client, over a connection that lasts.
 
@@ -47,6 +83,7 @@ class LiveAsker:
     def __init__(self, connection: "Connection", exchange: Exchange) -> None:
         self._connection = connection
         self._exchange = exchange
+        self._record = _Record({}, {})
         self._asked = 0
         self._waiting = 0
 
@@ -57,15 +94,21 @@ class LiveAsker:
             McpError: The client refused; or it answered badly too often.
             RequestTimeout: It did not answer in time; it has been told to stop.
         """
+        key = self._record.key(request.method, request.params)
+        if key in self._record.answers:  # asked before the handler was run again
+            await trio.lowlevel.checkpoint()
+            return read(self._record.answers[key])
         while True:
             self._asked += 1
             if self._asked > MAX_ROUNDS:
                 raise too_many_rounds()
             answer = await self._send(request, timeout)
             try:
-                return read(answer)
+                value = read(answer)
             except ProtocolError:
                 continue
+            self._record.answers[key] = answer
+            return value
 
     async def _send(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
         link = self._connection.link
@@ -88,23 +131,23 @@ class LiveAsker:
             self._exchange.resume()
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
-        """Run the side effect: the handler runs only once."""
-        return _as_json(name, await run())
+        """Run the side effect, unless it was before the handler was run again."""
+        return await self._record.step(name, run)
 
     async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
         """Ask all questions at once, live; the handler is to be run again with the answers."""
         answers: dict[str, Any] = {}
 
         async def one(key: str, request: InputRequest) -> None:
-            answers[key] = await self.ask(request, _anything, None)
+            answers[key] = await self._send(request, TIMEOUTS.get(request.method))
 
+        self._record.rewind()
+        self._asked += 1
+        if self._asked > MAX_ROUNDS:
+            raise too_many_rounds()
         async with trio.open_nursery() as nursery:
             for key, request in required.requests.items():
                 nursery.start_soon(one, key, request)
-        if not required.requests:
-            self._asked += 1
-            if self._asked > MAX_ROUNDS:
-                raise too_many_rounds()
         return answers, required.state
 
 
@@ -116,7 +159,7 @@ class ReplayAsker:
         exchange: The request whose handler asks.
 
     Attributes:
-        responses: What the client sent along; only trusted where the state says it was asked.
+        responses: The answers to what the handler asked by hand.
         state: The state of a handler that asks by hand.
 
     Raises:
@@ -129,16 +172,16 @@ class ReplayAsker:
         params = exchange.request.params or {}
         self._binding = _binding(exchange, params)
         given = params.get("inputResponses")
-        self.responses: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        #: What the client sent along; only trusted where the state says it was asked.
+        self._given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
         recorded: dict[str, Any] = {}
         if params.get("requestState") is not None:
             recorded = connection.server.sealer.open(params["requestState"], self._binding)
         self._round: int = recorded.get("round", 0)
-        self._answers: dict[str, Any] = recorded.get("answers", {})
-        self._steps: dict[str, Any] = recorded.get("steps", {})
+        self._record = _Record(recorded.get("answers", {}), recorded.get("steps", {}))
         self._asked: list[str] = recorded.get("asked", [])
+        self.responses = recorded.get("given", {}) if self._asked else self._given
         self.state: str | None = recorded.get("state")
-        self._counts: Counter[str] = Counter()
         self._seen: set[str] = set()
         self._pending: dict[str, InputRequest] = {}
         self._running = 0
@@ -151,48 +194,36 @@ class ReplayAsker:
             McpError: Too many rounds.
         """
         await trio.lowlevel.checkpoint()
-        key = self._key(request.method, request.params)
+        answers = self._record.answers
+        key = self._record.key(request.method, request.params)
         self._seen.add(key)
-        if key in self._answers:
-            return read(self._answers[key])
-        if key in self._asked and key in self.responses:
+        if key in answers:
+            return read(answers[key])
+        if key in self._asked and key in self._given:
             try:
-                answer = read(self.responses[key])
+                answer = read(self._given[key])
             except ProtocolError:
                 pass  # no answer: it is asked again
             else:
-                self._answers[key] = self.responses[key]
+                answers[key] = self._given[key]
                 return answer
         self._pending[key] = request
         self._end_soon()
         return await trio.sleep_forever()
 
-    def _key(self, kind: str, content: Any) -> str:
-        """Name a question by what it asks; the n-th of the same question by its number.
-
-        So questions of concurrent tasks find their answers whichever task runs first.
-        """
-        name = kind.partition("/")[0]
-        digest = _digest([kind, content])[:16]
-        self._counts[digest] += 1
-        return f"{name}-{digest}-{self._counts[digest]}"
-
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """Run the side effect, or give what it gave in an earlier round."""
         await trio.lowlevel.checkpoint()
-        key = self._key("step", name)
-        if key not in self._steps:
-            self._running += 1
-            try:
-                self._steps[key] = _as_json(name, await run())
-            finally:
-                self._running -= 1
-        return parse_json(json_text(self._steps[key]).encode())
+        self._running += 1
+        try:
+            return await self._record.step(name, run)
+        finally:
+            self._running -= 1
 
     async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
         """End the round with the handler's own questions and state."""
         self._check_rounds()
-        self._reply(dict(required.requests), {"state": required.state})
+        self._reply(required.requests, {"asked": [], "state": required.state})
         await trio.lowlevel.checkpoint()
         return None
 
@@ -218,7 +249,8 @@ class ReplayAsker:
         if await self._forgot():
             self._connection.fail_call(self._exchange, _not_deterministic(self._pending))
         else:
-            self._reply(self._pending, {"answers": self._answers, "steps": self._steps})
+            content = {"asked": list(self._pending), "given": self.responses, "state": self.state}
+            self._reply(self._pending, content)
         self._exchange.stop()
 
     async def _forgot(self) -> bool:
@@ -226,14 +258,15 @@ class ReplayAsker:
 
         A task of the handler that is slower this time gets a moment to ask it.
         """
-        recorded = {*self._answers, *self._asked}
+        recorded = {*self._record.answers, *self._asked}
         with trio.move_on_after(PATIENCE):
             while not recorded <= self._seen:
                 await trio.sleep(PATIENCE / 20)
         return not recorded <= self._seen
 
     def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> None:
-        content = {**content, "round": self._round + 1, "asked": list(requests)}
+        record = {"answers": self._record.answers, "steps": self._record.steps}
+        content = {**content, **record, "round": self._round + 1}
         state = self._connection.server.sealer.seal(content, self._binding)
         if len(state) > MAX_STATE:
             text = f"The answers and steps so far exceed {MAX_STATE} characters of sealed state"
@@ -330,7 +363,3 @@ def _as_json(key: str, value: Any) -> Any:
         return parse_json(json_text(value).encode())
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"ctx.step needs a JSON value from {key}: {error}") from None
-
-
-def _anything(answer: Any) -> Any:
-    return answer

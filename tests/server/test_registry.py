@@ -13,7 +13,6 @@ from noizu_mcp.engine import Outbox
 from noizu_mcp.server import Registry
 from noizu_mcp.server._bus import MERGE_WINDOW, Bus, Merger
 from noizu_mcp.server._pages import find_start, read_cursor, write_cursor
-from noizu_mcp.server._registry import read_tools_page
 from noizu_mcp.transports import memory_pair
 
 
@@ -97,10 +96,11 @@ def test_cursors_hold_when_the_list_changes():
 def test_what_an_override_may_return():
     """A page, or a list; nothing else."""
     page = Page([1], "next")
-    assert read_tools_page(page) is page
-    assert read_tools_page((1, 2)) == Page((1, 2))
-    with pytest.raises(TypeError, match="must return a Page or a list, not 'x'"):
-        read_tools_page("x")
+    shelf = Registry().tool_shelf
+    assert shelf.read(page) is page
+    assert shelf.read((1, 2)) == Page((1, 2))
+    with pytest.raises(TypeError, match="a list of tools must be a Page or a list, not 'x'"):
+        shelf.read("x")
 
 
 def test_changes_from_many_threads_are_all_kept():

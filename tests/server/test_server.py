@@ -97,7 +97,7 @@ async def test_updates_reach_those_who_watch(autojump_clock):
         connection.interests.watch("file:///a")
         async with connect(ours, handler=Handler()) as client:
             for uri in ("file:///a", "file:///b"):
-                server.bus.publish(uri)
+                server.notify_resource_updated(uri)
             await client.ping()
     assert seen == [("notifications/resources/updated", {"uri": "file:///a"})]
 
