@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 import trio
 
-from noizu_mcp import Client, ClientHandler, McpError, Stdio, ToolResult, connect
+from noizu_mcp import (
+    Accept,
+    Client,
+    ClientHandler,
+    McpError,
+    PromptReference,
+    Stdio,
+    ToolResult,
+    connect,
+)
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 Open = Callable[..., AbstractAsyncContextManager[Client]]
@@ -54,7 +63,7 @@ async def names(client: Client) -> list[str]:
 
 def test_every_example_is_here() -> None:
     """A new example needs a test."""
-    tested = {"dynamic", "gated", "raw_schema", "search", "toolkit", "weather"}
+    tested = {"dynamic", "everything", "gated", "raw_schema", "search", "toolkit", "weather"}
 
     assert tested == {path.stem for path in EXAMPLES.glob("*.py")}
 
@@ -176,3 +185,34 @@ async def test_dynamic_plugins(serve: Open, version: str) -> None:
         await client.call_tool("unload", {"plugin": "shout"})
         assert await names(client) == ["load", "unload"]
         assert (await client.call_tool("unload", {"plugin": "shout"})).is_error
+
+
+class Person(ClientHandler):
+    """Says yes to everything."""
+
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[dict[str, Any]]:
+        answers = {"string": "Ada", "boolean": True}
+        fields = params["requestedSchema"]["properties"].items()
+        return Accept({name: answers[field["type"]] for name, field in fields})
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_everything(serve: Open, version: str) -> None:
+    """Tools that ask as they go or by hand, resources, prompts and completion, in either era."""
+    async with serve("everything", version=version, handler=Person()) as client:
+        assert (await names(client))[0] == "test_simple_text"
+        for name, answer in {
+            "test_input_required_result_elicitation": "Hello, Ada!",
+            "test_input_required_result_request_state": "The state came back: state-ok",
+            "test_input_required_result_multi_round": "Ada likes Ada",
+        }.items():
+            assert text(await client.call_tool(name)) == answer
+        listed = [resource.uri for resource in await client.list_resources()]
+        assert listed == ["test://static-text", "test://static-binary", "test://watched-resource"]
+        record = await client.read_resource("test://template/123/data")
+        assert "Data for ID: 123" in str(record.contents[0].text)
+        asked = await client.get_prompt("test_input_required_result_prompt")
+        assert asked.messages[0].content.text == "Explain this, in the context of Ada."
+        reference = PromptReference("test_prompt_with_arguments")
+        found = await client.complete(reference, "arg2", "o", {"arg1": "one"})
+        assert list(found.values) == ["one2"]

@@ -1,0 +1,497 @@
+"""A server with everything that a client can use: the fixture of the MCP conformance suite.
+
+The suite calls tools, prompts and resources by the names here. Most of them are a line or two;
+those that ask the client come twice. With `ctx.elicit`, `ctx.sample` and `ctx.list_roots` a handler
+just waits for the answer, on every revision. And a handler may return `InputRequired` and be run
+again with the answers in `ctx.input_responses`: then the keys are its own, and so are the checks.
+
+Try it:
+
+    noizu-mcp list docs/examples/everything.py
+    noizu-mcp call docs/examples/everything.py test_multiple_content_types
+    noizu-mcp call docs/examples/everything.py test_tool_with_progress
+"""
+
+import base64
+import json
+from typing import Any, Literal
+
+import trio
+
+from noizu_mcp import (
+    Accept,
+    Content,
+    Context,
+    InputRequest,
+    InputRequired,
+    McpError,
+    Prompt,
+    PromptMessage,
+    Resource,
+    ResourceContents,
+    ResourceTemplate,
+    Schema,
+    Server,
+    Tool,
+    ToolError,
+    Toolkit,
+    argument,
+    field,
+    mcp,
+)
+from noizu_mcp import fields as f
+
+#: Seconds between two signs of life of a tool that takes its time.
+PAUSE = 0.05
+#: One red pixel, and one sample of silence.
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+)
+WAV = base64.b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA==")
+
+
+class Answers(Toolkit):
+    """What a tool can answer with."""
+
+    @mcp
+    async def test_simple_text(self) -> str:
+        """Answer with a text."""
+        return "This is a simple text response for testing."
+
+    @mcp
+    async def test_image_content(self) -> Content:
+        """Answer with an image."""
+        return Content.image(PNG, "image/png")
+
+    @mcp
+    async def test_audio_content(self) -> Content:
+        """Answer with a recording."""
+        return Content.audio(WAV, "audio/wav")
+
+    @mcp
+    async def test_embedded_resource(self) -> Content:
+        """Answer with a resource."""
+        text = "This is an embedded resource content."
+        contents = ResourceContents("test://embedded-resource", "text/plain", text=text)
+        return Content.resource(contents)
+
+    @mcp
+    async def test_multiple_content_types(self) -> list[Content]:
+        """Answer with a text, an image and a resource."""
+        data = json.dumps({"test": "data", "value": 123})
+        resource = ResourceContents("test://mixed-content-resource", "application/json", text=data)
+        return [
+            Content.text("Multiple content types test:"),
+            Content.image(PNG, "image/png"),
+            Content.resource(resource),
+        ]
+
+    @mcp
+    async def test_error_handling(self) -> str:
+        """Fail, in a way that a model can read."""
+        raise ToolError("This tool intentionally returns an error for testing")
+
+
+class Reports(Toolkit):
+    """What a tool can tell while it runs."""
+
+    @mcp
+    async def test_tool_with_logging(self, args: Any, ctx: Context) -> str:
+        """Log what happens."""
+        await ctx.info("Tool execution started")
+        await trio.sleep(PAUSE)
+        await ctx.info("Tool processing data")
+        await trio.sleep(PAUSE)
+        await ctx.info("Tool execution completed")
+        return "Logged three messages"
+
+    @mcp
+    async def test_logging_tool(self, args: Any, ctx: Context) -> str:
+        """Log one message, for clients that want it."""
+        await ctx.info("Only for those who asked")
+        return "Logged one message"
+
+    @mcp
+    async def test_tool_with_progress(self, args: Any, ctx: Context) -> str:
+        """Report progress."""
+        for percent in (0, 50, 100):
+            await ctx.report_progress(percent, 100, f"{percent} percent")
+            await trio.sleep(PAUSE)
+        return "Progress reported"
+
+    @mcp
+    async def test_reconnection(self) -> str:
+        """Answer after a while; over HTTP a client may lose the stream and come back."""
+        await trio.sleep(2 * PAUSE)
+        return "Reconnection test completed"
+
+
+class Contact(Schema):
+    """A form: its fields are what the user fills in."""
+
+    username: str = field(description="User name")
+    email: str = field(description="Address")
+
+
+class Consent(Schema):
+    ok: bool
+
+
+class Profile(Schema):
+    """A form that is filled in already."""
+
+    name: str = field(default="John Doe", description="User name")
+    age: int = field(default=30, description="Age in years")
+    score: float = 95.5
+    status: Literal["active", "inactive", "pending"] = "active"
+    verified: bool = field(default=True, description="Whether the address was verified")
+
+
+OPTIONS = ["option1", "option2", "option3"]
+TITLED = [{"const": f"value{n}", "title": f"Value {n}"} for n in (1, 2, 3)]
+#: A form as JSON Schema; titles in the place where they used to be can only be written like this.
+CHOICES = {
+    "type": "object",
+    "properties": {
+        "untitledSingle": {"type": "string", "enum": OPTIONS},
+        "titledSingle": {"type": "string", "oneOf": TITLED},
+        "legacyEnum": {"type": "string", "enum": ["opt1", "opt2"], "enumNames": ["One", "Two"]},
+        "untitledMulti": {"type": "array", "items": {"type": "string", "enum": OPTIONS}},
+        "titledMulti": {"type": "array", "items": {"anyOf": TITLED}},
+    },
+}
+
+
+class Questions(Toolkit):
+    """What a tool can ask the client; it waits for the answer where it asks."""
+
+    @mcp
+    async def test_sampling(self, ctx: Context, *, prompt: str) -> str:
+        """Ask the client's model."""
+        answer = await ctx.sample(prompt, max_tokens=100)
+        return f"LLM response: {answer.text}"
+
+    @mcp
+    async def test_elicitation(self, ctx: Context, *, message: str) -> str:
+        """Ask the user for a name and an address."""
+        answer = await ctx.elicit(message, Contact)
+        if not isinstance(answer, Accept):
+            return f"User response: {answer.action}"
+        contact = answer.content
+        return f"User response: accept, {contact.username} <{contact.email}>"
+
+    @mcp
+    async def test_elicitation_sep1034_defaults(self, args: Any, ctx: Context) -> str:
+        """Ask with a form whose fields have defaults."""
+        answer = await ctx.elicit("Is this you?", Profile)
+        if not isinstance(answer, Accept):
+            return f"Elicitation completed: {answer.action}"
+        you = answer.content
+        return f"Elicitation completed: {you.name}, {you.age}, {you.score:g}, {you.status}"
+
+    @mcp
+    async def test_elicitation_sep1330_enums(self, args: Any, ctx: Context) -> str:
+        """Ask with a form that has every kind of choice."""
+        answer = await ctx.elicit("Choose", CHOICES)
+        if not isinstance(answer, Accept):
+            return f"Elicitation completed: {answer.action}"
+        return f"Elicitation completed: {json.dumps(answer.content)}"
+
+    @mcp
+    async def test_missing_capability(self, args: Any, ctx: Context) -> str:
+        """Ask the client's model; a client without one gets the error of the protocol."""
+        return (await ctx.sample("Are you there?", max_tokens=10)).text
+
+    @mcp
+    async def test_streaming_elicitation(self, args: Any, ctx: Context) -> str:
+        """Report progress, then ask the user."""
+        await ctx.report_progress(1, 2, "about to ask")
+        answer = await ctx.elicit("Go on?", Consent)
+        return f"User response: {answer.action}"
+
+
+#: What a handler returns that asks by hand.
+Asked = str | InputRequired
+
+
+def form(message: str, name: str, kind: str = "string") -> InputRequest:
+    """Write a question for one field by hand."""
+    schema = {"type": "object", "properties": {name: {"type": kind}}, "required": [name]}
+    return InputRequest("elicitation/create", {"message": message, "requestedSchema": schema})
+
+
+def prompt_of(text: str, max_tokens: int) -> InputRequest:
+    """Write a question to the client's model by hand."""
+    message = {"role": "user", "content": {"type": "text", "text": text}}
+    params = {"messages": [message], "maxTokens": max_tokens}
+    return InputRequest("sampling/createMessage", params)
+
+
+def filled_in(ctx: Context, key: str, name: str, kind: type = str) -> Any:
+    """Read the one field of a form; None while there is no good answer.
+
+    What comes back to questions asked by hand is what the client sent, whatever that is.
+    """
+    match ctx.input_responses.get(key):
+        case {"action": "accept", "content": dict(content)}:
+            value = content.get(name)
+            return value if isinstance(value, kind) else None
+        case {"action": "decline" | "cancel"}:
+            raise McpError(-1, "The user did not answer")
+    return None
+
+
+class Rounds(Toolkit):
+    """What a tool can ask by hand, and what becomes of it in several rounds."""
+
+    @mcp
+    async def test_input_required_result_elicitation(self, args: Any, ctx: Context) -> Asked:
+        """Ask the user for a name."""
+        name = filled_in(ctx, "user_name", "name")
+        if name is None:
+            return InputRequired({"user_name": form("What is your name?", "name")})
+        return f"Hello, {name}!"
+
+    @mcp
+    async def test_input_required_result_sampling(self, args: Any, ctx: Context) -> Asked:
+        """Ask the client's model."""
+        match ctx.input_responses.get("capital_question"):
+            case {"content": {"text": str(text)}}:
+                return f"The model said: {text}"
+        question = prompt_of("What is the capital of France?", 100)
+        return InputRequired({"capital_question": question})
+
+    @mcp
+    async def test_input_required_result_list_roots(self, args: Any, ctx: Context) -> Asked:
+        """Ask where the server may work."""
+        match ctx.input_responses.get("client_roots"):
+            case {"roots": list(roots)}:
+                return f"Roots: {', '.join(root['uri'] for root in roots)}"
+        return InputRequired({"client_roots": InputRequest("roots/list")})
+
+    @mcp
+    async def test_input_required_result_request_state(self, args: Any, ctx: Context) -> Asked:
+        """Send a state along with the question; it comes back as it was, or not at all."""
+        if ctx.request_state is None or filled_in(ctx, "confirm", "ok", bool) is None:
+            confirm = form("Please confirm", "ok", "boolean")
+            return InputRequired({"confirm": confirm}, state="state-ok")
+        return f"The state came back: {ctx.request_state}"
+
+    @mcp
+    async def test_input_required_result_multiple_inputs(self, args: Any, ctx: Context) -> Asked:
+        """Ask the user, the model and the client in one round."""
+        questions = {
+            "user_name": form("What is your name?", "name"),
+            "greeting": prompt_of("Generate a greeting", 50),
+            "client_roots": InputRequest("roots/list"),
+        }
+        if not questions.keys() <= ctx.input_responses.keys():
+            return InputRequired(questions, state="asked")
+        return f"Answered: {', '.join(questions)}"
+
+    @mcp
+    async def test_input_required_result_multi_round(self, args: Any, ctx: Context) -> str:
+        """Ask one thing after the other."""
+        name = await ctx.elicit("What is your name?", {"name": f.string(required=True)})
+        color = await ctx.elicit("And your favorite color?", {"color": f.string(required=True)})
+        if not isinstance(name, Accept) or not isinstance(color, Accept):
+            return "Nobody likes anything"
+        return f"{name.content.name} likes {color.content.color}"
+
+    @mcp
+    async def test_input_required_result_tampered_state(self, args: Any, ctx: Context) -> str:
+        """Ask for consent; a state that was touched on its way is refused before this runs."""
+        answer = await ctx.elicit("Please confirm", Consent)
+        return f"User response: {answer.action}"
+
+    @mcp
+    async def test_input_required_result_capabilities(self, args: Any, ctx: Context) -> str:
+        """Ask in a way that the client has."""
+        if ctx.client_capabilities.sampling is not None:
+            return (await ctx.sample("Say hello", max_tokens=50)).text
+        return (await ctx.elicit("Say hello", Consent)).action
+
+
+class Passing(Tool):
+    """A tool that is gone at once."""
+
+    async def call(self) -> str:
+        return "Still here"
+
+
+class PassingPrompt(Prompt):
+    """A prompt that is gone at once."""
+
+    async def get(self) -> str:
+        return "Still here"
+
+
+class Changes(Toolkit):
+    """Lists that change while the server runs; every client that listens is told."""
+
+    @mcp
+    async def test_trigger_tool_change(self, args: Any, ctx: Context) -> str:
+        """Change the list of tools, and change it back."""
+        ctx.server.tools.add(Passing)
+        ctx.server.tools.remove("passing")
+        return "Tools changed"
+
+    @mcp
+    async def test_trigger_prompt_change(self, args: Any, ctx: Context) -> str:
+        """Change the list of prompts, and change it back."""
+        ctx.server.prompts.add(PassingPrompt)
+        ctx.server.prompts.remove("passing_prompt")
+        return "Prompts changed"
+
+
+class JsonSchemaTool(Tool, name="json_schema_2020_12_tool"):
+    """Take arguments that only JSON Schema can describe."""
+
+    input_schema = """
+        {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "$defs": {
+                "address": {
+                    "$anchor": "addressDef",
+                    "type": "object",
+                    "properties": {"street": {"type": "string"}, "city": {"type": "string"}}
+                }
+            },
+            "properties": {
+                "name": {"type": "string"},
+                "address": {"$ref": "#/$defs/address"},
+                "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+                "phone": {"type": "string"},
+                "email": {"type": "string"}
+            },
+            "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+            "if": {
+                "properties": {"contactMethod": {"const": "phone"}},
+                "required": ["contactMethod"]
+            },
+            "then": {"required": ["phone"]},
+            "else": {"required": ["email"]},
+            "additionalProperties": false
+        }
+    """
+
+    async def call(self, args: dict[str, Any]) -> str:
+        return f"Valid: {json.dumps(args)}"
+
+
+class HeaderTool(Tool, name="test_x_mcp_header"):
+    """Take an argument that clients repeat as an HTTP header, for whoever routes requests."""
+
+    class Input(Schema):
+        region: str = field(default="anywhere", header="Region", description="Where to run")
+
+    async def call(self, args: Input) -> str:
+        return f"Region: {args.region}"
+
+
+class StaticText(Resource, uri="test://static-text", mime_type="text/plain"):
+    """A text that never changes."""
+
+    async def read(self) -> str:
+        return "This is the content of the static text resource."
+
+
+class StaticBinary(Resource, uri="test://static-binary", mime_type="image/png"):
+    """An image that never changes."""
+
+    async def read(self) -> bytes:
+        return PNG
+
+
+class Watched(Resource, uri="test://watched-resource", mime_type="text/plain", subscribable=True):
+    """A text that clients may watch."""
+
+    async def read(self) -> str:
+        return "This is the content of the watched resource."
+
+
+class Record(
+    ResourceTemplate, uri_template="test://template/{id}/data", mime_type="application/json"
+):
+    """A record for every id."""
+
+    class Arguments(Schema):
+        id: str
+
+    async def read(self, uri: str, args: Arguments) -> dict[str, Any]:
+        return {"id": args.id, "templateTest": True, "data": f"Data for ID: {args.id}"}
+
+    async def complete(self, variable: str, prefix: str) -> list[str]:
+        return [known for known in ("123", "124", "200") if known.startswith(prefix)]
+
+
+class SimplePrompt(Prompt, name="test_simple_prompt"):
+    """A prompt without arguments."""
+
+    async def get(self) -> str:
+        return "This is a simple prompt for testing."
+
+
+async def complete_second(prefix: str, ctx: Context) -> list[str]:
+    """Complete an argument in the light of the one before it."""
+    first = ctx.completion_arguments.get("arg1", "")
+    return [word for word in ("testValue2", f"{first}2") if word.startswith(prefix)]
+
+
+class TwoArguments(Prompt, name="test_prompt_with_arguments"):
+    """A prompt with two arguments that can be completed."""
+
+    class Arguments(Schema):
+        arg1: str = argument(description="First", complete=["testValue1", "testValue10", "other"])
+        arg2: str = argument(description="Second", complete=complete_second)
+
+    async def get(self, args: Arguments) -> str:
+        return f"Prompt with arguments: arg1='{args.arg1}', arg2='{args.arg2}'"
+
+
+class ResourcePrompt(Prompt, name="test_prompt_with_embedded_resource"):
+    """A prompt that brings a resource along."""
+
+    class Arguments(Schema):
+        resourceUri: str = argument(description="URI of the resource")
+
+    async def get(self, args: Arguments) -> list[PromptMessage]:
+        text = "Embedded resource content for testing."
+        resource = ResourceContents(args.resourceUri, "text/plain", text=text)
+        return [
+            PromptMessage.user(Content.resource(resource)),
+            PromptMessage.user("Please process the embedded resource above."),
+        ]
+
+
+class ImagePrompt(Prompt, name="test_prompt_with_image"):
+    """A prompt that brings an image along."""
+
+    async def get(self) -> list[PromptMessage]:
+        return [
+            PromptMessage.user(Content.image(PNG, "image/png")),
+            PromptMessage.user("Please analyze the image above."),
+        ]
+
+
+class AskingPrompt(Prompt, name="test_input_required_result_prompt"):
+    """A prompt that asks the user first."""
+
+    async def get(self, args: Any, ctx: Context) -> Asked:
+        context = filled_in(ctx, "user_context", "context")
+        if context is None:
+            return InputRequired({"user_context": form("What is it about?", "context")})
+        return f"Explain this, in the context of {context}."
+
+
+class Everything(
+    Server, name="everything", version="1.0.0", instructions="Call anything: it is all for testing."
+):
+    tools = [Answers, Reports, Questions, Rounds, Changes, JsonSchemaTool, HeaderTool]
+    resources = [StaticText, StaticBinary, Watched, Record]
+    prompts = [SimplePrompt, TwoArguments, ResourcePrompt, ImagePrompt, AskingPrompt]
+
+
+if __name__ == "__main__":
+    Everything().run()
