@@ -7,6 +7,7 @@ from ._exchange import Exchange as Exchange
 from ._failure import is_crash as is_crash
 from ._failure import lone as lone
 from ._failure import single_failure as single_failure
+from ._failure import split as split
 from ._gate import LoopGate as LoopGate
 from ._link import Handler as Handler
 from ._link import Job as Job

@@ -20,6 +20,20 @@ def is_crash(error: BaseException) -> bool:
     return not isinstance(error, _PASSING)
 
 
+def split(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
+    """Take apart what failed and what must go on.
+
+    A handler that is cancelled while a task of it fails raises both in one group.
+
+    Returns:
+        The failure, and what must go on; one of them may be None.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        going_on, crash = error.split(_PASSING)
+        return crash, going_on
+    return (None, error) if isinstance(error, _PASSING) else (error, None)
+
+
 def lone(error: BaseException) -> BaseException:
     """Take a lone exception out of the groups that nurseries put around it."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:

@@ -34,7 +34,7 @@ from ..protocol import (
 )
 from ._abc import MessageStream
 from ._exchange import Collector, Delivery, Exchange
-from ._failure import is_crash
+from ._failure import split
 from ._leader import run_leading
 from ._log import logger
 from ._outbox import Outbox
@@ -177,9 +177,12 @@ class Link:
             with turn.scope:
                 await self._take_turn(turn)
         except BaseException as error:
-            if turn.current is None or not is_crash(error):
+            crash, going_on = split(error)
+            if turn.current is None or crash is None:
                 raise
-            logger.error("%s failed", turn.current.request.method, exc_info=error)
+            logger.error("%s failed", turn.current.request.method, exc_info=crash)
+            if going_on is not None:
+                raise going_on from None
             if turn.exchange is None:
                 turn.hand_over()  # the messages behind the one that failed must still be read
         if turn.exchange is not None:
@@ -277,9 +280,12 @@ class Link:
                 await job()
         except BaseException as error:
             # What the scope left of a group: handlers answer for everything else themselves.
-            if not is_crash(error):
+            crash, going_on = split(error)
+            if crash is None:
                 raise
-            logger.error("%s failed", exchange.request.method, exc_info=error)
+            logger.error("%s failed", exchange.request.method, exc_info=crash)
+            if going_on is not None:
+                raise going_on from None
         self._conclude(exchange, scope)
 
     def _conclude(self, exchange: Exchange, scope: trio.CancelScope) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from .._errors import McpError, RequestTimeout, ToolError
+from .._errors import ConnectionClosed, McpError, RequestTimeout, ToolError
 from ..components import (
     Completer,
     Context,
@@ -75,7 +75,10 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
         McpError: The handler raised it.
     """
     try:
-        return _result(spec, spec.invoke(args, context))
+        value = spec.invoke(args, context)
+        if isinstance(value, InputRequired):
+            raise TypeError("an inline handler cannot ask: it must not wait")  # noqa: TRY301
+        return _result(spec, value)
     except BaseException as error:
         if not is_crash(error):
             raise
@@ -95,11 +98,12 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
     async def invoke() -> Any:
         return await invoke_handler(server, spec.mode, partial(spec.invoke, args, context))
 
+    asking = context if spec.takes_context else None
     try:
         if spec.max_concurrency is None:
-            return _result(spec, await settle(invoke, context))
+            return _result(spec, await settle(invoke, asking))
         async with server.slots(spec):
-            return _result(spec, await settle(invoke, context))
+            return _result(spec, await settle(invoke, asking))
     except BaseException as error:
         if not is_crash(error):
             raise
@@ -159,6 +163,8 @@ def failure(source: str, error: BaseException) -> ToolResult:
             return error_result(error)
         except Exception as bad:  # noqa: BLE001 - the content of the error is no content
             error = bad
+    if isinstance(error, ConnectionClosed):
+        return CRASHED  # while it asked; nobody hears of it
     if isinstance(error, RequestTimeout):
         return ToolResult.error(timed_out(error))
     logger.error("%s failed", source, exc_info=error)

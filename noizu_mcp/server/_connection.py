@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
-from .._errors import McpError, RequestTimeout
+from .._errors import ConnectionClosed, McpError, RequestTimeout
 from .._util import UNSET, Unset
 from ..components import Context
-from ..engine import Exchange, Job, Link, LoopGate, MessageStream, is_crash, logger, lone
+from ..engine import Exchange, Job, Link, LoopGate, MessageStream, is_crash, logger, lone, split
 from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
 from ..protocol import Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
@@ -151,9 +151,12 @@ class Connection:
         try:
             await self.server.init(Context(Call(self, self.peer.handshake.envelope(), _EMPTY)))
         except BaseException as error:
-            if not is_crash(error):
+            crash, going_on = split(error)
+            if crash is None:
                 raise
-            logger.error("init of %r failed; the session ends", self.server, exc_info=error)
+            logger.error("init of %r failed; the session ends", self.server, exc_info=crash)
+            if going_on is not None:
+                raise going_on from None
             self._failed = True
             self.stop()
         self._initialised = None
@@ -244,7 +247,7 @@ class Connection:
         if isinstance(error, McpError):
             exchange.fail(error.code, error.message, error.data)
             return
-        if isinstance(error, RequestTimeout):
+        if isinstance(error, RequestTimeout | ConnectionClosed):
             exchange.fail(INTERNAL_ERROR, timed_out(error))
             return
         logger.error("the handler of %s failed", exchange.request.method, exc_info=error)

@@ -8,13 +8,14 @@ start, and gets every answer that it has had before, in the same places (`basic/
 
 import hashlib
 import inspect
+import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from .._errors import McpError, ProtocolError, RequestTimeout
+from .._errors import McpError, ProtocolError
 from .._util import json_text
 from ..components import TIMEOUTS
 from ..engine import Exchange
@@ -112,7 +113,7 @@ class LiveAsker:
 
     async def _send(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
         link = self._connection.link
-        message = self._connection.peer.ledger.open(request.method, dict(request.params))
+        message = self._connection.peer.ledger.open(request.method, _live_params(request))
         self._pause()
         try:
             return await link.request(message, timeout=timeout)
@@ -278,6 +279,14 @@ class ReplayAsker:
         self._connection.reply(self._exchange, result)
 
 
+def _live_params(request: InputRequest) -> dict[str, Any]:
+    """Give a URL the id that 2025-11-25 wants with it (client/elicitation, URL Mode)."""
+    params = dict(request.params)
+    if params.get("mode") == "url":
+        params.setdefault("elicitationId", os.urandom(16).hex())
+    return params
+
+
 def make_asker(connection: "Connection", exchange: Exchange) -> LiveAsker | ReplayAsker:
     """Make the asker for the era of a request.
 
@@ -316,7 +325,7 @@ def too_many_rounds() -> McpError:
     return McpError(INVALID_PARAMS, f"More than {MAX_ROUNDS} rounds of questions")
 
 
-def timed_out(error: RequestTimeout) -> str:
+def timed_out(error: Exception) -> str:
     """Say to a model that the client did not answer."""
     return f"The client did not answer in time: {error}"
 

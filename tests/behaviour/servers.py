@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
+from askers import Asked, AskedFor, AskedPrompt, Impatient, Questions
 from kits import Changes, Control, Crashes, Echo, Notes, Quick, Returns
 
 from noizu_mcp import (
@@ -165,3 +166,11 @@ class Tight(
     limits=Limits(message_size=2000, message_depth=10, in_flight=4, batch=3, subscriptions=2),
 ):
     tools = [Echo, Quick, Control]
+
+
+class Asker(Server, name="asker", version="1.0"):
+    """Asks in every way."""
+
+    tools = [Questions]
+    resources = [Asked, AskedFor, Impatient]
+    prompts = [AskedPrompt]

@@ -24,7 +24,21 @@ RESULTS = {
     "tools/list": "ListToolsResult",
     "tools/call": "CallToolResult",
     "logging/setLevel": "EmptyResult",
+    "resources/list": "ListResourcesResult",
+    "resources/templates/list": "ListResourceTemplatesResult",
+    "resources/read": "ReadResourceResult",
+    "resources/subscribe": "EmptyResult",
+    "resources/unsubscribe": "EmptyResult",
+    "prompts/list": "ListPromptsResult",
+    "prompts/get": "GetPromptResult",
+    "completion/complete": "CompleteResult",
+    # Answers of clients.
+    "elicitation/create": "ElicitResult",
+    "sampling/createMessage": "CreateMessageResult",
+    "roots/list": "ListRootsResult",
 }
+#: What may be answered with questions (2026-07-28 `basic/patterns/mrtr`).
+ASKING = ("tools/call", "prompts/get", "resources/read")
 
 
 class Official:
@@ -58,7 +72,12 @@ class Official:
         if "method" in message:
             self._check(revision, self._named(definitions, message["method"]), message)
         elif "result" in message and method is not None:
-            self._check(revision, RESULTS[method], message["result"])
+            name = RESULTS[method]
+            if message["result"].get("resultType") == "input_required":
+                assert method in ASKING
+                assert revision == STATELESS
+                name = "InputRequiredResult"
+            self._check(revision, name, message["result"])
 
     def _named(self, definitions: dict[str, Any], method: str) -> str:
         for name, schema in definitions.items():
@@ -93,6 +112,7 @@ class Recorder:
         self._revision = revision
         self._check_sent = check_sent
         self._sent: dict[Any, tuple[str, str]] = {}
+        self._asked: dict[Any, str] = {}
 
     def __call__(self, direction: str, data: bytes) -> None:
         """Take a message as a tap does."""
@@ -116,15 +136,22 @@ class Recorder:
         if isinstance(id_, str | int) and isinstance(method, str):
             self._sent[type(id_), id_] = (method, revision)
         if self._check_sent:
-            self._official.check(revision, message, None)
+            asked = self._asked.get(id_) if method is None else None
+            self._official.check(revision, message, asked)
 
     def received(self, message: dict[str, Any]) -> None:
         id_ = message.get("id")
         method, revision = self._sent.get((type(id_), id_), (None, self._revision))
         if f"{PREFIX}subscriptionId" in (message.get("params") or {}).get("_meta", {}):
             revision = STATELESS
+        if "method" in message and id_ is not None:
+            assert not self._is_stateless(), "2026-07-28 has no requests of servers"
+            self._asked[id_] = message["method"]
         known = method if method in RESULTS else None
         self._official.check(revision, message, known)
+
+    def _is_stateless(self) -> bool:
+        return self._revision == STATELESS
 
 
 class Wire:
@@ -138,6 +165,7 @@ class Wire:
         self.answers: dict[Any, dict[str, Any]] = {}
         self.recorder = Recorder(official, revision, check_sent=False)
         self.connection: Any = None
+        self.capabilities: dict[str, Any] = {}
         self._inbox: list[Any] = []
         self._id = 0
 
@@ -157,7 +185,7 @@ class Wire:
         if self.stateless:
             meta = {
                 f"{PREFIX}protocolVersion": STATELESS,
-                f"{PREFIX}clientCapabilities": {},
+                f"{PREFIX}clientCapabilities": self.capabilities,
                 f"{PREFIX}clientInfo": {"name": "wire", "version": "0"},
             }
         return {**meta, **more}
@@ -185,7 +213,7 @@ class Wire:
     async def initialize(self, version: str | None = None) -> dict[str, Any]:
         params = {
             "protocolVersion": version or self.recorder._revision,
-            "capabilities": {},
+            "capabilities": self.capabilities,
             "clientInfo": {"name": "wire", "version": "0"},
         }
         return await self.ask("initialize", params)
@@ -286,6 +314,18 @@ class Wire:
                 if each["method"] == method:
                     return self.notices.pop(index).get("params", {})
             self._sort(await self.receive())
+
+    async def question(self) -> dict[str, Any]:
+        """Wait for a request of the server (up to 2025-11-25)."""
+        while True:
+            for index, each in enumerate(self.notices):
+                if "id" in each:
+                    return self.notices.pop(index)
+            self._sort(await self.receive())
+
+    async def respond(self, question: dict[str, Any], **answer: Any) -> None:
+        """Answer a request of the server, with `result=` or `error=`."""
+        await self.send({"jsonrpc": "2.0", "id": question["id"], **answer})
 
     async def is_alive(self) -> None:
         """Ask something that every server answers, as a barrier: all that came before is in."""

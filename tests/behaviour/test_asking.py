@@ -1,0 +1,713 @@
+"""Handlers that ask: the same results in both eras, and what each one puts on the wire."""
+
+import json
+import logging
+
+import pytest
+import trio
+
+from noizu_mcp import Accept, Cancel, ClientHandler, Decline, McpError, SamplingResult
+
+ELICITING = ("2025-06-18", "2025-11-25", "2026-07-28")
+STATELESS = "2026-07-28"
+PREFIX = "io.modelcontextprotocol/"
+
+eliciting = pytest.mark.parametrize("revision", ELICITING, indirect=True)
+modern = pytest.mark.parametrize("revision", ["2025-11-25", STATELESS], indirect=True)
+live = pytest.mark.parametrize("revision", ["2025-11-25"], indirect=True)
+stateless = pytest.mark.parametrize("revision", [STATELESS], indirect=True)
+
+
+@pytest.fixture
+async def asker(opened, revision, loaded):
+    """A connection to a server whose handlers ask, of a client that can everything."""
+    async with opened("Asker", start=False) as wire:
+        wire.capabilities = loaded("asking").ABLE[revision]
+        await wire.start()
+        yield wire
+
+
+@pytest.fixture
+def person(asker, loaded):
+    """Give what makes a person who answers each question with what a function says."""
+
+    def make(answer):
+        asking = loaded("asking")
+        return asking.Person(asker, answer if callable(answer) else lambda _: answer)
+
+    return make
+
+
+def accept(**content):
+    return {"action": "accept", "content": content}
+
+
+def sampled(text="said", **more):
+    content = {"type": "text", "text": text}
+    return {"role": "assistant", "content": content, "model": "m", "stopReason": "endTurn", **more}
+
+
+# Forms
+
+
+@eliciting
+async def test_a_form_comes_back_as_an_instance(person):
+    """Every kind of field; what is left blank has its default, or is None."""
+    answers = {"name": "Ann", "mail": "ann@example.com", "age": 7}
+    asked = person(accept(**answers))
+    told = json.loads(await asked.text("form"))
+    assert told == ["Ann", "ann@example.com", 7, 0.5, True, "Color.BLUE", "m", None]
+    given = {"share": 1, "agree": False, "color": "red", "size": "s", "note": "hm", "more": "x"}
+    told = json.loads(await person(accept(**answers, **given)).text("form"))
+    assert told[3:] == [1.0, False, "Color.RED", "s", "hm"]
+
+
+@eliciting
+async def test_what_a_form_says(person, revision):
+    """Flat fields with titles, formats, bounds and choices; defaults only where they exist."""
+    asked = person(accept(name="Ann", mail="ann@example.com", age=7))
+    await asked.text("form")
+    (question,) = asked.asked
+    assert question["method"] == "elicitation/create"
+    schema = question["params"]["requestedSchema"]
+    assert question["params"]["message"] == "All of it"
+    assert schema["type"] == "object"
+    assert schema["required"] == ["name", "mail", "age"]
+    name = {"title": "Your name", "description": "As in the passport", "minLength": 1}
+    assert schema["properties"]["name"] == {"type": "string", **name}
+    assert schema["properties"]["mail"]["format"] == "email"
+    assert schema["properties"]["age"] == {"type": "integer", "minimum": 0, "maximum": 150}
+    assert schema["properties"]["agree"]["default"] is True
+    assert schema["properties"]["color"]["enum"] == ["red", "blue"]
+    assert ("default" in schema["properties"]["color"]) == (revision != "2025-06-18")
+
+
+@eliciting
+async def test_choices_with_titles(person, revision):
+    """2025-06-18 has `enumNames`, later ones `oneOf`; the answer is the value."""
+    asked = person(accept(level="2"))
+    assert await asked.text("titled") == "2"
+    field = asked.asked[0]["params"]["requestedSchema"]["properties"]["level"]
+    assert field.get("enumNames") == (["Low", "High"] if revision == "2025-06-18" else None)
+    assert ("oneOf" in field) == (revision != "2025-06-18")
+
+
+@modern
+async def test_several_choices(person):
+    """A list of choices comes back as a list of members."""
+    assert await person(accept(tags=["red", "blue"])).text("tags") == "red,blue"
+
+
+@pytest.mark.parametrize("revision", ["2025-06-18"], indirect=True)
+async def test_several_choices_are_too_new(person, caplog):
+    """Nothing is asked of a client whose revision has no such field; the log says why."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+    asked = person(accept())
+    assert await asked.text("tags") == "Tool execution failed"
+    assert asked.asked == []
+
+
+@eliciting
+async def test_what_is_not_flat_is_never_asked(person, caplog):
+    """A nested form is the author's mistake: the log has it, the client no question."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+    asked = person(accept())
+    assert await asked.text("nested") == "Tool execution failed"
+    assert asked.asked == []
+
+
+@eliciting
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"action": "decline"}, "decline"),
+        ({"action": "cancel"}, "cancel"),
+        ({"action": "decline", "content": {"name": "kept out"}}, "decline"),
+        (accept(name="Ann"), "accept Ann"),
+    ],
+)
+async def test_the_three_answers(person, answer, told):
+    """Accepted, declined, or gone away."""
+    assert await person(answer).text("name") == told
+
+
+WRONG = [
+    {},
+    {"action": "maybe"},
+    {"action": None},
+    {"action": "accept"},
+    {"action": "accept", "content": None},
+    {"action": "accept", "content": [1]},
+    {"action": "accept", "content": {"name": 5}},
+    {"action": "accept", "content": {"name": ""}},
+    {"action": "accept", "content": {}},
+]
+
+
+@eliciting
+@pytest.mark.parametrize("wrong", WRONG)
+async def test_what_is_no_answer_is_asked_again(person, wrong):
+    """Malformed, or against the form: the same question, until there is an answer."""
+    answers = iter([wrong, wrong, accept(name="Ann")])
+    asked = person(lambda _: next(answers))
+    assert await asked.text("name") == "accept Ann"
+    assert len({json.dumps(each["params"], sort_keys=True) for each in asked.asked}) == 1
+    assert len(asked.rounds) == 3
+
+
+@stateless
+@pytest.mark.parametrize("responses", [None, {}, {"nope": {}}, 5, [], {"": None}])
+async def test_missing_answers_are_asked_again(asker, responses):
+    """A retry without the answer is no reason to fail."""
+    params = {"name": "name", "arguments": {}}
+    first = (await asker.ask("tools/call", params))["result"]
+    (key,) = first["inputRequests"]
+    more = {"requestState": first["requestState"]}
+    if responses is not None:
+        more["inputResponses"] = responses
+    again = (await asker.ask("tools/call", {**params, **more}))["result"]
+    assert again["inputRequests"] == first["inputRequests"]
+    more = {"requestState": again["requestState"], "inputResponses": {key: accept(name="Ann")}}
+    done = (await asker.ask("tools/call", {**params, **more}))["result"]
+    assert done["content"][0]["text"] == "accept Ann"
+
+
+@modern
+async def test_urls(person):
+    """Accepting is consent; there is no content, whatever a client sends."""
+    asked = person({"action": "accept"})
+    assert await asked.text("url") == "accept None"
+    params = asked.asked[0]["params"]
+    assert params["mode"] == "url"
+    assert params["url"] == "https://example.com/login"
+    assert params["message"] == "Please log in"
+    assert await person(accept(x="y")).text("url") == "accept None"
+    assert await person({"action": "decline"}).text("url") == "decline "
+
+
+# Models and roots
+
+
+async def test_a_model_answers(person):
+    """What the client's model says comes back as a value."""
+    asked = person(sampled())
+    assert await asked.text("sample") == "assistant m endTurn said"
+    question = asked.asked[0]
+    assert question["method"] == "sampling/createMessage"
+    message = {"role": "user", "content": {"type": "text", "text": "Say something"}}
+    params = {k: v for k, v in question["params"].items() if k != "_meta"}
+    assert params == {"messages": [message], "maxTokens": 10}
+
+
+async def test_everything_that_a_model_can_be_asked(person):
+    """Messages in every form, and all options by their names on the wire."""
+    asked = person(sampled("ok"))
+    assert await asked.text("sample_all") == "ok"
+    params = asked.asked[0]["params"]
+    texts = [each["content"]["text"] for each in params["messages"]]
+    assert texts == ["one", "two", "three", "four"]
+    roles = [each["role"] for each in params["messages"]]
+    assert roles == ["user", "assistant", "assistant", "user"]
+    assert params["maxTokens"] == 7
+    assert params["systemPrompt"] == "Be brief."
+    assert params["temperature"] == 0.5
+    assert params["modelPreferences"] == {"hints": [{"name": "small"}]}
+    assert params["stopSequences"] == ["END"]
+    assert params["metadata"] == {"k": 1}
+
+
+@modern
+async def test_a_model_with_tools(person):
+    """The tools and the choice go out, a call of one comes back."""
+    use = {"type": "tool_use", "id": "1", "name": "add", "input": {}}
+    answer = {"role": "assistant", "content": [use], "model": "m", "stopReason": "toolUse"}
+    asked = person(answer)
+    assert await asked.text("sample_tools") == "tool_use toolUse"
+    params = asked.asked[0]["params"]
+    assert [each["name"] for each in params["tools"]] == ["add"]
+    assert params["toolChoice"] == {"mode": "required"}
+
+
+@pytest.mark.parametrize("wrong", [{}, {"role": "assistant"}, {"role": 1, "model": "m"}])
+async def test_a_model_that_says_nothing_is_asked_again(person, wrong):
+    """What is no result is no answer."""
+    answers = iter([wrong, {**sampled(), "content": 5}, sampled("at last")])
+    assert await person(lambda _: next(answers)).text("sample") == "assistant m endTurn at last"
+
+
+async def test_roots(person):
+    """With their names; what is no list of roots is asked again."""
+    found = {"roots": [{"uri": "file:///a", "name": "A"}, {"uri": "file:///b"}]}
+    answers = iter([{}, {"roots": 5}, {"roots": [{"name": "no uri"}]}, found])
+    asked = person(lambda _: next(answers))
+    assert await asked.text("roots") == "file:///a=A file:///b=None"
+    assert {each["method"] for each in asked.asked} == {"roots/list"}
+
+
+# Whole conversations
+
+
+def by_message(question):
+    """Answer by what is asked; roots have nothing to go by."""
+    if question["method"] == "roots/list":
+        return {"roots": [{"uri": "file:///w"}]}
+    if question["method"] == "sampling/createMessage":
+        return sampled("heard " + question["params"]["messages"][0]["content"]["text"])
+    return accept(name="to " + question["params"]["message"])
+
+
+@eliciting
+async def test_in_sequence_in_loops_and_at_once(person):
+    """One handler with everything in it; its side effects happen once."""
+    ops = [
+        ["elicit", "a"],
+        ["step", "s1"],
+        ["elicit", "a"],
+        ["both", [[["elicit", "b"], ["step", "s2"]], [["sample", "c"], ["elicit", "d"]]]],
+        ["slow_step", "s3"],
+        ["roots", None],
+    ]
+    asked = person(by_message)
+    told = (await asked.call("script", {"ops": ops}))["content"]
+    result = json.loads(told[0]["text"])["told"]
+    assert result[0] == result[2] == ["accept", "to a"]
+    assert result[1]["did"] == "s1"
+    assert result[3] == [
+        [["accept", "to b"], {"did": "s2", "as": 2}],
+        ["heard c", ["accept", "to d"]],
+    ]
+    assert result[4:] == [["slow", "s3"], ["file:///w"]]
+    assert await asked.text("done") == '["s1", "s2", "s3"]'
+
+
+@stateless
+async def test_what_is_asked_at_once_goes_out_in_one_round(person):
+    """Concurrent questions share a round, however many there are."""
+    ops = [["both", [[["elicit", str(number)]] for number in range(20)]]]
+    asked = person(by_message)
+    await asked.call("script", {"ops": ops})
+    assert [len(each) for each in asked.rounds] == [20]
+    assert len({json.dumps(each) for each in asked.asked}) == 20
+
+
+@eliciting
+async def test_resources_and_prompts_ask_too(person):
+    """In both ways: with `ctx`, and by hand."""
+    answer = await person(by_message).request("resources/read", {"uri": "ask://one"})
+    text = answer["result"]["contents"][0]["text"]
+    assert text == "ask://one ['accept', 'to Which one?']"
+    answer = await person(by_message).request("resources/read", {"uri": "ask://many/x"})
+    assert answer["result"]["contents"][0]["text"] == "to x"
+    answer = await person(by_message).request("prompts/get", {"name": "asked"})
+    assert answer["result"]["messages"][0]["content"]["text"] == "['accept', 'to Who is it for?']"
+    params = {"name": "asked", "arguments": {"by_hand": "yes"}}
+    answer = await person(by_message).request("prompts/get", params)
+    assert answer["result"]["messages"][0]["content"]["text"] == "to prompt"
+
+
+# By hand
+
+
+@eliciting
+async def test_asking_by_hand(person):
+    """Answers by the handler's own keys, and its state, in both eras."""
+    asked = person(by_message)
+    assert await asked.text("hand") == "to who ['file:///w'] st"
+    assert {each["method"] for each in asked.asked} == {"elicitation/create", "roots/list"}
+    assert await asked.text("hand_in_thread") == "accept"
+    assert await asked.text("count") == "turn 3"
+
+
+@stateless
+async def test_the_keys_of_a_hand_stay(asker):
+    """What goes out is what the handler wrote, under its keys."""
+    result = (await asker.call("hand"))["result"]
+    assert set(result) == {"resultType", "inputRequests", "requestState", "_meta"}
+    assert set(result["inputRequests"]) == {"who", "where"}
+    assert result["inputRequests"]["who"]["params"]["message"] == "who"
+    state_only = (await asker.call("count"))["result"]
+    assert set(state_only) == {"resultType", "requestState", "_meta"}
+
+
+@eliciting
+async def test_both_ways_in_one_handler(person):
+    """Each question is asked once, the side effect happens once."""
+    asked = person(by_message)
+    told = await asked.text("mixed")
+    assert told == "to first to second to third kept {'did': 'to first', 'as': 1}"
+    assert [each["params"]["message"] for each in asked.asked] == ["first", "second", "third"]
+    assert await asked.text("done") == '["to first"]'
+
+
+async def test_a_circle_ends(person, revision):
+    """A handler that comes back for ever ends after so many rounds."""
+    answer = await person(by_message).request("tools/call", {"name": "circle"})
+    assert answer["error"]["code"] == -32602
+    assert "50 rounds" in answer["error"]["message"]
+
+
+async def test_a_hand_without_context_is_a_mistake(person, caplog):
+    """It could never read its answers."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+    assert await person(None).text("hand_without_context") == "Tool execution failed"
+
+
+# What a client cannot do
+
+NEEDS = {
+    "name": {"elicitation": {}},
+    "url": {"elicitation": {"url": {}}},
+    "sample": {"sampling": {}},
+    "sample_tools": {"sampling": {"tools": {}}},
+    "roots": {"roots": {}},
+    "hand_sampling": {"sampling": {"tools": {}}},
+}
+
+
+async def refused(wire, tool, needs):
+    """Call a tool that needs what the client does not have."""
+    answer = await wire.call(tool)
+    if wire.stateless:
+        assert answer["error"] == {
+            "code": -32021,
+            "message": "Missing required client capability",
+            "data": {"requiredCapabilities": needs},
+        }
+    else:
+        assert answer["result"]["isError"] is True
+        words = ".".join([*needs, *next(iter(needs.values()))])
+        text = f"Capability not supported by the client: {words}"
+        assert answer["result"]["content"] == [{"type": "text", "text": text}]
+    await wire.is_alive()
+    assert wire.notices == []
+
+
+async def test_nothing_is_asked_of_a_client_that_cannot(opened):
+    """-32021 with what is needed, or a text for the model; before anything is sent."""
+    async with opened("Asker") as wire:
+        for tool, needs in NEEDS.items():
+            await refused(wire, tool, needs)
+
+
+@modern
+async def test_half_of_a_capability_is_not_enough(opened):
+    """Forms without URLs, URLs without forms, a model without tools."""
+    async with opened("Asker", start=False) as wire:
+        wire.capabilities = {"elicitation": {"url": {}}, "sampling": {}, "roots": True}
+        await wire.start()
+        await refused(wire, "name", NEEDS["name"])
+        await refused(wire, "sample_tools", NEEDS["sample_tools"])
+        await refused(wire, "hand_sampling", NEEDS["hand_sampling"])
+        await refused(wire, "roots", NEEDS["roots"])
+    async with opened("Asker", start=False) as wire:
+        wire.capabilities = {"elicitation": {}}
+        await wire.start()
+        await refused(wire, "url", NEEDS["url"])
+
+
+@pytest.mark.parametrize("revision", ["2025-03-26"], indirect=True)
+async def test_a_revision_without_elicitation(opened):
+    """It has none, whatever its client says."""
+    async with opened("Asker", start=False) as wire:
+        wire.capabilities = {"elicitation": {}}
+        await wire.start()
+        await refused(wire, "name", NEEDS["name"])
+        await refused(wire, "tags", NEEDS["name"])
+
+
+async def test_resources_and_prompts_of_a_client_that_cannot(opened):
+    """They have no `isError`: an error of the protocol says it."""
+    async with opened("Asker") as wire:
+        for method, params in (
+            ("resources/read", {"uri": "ask://one"}),
+            ("prompts/get", {"name": "asked"}),
+        ):
+            error = (await wire.ask(method, params))["error"]
+            assert error["code"] == (-32021 if wire.stateless else -32600)
+            assert "apability" in error["message"]
+
+
+# Refusals
+
+
+@live
+async def test_a_client_that_refuses(asker):
+    """Its error is that of the call, unless the handler takes it."""
+    call = await asker.begin_call("sample")
+    error = {"code": -1, "message": "User rejected sampling request", "data": {"k": 1}}
+    await asker.respond(await asker.question(), error=error)
+    assert (await asker.answer(call))["error"] == error
+    call = await asker.begin_call("handled")
+    await asker.respond(await asker.question(), error=error)
+    text = (await asker.answer(call))["result"]["content"][0]["text"]
+    assert text == "-1 User rejected sampling request"
+
+
+# Time
+
+
+@eliciting
+async def test_the_time_of_a_person_is_not_the_handlers(asker, person):
+    """The clock of the handler stands while somebody answers; then it goes on."""
+    if asker.stateless:
+        assert await person(accept(name="Ann")).text("patient") == "Tool execution timed out"
+        return
+    call = await asker.begin_call("patient")
+    for _ in range(2):
+        question = await asker.question()
+        await trio.sleep(0.15)
+        await asker.respond(question, result=accept(name="Ann"))
+    text = (await asker.answer(call))["result"]["content"][0]["text"]
+    assert text == "Tool execution timed out"
+
+
+@live
+async def test_a_client_that_never_answers(asker):
+    """It is told to stop; the handler goes on, or its call fails and says why."""
+    for tool, told in (
+        ("impatient", "went on"),
+        ("gives_up", "The client did not answer in time: elicitation/create was not answered"),
+    ):
+        call = await asker.begin_call(tool)
+        question = await asker.question()
+        cancelled = await asker.notice("notifications/cancelled")
+        assert cancelled == {"requestId": question["id"], "reason": "timeout"}
+        result = (await asker.answer(call))["result"]
+        assert result["content"][0]["text"].startswith(told)
+        assert result.get("isError", False) == (tool == "gives_up")
+        await asker.respond(question, result=accept(name="too late"))
+    read = await asker.begin("resources/read", {"uri": "ask://quick"})
+    await asker.question()
+    error = (await asker.answer(read))["error"]
+    assert error["code"] == -32603
+    assert error["message"].startswith("The client did not answer in time")
+    await asker.is_alive()
+
+
+# Cancelling
+
+
+@eliciting
+async def test_cancelling_ends_the_question(asker):
+    """At the client, which is told, and in the handler; nothing of it is left."""
+    if asker.stateless:
+        # The round has ended: nothing waits. What comes late is no request any more.
+        result = (await asker.call("watched"))["result"]
+        assert result["resultType"] == "input_required"
+    else:
+        call = await asker.begin_call("watched")
+        question = await asker.question()
+        await asker.cancel(call)
+        cancelled = await asker.notice("notifications/cancelled")
+        assert cancelled["requestId"] == question["id"]
+        await asker.respond(question, result=accept(name="too late"))
+    assert await asker.text("outcomes") == "cancelled"
+    await asker.is_alive()
+    assert asker.answers == {}
+    if asker.connection is not None:
+        assert asker.connection.link._exchanges == {}
+        assert len(asker.connection.link._waiters) == 0
+        assert asker.connection.peer.ledger.outbound == 0
+
+
+@eliciting
+@pytest.mark.parametrize("tool", ["watched", "hand", "script"])
+async def test_a_client_that_goes_away(opened, revision, loaded, tool, caplog):
+    """The end of the connection ends everything; what is left would be found by `opened`."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+    ops = [["both", [[["elicit", "a"]], [["elicit", "b"]], [["slow_step", "s"]]]]]
+    async with opened("Asker", start=False, grace=0) as wire:
+        wire.capabilities = loaded("asking").ABLE[revision]
+        await wire.start()
+        await wire.begin_call(tool, {"ops": ops} if tool == "script" else {})
+        if wire.stateless:
+            await wire.is_alive()
+        else:
+            await wire.question()
+
+
+# Circles, and too much
+
+
+@eliciting
+async def test_a_handler_that_never_stops_asking(person):
+    """After so many rounds it is over."""
+    asked = person(accept(name="Ann"))
+    answer = await asked.request("tools/call", {"name": "forever"})
+    assert answer["error"]["code"] == -32602
+    assert answer["error"]["message"] == "More than 50 rounds of questions"
+    assert len(asked.rounds) == 50
+
+
+@eliciting
+async def test_too_much_to_carry(person, asker):
+    """A client of 2026-07-28 carries the state, so it has a size; a live one carries nothing."""
+    result = await person(accept(name="Ann")).call("big")
+    if asker.stateless:
+        assert result["isError"] is True
+        text = "The answers and steps so far exceed 65536 characters of sealed state"
+        assert result["content"][0]["text"] == text
+    else:
+        assert result == {"content": []}
+
+
+@eliciting
+async def test_steps_are_json(person):
+    """What goes in and what comes out must survive the way."""
+    text = await person(accept(name="Ann")).text("bad_step")
+    assert text.startswith("ctx.step needs JSON values as arguments of Questions.effect")
+    assert "ctx.step needs a JSON value from object" in text
+
+
+@stateless
+async def test_a_handler_that_asks_something_else(person):
+    """The error names it, and what the handler may go by."""
+    result = await person(accept(name="Ann")).call("forgetful")
+    assert result["isError"] is True
+    text = result["content"][0]["text"]
+    assert text.startswith("the handler is not deterministic: ")
+    assert '"Question 2"' in text
+    assert "ctx.step" in text
+
+
+# The wire of 2026-07-28
+
+
+@stateless
+async def test_the_shape_of_a_round(asker):
+    """`resultType`, the questions, the state, who answered; a new id for the retry."""
+    result = (await asker.call("name", None, progressToken=1))["result"]
+    assert set(result) == {"resultType", "inputRequests", "requestState", "_meta"}
+    assert result["resultType"] == "input_required"
+    assert set(result["_meta"]) == {f"{PREFIX}serverInfo"}
+    ((key, request),) = result["inputRequests"].items()
+    assert set(request) == {"method", "params"}
+    assert set(request["params"]) == {"message", "requestedSchema"}
+    assert key.startswith("elicitation-")
+    params = {
+        "name": "name",
+        "arguments": {},
+        "inputResponses": {key: accept(name="Ann")},
+        "requestState": result["requestState"],
+    }
+    for _ in range(2):  # a state is no ticket: a retry that got lost may be sent again
+        done = (await asker.ask("tools/call", params))["result"]
+        assert asker.bare(done) == {"content": [{"type": "text", "text": "accept Ann"}]}
+
+
+@stateless
+async def test_answers_without_a_state_are_not_trusted(asker):
+    """The handler asks; nobody may answer what was not asked."""
+    (key,) = (await asker.call("name"))["result"]["inputRequests"]
+    params = {"name": "name", "arguments": {}, "inputResponses": {key: accept(name="Eve")}}
+    result = (await asker.ask("tools/call", params))["result"]
+    assert list(result["inputRequests"]) == [key]
+
+
+@stateless
+async def test_answers_to_what_was_not_asked_are_not_trusted(asker):
+    """A state that asked one thing does not vouch for the answer to another."""
+    args = {"ops": [["elicit", "a"], ["elicit", "b"]]}
+    first = (await asker.call("script", args))["result"]
+    (key,) = first["inputRequests"]
+    params = {"name": "script", "arguments": args, "requestState": first["requestState"]}
+    params["inputResponses"] = {key: accept(name="A")}
+    second = (await asker.ask("tools/call", params))["result"]
+    (other,) = second["inputRequests"]
+    params["inputResponses"] = {key: accept(name="A"), other: accept(name="Eve")}
+    again = (await asker.ask("tools/call", params))["result"]
+    assert list(again["inputRequests"]) == [other]
+
+
+# Our own client
+
+
+class Clerk(ClientHandler):
+    """Answers everything."""
+
+    sampling_tools = True
+
+    def __init__(self):
+        self.seen = []
+
+    async def handle_elicitation(self, params):
+        self.seen.append(params)
+        if params["message"] == "no":
+            return Decline()
+        if params["message"] == "gone":
+            return Cancel()
+        if params.get("mode") == "url":
+            return Accept(None)
+        return Accept({"name": "to " + params["message"]})
+
+    async def handle_sampling(self, params):
+        self.seen.append(params)
+        return SamplingResult(role="assistant", content="heard", model="m")
+
+    async def list_roots(self):
+        return ["file:///w"]
+
+
+@eliciting
+async def test_our_client_answers_everything(connected, revision):
+    """One handler of the client serves both eras, too."""
+    clerk = Clerk()
+    ops = [
+        ["elicit", "a"],
+        ["elicit", "no"],
+        ["elicit", "gone"],
+        ["sample", "b"],
+        ["roots", None],
+        ["step", "s"],
+        ["both", [[["elicit", "c"]], [["elicit", "d"]]]],
+        *([["url", "u"]] if revision != "2025-06-18" else []),
+    ]
+    async with connected("Asker", handler=clerk) as client:
+        result = await client.call_tool("script", {"ops": ops})
+        told = json.loads(result.content[0].text)["told"]
+        assert told[:5] == [["accept", "to a"], ["decline"], ["cancel"], "heard", ["file:///w"]]
+        assert told[6] == [[["accept", "to c"]], [["accept", "to d"]]]
+        assert told[7:] == ([["accept", None]] if revision != "2025-06-18" else [])
+        assert (await client.call_tool("hand")).content[0].text == "to who ['file:///w'] st"
+        read = await client.read_resource("ask://one")
+        assert read.contents[0].text == "ask://one ['accept', 'to Which one?']"
+        got = await client.get_prompt("asked", {"by_hand": "x"})
+        assert got.messages[0].content.text == "to prompt"
+        assert (await client.call_tool("done")).content[0].text == '["s"]'
+
+
+async def test_our_client_without_a_handler(connected, revision):
+    """What it cannot is refused before it is asked."""
+    async with connected("Asker") as client:
+        if revision == STATELESS:
+            with pytest.raises(McpError) as caught:
+                await client.call_tool("sample")
+            assert caught.value.code == -32021
+            assert caught.value.data == {"requiredCapabilities": {"sampling": {}}}
+        else:
+            result = await client.call_tool("sample")
+            assert result.is_error
+            assert result.content[0].text == "Capability not supported by the client: sampling"
+
+
+@eliciting
+async def test_a_client_that_cancels_while_its_person_thinks(connected):
+    """The question ends at the client as the call does; the session goes on."""
+    asked, ended = trio.Event(), trio.Event()
+
+    class Slow(ClientHandler):
+        async def handle_elicitation(self, params):
+            asked.set()
+            try:
+                await trio.sleep_forever()
+            finally:
+                ended.set()
+
+    async with connected("Asker", handler=Slow()) as client:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.call_tool, "watched")
+            await asked.wait()
+            nursery.cancel_scope.cancel()
+        with trio.fail_after(5):
+            await ended.wait()
+            assert (await client.call_tool("outcomes")).content[0].text == "cancelled"
