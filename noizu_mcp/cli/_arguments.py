@@ -33,12 +33,27 @@ def read_arguments(
     """
     arguments = _read_json_object(text) if text is not None else {}
     properties = schema.get("properties", {})
+    for name, value in read_texts(pairs).items():
+        arguments[name] = _read_value(value, _types(properties.get(name)))
+    return arguments
+
+
+def read_texts(pairs: Sequence[str]) -> dict[str, str]:
+    """Read arguments that are texts, as those of prompts are.
+
+    Args:
+        pairs: `name=value` each; the last one of a name counts.
+
+    Raises:
+        CommandError: One is not of that form.
+    """
+    texts = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise CommandError(f"write arguments as name=value, not {pair!r}", USAGE)
-        arguments[name] = _read_value(value, _types(properties.get(name)))
-    return arguments
+        texts[name] = value
+    return texts
 
 
 def _read_json_object(text: str) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from typing import Any, Final, NoReturn
 from .._version import __version__
 from ..client import TIMEOUT
 from ..protocol import REVISIONS
-from ._call import call_tool, list_tools
+from ._call import call_tool
 from ._errors import OK, USAGE, CommandError
+from ._list import KINDS, list_offers
+from ._read import complete, get_prompt, read_resource
 from ._run import run
 
 Command = Callable[[argparse.Namespace], int]
@@ -20,14 +22,36 @@ The server is one of
   path/to/file.py:Server   the same, from a file; :Server may be left out if there is only one
   -- COMMAND ARGUMENT …    any server that speaks stdio, in any language; goes last
 """
+_ASKING: Final = """\
+A server may ask in between. On a terminal its form is shown, and read there; --answers answers
+without one, and otherwise the question is declined. An answer is an object with values by the names
+of fields, or "accept", "decline", "cancel"; a list has one for each question.
+"""
 _STATUS: Final = """\
 Exit status: 0 done, 1 it failed, 2 it was asked wrongly, 130 it was interrupted.
 """
+
+
+def _examples(example: str, *, asking: bool = False) -> str:
+    asks = f"{_ASKING}\n" if asking else ""
+    return f"{_TARGET}\n{asks}Example: noizu-mcp {example}\n\n{_STATUS}"
+
+
 _EXAMPLES: Final[dict[str | None, str]] = {
     None: f"{_TARGET}\n{_STATUS}",
     "run": f"Example: noizu-mcp run app.py:Docs\n\n{_STATUS}",
-    "list": f"{_TARGET}\nExample: noizu-mcp list -- npx -y some-server\n\n{_STATUS}",
-    "call": f"{_TARGET}\nExample: noizu-mcp call app.py:Docs search query=install\n\n{_STATUS}",
+    "list": _examples("list --all -- npx -y some-server"),
+    "call": _examples("call app.py:Docs search query=install", asking=True),
+    "read": _examples("read app.py:Docs config://app > app.json", asking=True),
+    "prompt": _examples("prompt app.py:Docs code_review code=x style=strict", asking=True),
+    "complete": _examples("complete app.py:Docs code_review style s --context code=x"),
+}
+
+_NAMES: Final = {
+    "tools": "tools",
+    "resources": "resources",
+    "templates": "resource templates",
+    "prompts": "prompts",
 }
 
 
@@ -78,19 +102,55 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     running = _command(commands, "run", "serve a server on stdin and stdout", _run)
     running.add_argument("target", help="module:Server or path/to/file.py:Server")
-    listing = _command(commands, "list", "list the tools of a server", list_tools)
-    _add_connection(listing, with_target=with_target)
-    calling = _command(commands, "call", "call a tool of a server", call_tool)
-    _add_connection(calling, with_target=with_target)
-    calling.add_argument("tool", help="the name of the tool")
-    calling.add_argument(
-        "arguments",
-        nargs="*",
-        metavar="name=value",
-        help="an argument; a value is read as the tool declares it, else as JSON, else as text",
-    )
-    calling.add_argument("--args", metavar="JSON", help="arguments as one JSON object")
+    _add_using_commands(commands, with_target=with_target)
     return parser
+
+
+def _add_using_commands(
+    commands: "argparse._SubParsersAction[_Parser]", *, with_target: bool
+) -> None:
+    def using(name: str, text: str, function: Command) -> argparse.ArgumentParser:
+        parser = _command(commands, name, text, function)
+        _add_connection(parser, with_target=with_target)
+        return parser
+
+    listing = using(
+        "list", "list what a server offers: its tools, or what is asked for", list_offers
+    )
+    for kind in KINDS:
+        listing.add_argument(f"--{kind}", action="store_true", help=f"list its {_NAMES[kind]}")
+    listing.add_argument("--all", action="store_true", help="list everything that it offers")
+    calling = using("call", "call a tool of a server", call_tool)
+    calling.add_argument("tool", help="the name of the tool")
+    _add_arguments(calling, "a value is read as the tool declares it, else as JSON, else as text")
+    calling.add_argument("--args", metavar="JSON", help="arguments as one JSON object")
+    reading = using("read", "read a resource of a server", read_resource)
+    reading.add_argument("uri", metavar="URI", help="the URI of the resource")
+    prompting = using("prompt", "get a prompt of a server", get_prompt)
+    prompting.add_argument("name", help="the name of the prompt")
+    _add_arguments(prompting, "a value is text")
+    for asking in (calling, reading, prompting):
+        asking.add_argument(
+            "--answers", metavar="JSON", help="answer what the server asks; see below"
+        )
+    _add_completion(using("complete", "complete an argument of a prompt or a template", complete))
+
+
+def _add_arguments(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("arguments", nargs="*", metavar="name=value", help=f"an argument; {text}")
+
+
+def _add_completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ref", metavar="REF", help="the name of a prompt, or a URI template")
+    parser.add_argument("argument", metavar="ARGUMENT", help="the argument, or the variable")
+    parser.add_argument("arguments", nargs="*", metavar="PREFIX", help="what is typed so far")
+    parser.add_argument(
+        "--context",
+        action="append",
+        default=[],
+        metavar="name=value",
+        help="another argument that is filled in already",
+    )
 
 
 def _form(name: str | None) -> dict[str, Any]:

@@ -7,7 +7,10 @@ import pytest
 from noizu_mcp.cli import main
 
 SERVER = '''
-from noizu_mcp import Content, McpError, Server, ToolError, Toolkit, fields as f, mcp
+from noizu_mcp import (
+    Completion, Content, McpError, Prompt, PromptMessage, Resource, ResourceTemplate, Schema,
+    Server, ToolError, Toolkit, argument, fields as f, mcp,
+)
 
 class Kit(Toolkit):
     @mcp(input={"message": f.string(required=True), "times": f.integer(default=1)})
@@ -42,15 +45,62 @@ class Kit(Toolkit):
     def secret(self):
         return "found"
 
+class Config(Resource, uri="config://app", mime_type="application/json"):
+    """The configuration.
+
+    All of it.
+    """
+    def read(self, uri, ctx):
+        return '{"é": 1}'
+
+class Logo(Resource, uri="logo://app", mime_type="image/png"):
+    def read(self, uri, ctx):
+        return b"\\0\\xff"
+
+class Note(ResourceTemplate, uri_template="note://{day}"):
+    """What was written on a day."""
+    def read(self, uri, args, ctx):
+        if args.day == "never":
+            raise McpError(-32603, "out of ink")
+        return args.day
+    def complete(self, variable, prefix, ctx):
+        return [prefix + "1"]
+
+class Review(Prompt):
+    """Review code."""
+    class Arguments(Schema):
+        code: str
+        style: str | None = argument(default=None)
+    def get(self, args, ctx):
+        picture = Content.image(b"\\0\\1", "image/png")
+        return [f"Review {args.code}, {args.style}.", PromptMessage.assistant(picture)]
+    def complete(self, argument, prefix, ctx):
+        found = [ctx.completion_arguments.get("code", "-"), prefix]
+        return Completion(found, total=int(prefix or 0) or None, has_more=bool(prefix))
+
 class Demo(Server, name="demo", version="1"):
     tools = [Kit]
+    resources = [Config, Logo, Note]
+    prompts = [Review]
 '''
+
+BARE = """
+from noizu_mcp import Server, Tool
+
+class Only(Tool):
+    def call(self, args):
+        return None
+
+class Bare(Server, name="bare", version="1"):
+    tools = [Only]
+"""
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working directory with `demo.py` in it."""
-    (tmp_path / "demo.py").write_text(SERVER)
+    """A working directory with `demo.py` and `bare.py` in it."""
+    (tmp_path / "demo.py").write_text(SERVER, encoding="utf-8")
+    (tmp_path / "bare.py").write_text(BARE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)

@@ -1,0 +1,247 @@
+"""Who answers when a server asks during a command: a person, a script, or nobody."""
+
+import json
+import math
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn, TypeVar
+from urllib.parse import urlsplit
+
+import trio
+
+from ..client import Client, ClientHandler
+from ..types import Accept, Cancel, Decline
+from ._errors import USAGE, CommandError
+from ._form import Field, read_fields
+from ._output import printable
+from ._terminal import Terminal, open_terminal
+
+Result = TypeVar("Result")
+Outcome = Accept[Any] | Decline | Cancel
+
+_WORDS: Final[Mapping[str, Decline | Cancel]] = {"decline": Decline(), "cancel": Cancel()}
+_CONSENT: Final[Mapping[str, Decline | Cancel | None]] = {
+    "yes": None,
+    "no": Decline(),
+    "cancel": Cancel(),
+}
+
+
+@contextmanager
+def respondent(answers: str | None, timeout: float) -> Iterator["Respondent"]:
+    """Choose who answers.
+
+    Args:
+        answers: What a script answers, as JSON, if anything.
+        timeout: Seconds that a server gets; the time of a person is not its own.
+
+    Raises:
+        CommandError: The answers are none.
+    """
+    if answers is not None:
+        yield Script(read_answers(answers))
+        return
+    with open_terminal() as terminal:
+        yield Nobody() if terminal is None else Person(terminal, timeout)
+
+
+class Respondent(ClientHandler):
+    """Answers questions for as long as one command runs."""
+
+    def __init__(self) -> None:
+        self.asker = ""
+        self._scope = trio.CancelScope()
+        self._failure = CommandError("")
+
+    async def during(self, client: Client, work: Callable[[Client], Awaitable[Result]]) -> Result:
+        """Do the work of the command.
+
+        Raises:
+            CommandError: A question could not be answered.
+        """
+        info = client.server_info
+        self.asker = printable(info.title or info.name, sys.stderr, "")
+        with self._scope:
+            return await work(client)
+        raise self._failure
+
+    async def _fail(self, error: CommandError) -> NoReturn:
+        """End the command: the server gets no answer at all."""
+        self._failure = error
+        self._scope.cancel()
+        await trio.sleep_forever()
+
+
+class Nobody(Respondent):
+    """Declines, and says so."""
+
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
+        """Decline."""
+        message = printable(str(params.get("message", "")), sys.stderr, "")
+        text = f"{self.asker} asks: {message} (declined: no terminal, and no --answers)"
+        print(f"noizu-mcp: {text}", file=sys.stderr)
+        return Decline()
+
+
+class Script(Respondent):
+    """Gives answers that were written down before.
+
+    Args:
+        answers: A list answers a question each, in the order in which they come; anything else
+            answers every question. An answer is a mapping with values by the names of fields, or
+            one of the words accept, decline, cancel.
+    """
+
+    def __init__(self, answers: Any) -> None:
+        super().__init__()
+        self._answers = answers
+
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
+        """Answer with what is written."""
+        answer = self._answers
+        if isinstance(answer, list):
+            if not answer:
+                text = f"--answers has no answer left for: {params.get('message', '')}"
+                await self._fail(CommandError(text, USAGE))
+            answer = answer.pop(0)
+        if isinstance(answer, str) and answer in _WORDS:
+            return _WORDS[answer]
+        given = answer if isinstance(answer, dict) else {}
+        fields = read_fields(params.get("requestedSchema"))
+        try:
+            return Accept(_without_none({field.name: field.take(given) for field in fields}))
+        except ValueError as error:
+            await self._fail(CommandError(f"--answers: {error}", USAGE))
+
+
+def read_answers(text: str) -> Any:
+    """Read `--answers`.
+
+    Raises:
+        CommandError: It is not what it should be.
+    """
+    try:
+        answers = json.loads(text)
+    except ValueError as error:
+        raise CommandError(f"--answers is not JSON: {error}", USAGE) from error
+    for answer in answers if isinstance(answers, list) else [answers]:
+        if not isinstance(answer, dict) and answer not in ("accept", "decline", "cancel"):
+            words = '"accept", "decline", "cancel"'
+            raise CommandError(f"an answer of --answers is an object or one of {words}", USAGE)
+    return answers
+
+
+class Person(Respondent):
+    """Shows every question and lets a person answer it, one question at a time.
+
+    Args:
+        terminal: Where the person is.
+        timeout: Seconds that the server gets beside the time of the person.
+    """
+
+    def __init__(self, terminal: Terminal, timeout: float) -> None:
+        super().__init__()
+        self._terminal = terminal
+        self._timeout = timeout
+        self._waiting = 0
+        self._busy = trio.Lock()
+
+    async def during(self, client: Client, work: Callable[[Client], Awaitable[Result]]) -> Result:
+        """Do the work of the command; its time limit stands still during questions."""
+        client.timeout = math.inf
+        self._failure = CommandError(f"the server did not answer within {self._timeout:g} s")
+        self._scope.deadline = trio.current_time() + self._timeout
+        return await super().during(client, work)
+
+    @contextmanager
+    def _unhurried(self) -> Iterator[None]:
+        self._waiting += 1
+        self._scope.deadline = math.inf
+        try:
+            yield
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._scope.deadline = trio.current_time() + self._timeout
+
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
+        """Show the question and read the answer."""
+        with self._unhurried():
+            async with self._busy:
+                try:
+                    return await self._ask(params)
+                except EOFError:
+                    return Cancel()
+                except trio.Cancelled:
+                    self._terminal.say()
+                    self._terminal.say("(the question is no longer asked)")
+                    raise
+
+    async def _ask(self, params: Mapping[str, Any]) -> Outcome:
+        terminal = self._terminal
+        terminal.discard_typed()
+        terminal.say()
+        terminal.say(f"{self.asker} asks:")
+        for line in str(params.get("message", "")).splitlines():
+            terminal.say(f"  | {line}")
+        if params.get("mode") == "url":
+            return await self._ask_to_open(str(params.get("url")))
+        fields = read_fields(params.get("requestedSchema"))
+        for field in fields:
+            terminal.say(f"  {field.label}: {field.explanation}")
+        refusal = await self._consent("Answer?", "yes")
+        if refusal is not None:
+            return refusal
+        content = _without_none({field.name: await self._fill_in(field) for field in fields})
+        refusal = await self._consent("Send it?", "yes") if fields else None
+        return Accept(content) if refusal is None else refusal
+
+    async def _fill_in(self, field: Field) -> Any:
+        terminal = self._terminal
+        for number, choice in enumerate(field.choices, 1):
+            terminal.say(f"    {number}) {choice.title}")
+        default = f" [{field.shown_default}]" if field.shown_default else ""
+        while True:
+            try:
+                return field.read(await terminal.ask(f"  {field.label}{default}:"))
+            except ValueError as error:
+                terminal.say(f"    {error}; once more, or Ctrl-D to cancel")
+
+    async def _ask_to_open(self, url: str) -> Outcome:
+        """Show a URL and ask for consent; nothing opens it here (client/elicitation)."""
+        terminal = self._terminal
+        host = host_of(url)
+        if host is None:
+            terminal.say(f"  {url}")
+            terminal.say("  This is no web address: declined.")
+            return Decline()
+        terminal.say_with_emphasis(f"  {url}", host)
+        terminal.say_with_emphasis(f"  It leads to {host}.", host)
+        if not host.isascii() or "xn--" in host:
+            terminal.say("  Its letters are not what they seem to be: look twice.")
+        refusal = await self._consent("Will you open it, in a browser of yours?", "no")
+        return Accept(None) if refusal is None else refusal
+
+    async def _consent(self, question: str, default: str) -> Decline | Cancel | None:
+        """Ask for yes, no or cancel; None is yes."""
+        while True:
+            text = await self._terminal.ask(f"{question} yes, no, cancel [{default}]:")
+            word = (text or default).lower()
+            for answer, outcome in _CONSENT.items():
+                if answer.startswith(word):
+                    return outcome
+
+
+def host_of(url: str) -> str | None:
+    """Find the host that a web address leads to; None if it is no web address."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return parts.hostname if parts.scheme in ("http", "https") else None
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out the fields that were left out."""
+    return {name: value for name, value in values.items() if value is not None}

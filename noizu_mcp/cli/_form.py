@@ -1,0 +1,210 @@
+"""The fields of a form as a person reads and fills them in (client/elicitation)."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from .._errors import SchemaError, SchemaUnsupported
+from ..schema import CompiledSchema, compile_schema, describe
+
+_YES: Final = ("yes", "y", "true")
+_NO: Final = ("no", "n", "false")
+_TYPES: Final = {
+    "string": "text",
+    "boolean": "yes or no",
+    "integer": "whole number",
+    "number": "number",
+}
+_BOUNDS: Final = {
+    "format": "{}",
+    "minimum": "from {}",
+    "maximum": "up to {}",
+    "minLength": "{} letters or more",
+    "maxLength": "{} letters or fewer",
+    "minItems": "{} or more of them",
+    "maxItems": "{} or fewer of them",
+}
+
+
+class Choice(NamedTuple):
+    """One of the values that a field may have.
+
+    Attributes:
+        value: What is sent.
+        title: What is shown.
+    """
+
+    value: Any
+    title: str
+
+
+class Field:
+    """One field of a form.
+
+    Args:
+        name: Its key in the answer.
+        schema: Its schema, of any revision.
+        required: Whether it must be filled in.
+
+    Attributes:
+        choices: What it may be, if that is a list.
+    """
+
+    def __init__(self, name: str, schema: Mapping[str, Any], *, required: bool) -> None:
+        self.name = name
+        self.required = required
+        self._schema = schema
+        self._compiled = _compiled(schema)
+        self._several = schema.get("type") == "array"
+        self.choices = _choices(schema["items"] if self._several and "items" in schema else schema)
+
+    @property
+    def label(self) -> str:
+        """What the field is called."""
+        return str(self._schema.get("title") or self.name)
+
+    @property
+    def explanation(self) -> str:
+        """What it is for, what may be filled in, and whether it must be."""
+        bounds = [
+            form.format(self._schema[key]) for key, form in _BOUNDS.items() if key in self._schema
+        ]
+        rest = "" if self.required else "optional"
+        about = ", ".join(filter(None, (self._kind(), *bounds, rest)))
+        return f"{self._schema.get('description', '')} ({about})".lstrip()
+
+    def _kind(self) -> str:
+        if self.choices:
+            return "several of these, with commas between" if self._several else "one of these"
+        return _TYPES.get(str(self._schema.get("type")), "JSON")
+
+    @property
+    def shown_default(self) -> str:
+        """What is taken if nothing is filled in; empty if there is nothing."""
+        default = self._schema.get("default")
+        if isinstance(default, bool):
+            return "yes" if default else "no"
+        values = default if isinstance(default, list) else [default]
+        titles = {json.dumps(choice.value): choice.title for choice in self.choices}
+        return ", ".join(
+            titles.get(json.dumps(value), str(value)) for value in values if value is not None
+        )
+
+    def read(self, text: str) -> Any:
+        """Read what was filled in.
+
+        Args:
+            text: One line; empty for the default.
+
+        Returns:
+            The value, or None if the field is left out.
+
+        Raises:
+            ValueError: It is not what the field takes; the message says what is.
+        """
+        if not text and ("default" in self._schema or not self.required):
+            return self._schema.get("default")
+        if not text:
+            raise ValueError("this is needed")
+        value = self._parse(text)
+        self._check(value)
+        return value
+
+    def take(self, given: Mapping[str, Any]) -> Any:
+        """Take the value from a mapping, else the default.
+
+        Returns:
+            The value, or None if the field is left out.
+
+        Raises:
+            ValueError: It is missing, or not what the field takes; the message names the field.
+        """
+        value = given.get(self.name, self._schema.get("default"))
+        if value is None and not self.required:
+            return None
+        try:
+            self._check(value)
+        except ValueError as error:
+            text = str(error) if self.name in given else "the form needs it"
+            raise ValueError(f"{self.name}: {text}") from None
+        return value
+
+    def _check(self, value: Any) -> None:
+        problems = describe(self._compiled.violations(value))
+        if problems:
+            raise ValueError("; ".join(line.partition(": ")[2] for line in problems))
+
+    def _parse(self, text: str) -> Any:
+        kind = self._schema.get("type")
+        if self.choices and self._several:
+            words = [word.strip() for word in text.split(",") if word.strip()]
+            return [self._choose(word) for word in words]
+        if self.choices:
+            return self._choose(text)
+        if kind == "boolean":
+            return _read_yes_or_no(text)
+        if kind == "string":
+            return text
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise ValueError(f"this is no {_TYPES.get(str(kind), 'JSON')}") from None
+
+    def _choose(self, word: str) -> Any:
+        """Find a choice by what it sends, else by what it shows, else by its number."""
+        for choice in self.choices:
+            if str(choice.value) == word:
+                return choice.value
+        for number, choice in enumerate(self.choices, 1):
+            if word in (choice.title, str(number)):
+                return choice.value
+        raise ValueError(f"{word!r} is none of the choices")
+
+
+def read_fields(schema: Any) -> list[Field]:
+    """Read what a form asks for.
+
+    Args:
+        schema: The `requestedSchema` of an elicitation, as it came.
+    """
+    found = schema if isinstance(schema, Mapping) else {}
+    properties, required = found.get("properties", {}), found.get("required", ())
+    if not isinstance(properties, Mapping):
+        return []
+    return [
+        Field(name, each, required=name in required)
+        for name, each in properties.items()
+        if isinstance(each, Mapping)
+    ]
+
+
+def _compiled(schema: Mapping[str, Any]) -> CompiledSchema:
+    try:
+        return compile_schema(schema, trusted=False)
+    except (SchemaError, SchemaUnsupported):  # the server checks again
+        return compile_schema(True)
+
+
+def _choices(schema: Any) -> list[Choice]:
+    """List the choices of a field: plain, titled, or titled as 2025-06-18 does it."""
+    if not isinstance(schema, Mapping):
+        return []
+    titled = schema.get("oneOf") or schema.get("anyOf")
+    if isinstance(titled, list):
+        return [
+            Choice(each["const"], str(each.get("title", each["const"])))
+            for each in titled
+            if isinstance(each, Mapping) and "const" in each
+        ]
+    values = schema.get("enum")
+    values = values if isinstance(values, list) else []
+    names = schema.get("enumNames")
+    names = names if isinstance(names, list) and len(names) == len(values) else values
+    return [Choice(value, str(name)) for value, name in zip(values, names, strict=True)]
+
+
+def _read_yes_or_no(text: str) -> bool:
+    word = text.lower()
+    if word not in (*_YES, *_NO):
+        raise ValueError("answer yes or no")
+    return word in _YES

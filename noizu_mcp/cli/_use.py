@@ -1,0 +1,84 @@
+"""Connect to what the command line names, and do something with it."""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NoReturn, TypeVar
+
+import trio
+
+from .._errors import McpError
+from ..client import Client, connect
+from ..jsonrpc import INVALID_PARAMS
+from ..schema._nearest import nearest
+from ..transports import Stdio, diverted_stdio
+from ._ask import Respondent, respondent
+from ._errors import USAGE, CommandError
+from ._output import TracePrinter, one_line_log
+from ._target import load_server
+
+Result = TypeVar("Result")
+Work = Callable[[Client], Awaitable[Result]]
+
+#: What servers say of something that is not there: -32002 was the word for it up to 2025-11-25.
+_NOT_THERE = (INVALID_PARAMS, -32002)
+
+
+def use(args: argparse.Namespace, work: Work[Result]) -> Result:
+    """Connect to a server and use it.
+
+    Args:
+        args: The options of a connection, and `answers` where the server may ask.
+        work: What to do with the client.
+
+    Raises:
+        CommandError: The server cannot be loaded, or a question cannot be answered.
+    """
+    with contextlib.ExitStack() as stack:
+        if not args.debug:
+            stack.enter_context(one_line_log())
+        asked = stack.enter_context(respondent(args.answers, args.timeout)) if _asks(args) else None
+        if args.process is not None:
+            return trio.run(_connected, args, Stdio(*args.process), asked, work)
+        stack.enter_context(diverted_stdio())  # what a server in this process prints is no answer
+        return trio.run(_connected, args, load_server(args.target), asked, work)
+
+
+def _asks(args: argparse.Namespace) -> bool:
+    return hasattr(args, "answers")
+
+
+async def _connected(
+    args: argparse.Namespace, target: Any, asked: Respondent | None, work: Work[Result]
+) -> Result:
+    tap = TracePrinter(sys.stderr) if args.trace else None
+    async with connect(
+        target, handler=asked, version=args.protocol, timeout=args.timeout, tap=tap
+    ) as client:
+        return await (work(client) if asked is None else asked.during(client, work))
+
+
+async def suggest(
+    kind: str, name: str, list_names: Callable[[], Awaitable[Sequence[Any]]], error: McpError
+) -> NoReturn:
+    """Say which one was meant; if it is there, what the server said stands.
+
+    Args:
+        kind: What it is: `tool`, `prompt`, `resource`.
+        name: What was asked for.
+        list_names: Lists what there is: definitions with a `name`, or of resources a `uri`.
+        error: What the server said.
+
+    Raises:
+        CommandError: There is none of that name.
+        McpError: There is one, or the error is about something else.
+    """
+    if error.code not in _NOT_THERE:
+        raise error
+    names = [each.uri if kind == "resource" else each.name for each in await list_names()]
+    if name in names:
+        raise error
+    meant = nearest(name, names)
+    hint = f"did you mean {meant}?" if meant else f"there are: {', '.join(names) or 'none'}"
+    raise CommandError(f"no {kind} {name}; {hint}", USAGE) from error

@@ -1,0 +1,417 @@
+"""Servers that ask during a command: a person at a terminal, a script, or nobody answers."""
+
+import io
+import os
+import pty
+import select
+import sys
+import threading
+
+import pytest
+
+from noizu_mcp.cli import main
+from noizu_mcp.cli._ask import host_of
+from noizu_mcp.cli._form import Field, read_fields
+
+ERAS = ("2025-11-25", "2026-07-28")
+SERVER = '''
+from typing import Literal
+
+import trio
+
+from noizu_mcp import (
+    Accept, Context, Prompt, PromptMessage, Resource, Schema, Server, Toolkit, field, fields, mcp,
+)
+
+class Trip(Schema):
+    """A trip."""
+
+    city: str
+    seats: int = field(default=2, min=1, max=8, description="How many")
+    berth: Literal["upper", "lower"] = "lower"
+    extras: list[Literal["tea", "cake"]] | None = None
+    window: bool | None = None
+    share: float | None = None
+
+ANY = {"type": "object", "properties": {}}
+
+def told(answer):
+    if not isinstance(answer, Accept):
+        return answer.action
+    content = answer.content
+    return "accept" if content is None else str({k: getattr(content, k) for k in (
+        "city", "seats", "berth", "extras", "window", "share")})
+
+class Kit(Toolkit):
+    @mcp
+    async def book(self, args, ctx: Context) -> str:
+        return told(await ctx.elicit("Where to?\\nSay \\x1b[2J it.", Trip))
+
+    @mcp
+    async def agree(self, args, ctx: Context) -> str:
+        return (await ctx.elicit("Agree?", ANY)).action
+
+    @mcp(input={"url": fields.string(required=True)})
+    async def visit(self, args, ctx: Context) -> str:
+        return told(await ctx.elicit_url("Log in, please", args.url))
+
+    @mcp
+    async def both(self, args, ctx: Context) -> str:
+        found = {}
+        async def ask(name):
+            found[name] = (await ctx.elicit(name, ANY)).action
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, "first")
+            nursery.start_soon(ask, "second")
+        return str(sorted(found.items()))
+
+    @mcp
+    async def impatient(self, args, ctx: Context) -> str:
+        with trio.move_on_after(0.2):
+            await ctx.elicit("Quick!", ANY, timeout=None)
+        return "went on"
+
+    @mcp
+    async def slow(self, args, ctx: Context) -> str:
+        await ctx.elicit("Wait?", ANY)
+        await trio.sleep_forever()
+
+class Note(Resource, uri="note://x"):
+    async def read(self, uri, ctx):
+        return (await ctx.elicit("Read?", ANY)).action
+
+class Greet(Prompt):
+    """Say hello."""
+    async def get(self, args, ctx):
+        return [PromptMessage.user((await ctx.elicit("Greet?", ANY)).action)]
+
+class Asking(Server, name="asking", title="The asker", version="1"):
+    tools = [Kit]
+    resources = [Note]
+    prompts = [Greet]
+'''
+
+
+@pytest.fixture
+def asking(folder):
+    """A working directory with a server that asks."""
+    (folder / "asking.py").write_text(SERVER)
+
+
+class Talk:
+    """A person who waits for words and types others, in a thread beside the command."""
+
+    def __init__(self, master, exchange):
+        self.text = ""
+        self._master = master
+        self._exchange = exchange
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._thread.join(20)
+
+    def _run(self):
+        seen = 0
+        waiting = [*self._exchange]
+        while True:
+            while waiting and (at := self.text.find(waiting[0][0], seen)) >= 0:
+                seen = at + len(waiting[0][0])
+                os.write(self._master, waiting.pop(0)[1].encode())
+            if not select.select([self._master], [], [], 10)[0]:
+                self.text += f" ... where is {waiting[:1]}?"
+                os.write(self._master, b"\x04")
+            try:
+                self.text += os.read(self._master, 4096).decode()
+            except OSError:  # the command has ended
+                return
+
+
+@pytest.fixture
+def talk(asking, capfd, monkeypatch):
+    """Run a command at a terminal; returns its status, its stdout and what the terminal showed."""
+
+    def talk(words, *exchange):
+        master, slave = pty.openpty()
+        with (
+            os.fdopen(slave, "r") as stdin,
+            os.fdopen(os.dup(slave), "w") as stderr,
+            monkeypatch.context() as patch,
+            Talk(master, exchange) as person,
+        ):
+            patch.setattr(sys, "stdin", stdin)
+            patch.setattr(sys, "stderr", stderr)
+            status = main(words)
+            print(end="", file=stderr, flush=True)
+            stderr.close()
+            stdin.close()
+        os.close(master)
+        return status, capfd.readouterr().out, person.text
+
+    return talk
+
+
+def call(tool, *more, version=ERAS[1]):
+    return ("call", "asking.py", tool, *more, "--protocol", version)
+
+
+FILLED = {
+    "city": "Ulm",
+    "seats": 3,
+    "berth": "upper",
+    "extras": ["tea", "cake"],
+    "window": True,
+    "share": 0.5,
+}
+PLAIN = {
+    **dict.fromkeys(FILLED),
+    "city": "Ulm",
+    "seats": 2,
+    "berth": "lower",
+}
+
+
+@pytest.mark.parametrize("version", ERAS)
+def test_a_form(talk, version):
+    """The form says who asks and for what; what is typed is read, checked, and asked for again."""
+    status, out, shown = talk(
+        call("book", version=version),
+        ("Answer? yes, no, cancel [yes]:", "\n"),
+        ("city:", "\n"),
+        ("once more, or Ctrl-D", ""),
+        ("city:", "Ulm\n"),
+        ("seats [2]:", "9\n"),
+        ("9 is greater than the maximum of 8; once more", ""),
+        ("seats [2]:", "many\n"),
+        ("this is no whole number", ""),
+        ("seats [2]:", "3\n"),
+        ("1) upper", ""),
+        ("berth [lower]:", "middle\n"),
+        ("'middle' is none of the choices", ""),
+        ("berth [lower]:", "1\n"),
+        ("extras:", "tea, 2\n"),
+        ("window:", "perhaps\n"),
+        ("answer yes or no", ""),
+        ("window:", "Y\n"),
+        ("share:", "0.5\n"),
+        ("Send it? yes, no, cancel [yes]:", "why\n"),
+        ("Send it? yes, no, cancel [yes]:", "y\n"),
+    )
+    assert (status, out) == (0, f"{FILLED}\n"), shown
+    assert "The asker asks:" in shown
+    assert "  | Where to?" in shown
+    assert "\x1b[2J" not in shown
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize(
+    ("exchange", "answer"),
+    [
+        ([("Answer?", "n\n")], "decline"),
+        ([("Answer?", "cancel\n")], "cancel"),
+        ([("Answer?", "\x04")], "cancel"),
+        ([("Answer?", "y\n"), ("city:", "\x04")], "cancel"),
+    ],
+)
+def test_a_form_that_is_not_filled_in(talk, version, exchange, answer):
+    """Declining and cancelling are possible at the start; Ctrl-D cancels anywhere."""
+    assert talk(call("book", version=version), *exchange)[:2] == (0, f"{answer}\n")
+
+
+def test_second_thoughts(talk):
+    """What was filled in is sent only after a yes; what is left blank is left out."""
+    blank = [(f"{name}:", "\n") for name in ("extras", "window", "share")]
+    filled = [("Answer?", "\n"), ("city:", "Ulm\n"), ("[2]:", "\n"), ("[lower]:", "\n"), *blank]
+    assert talk(call("book"), *filled, ("Send it?", "\n"))[:2] == (0, f"{PLAIN}\n")
+    assert talk(call("book"), *filled, ("Send it?", "no\n"))[:2] == (0, "decline\n")
+
+
+@pytest.mark.parametrize("version", ERAS)
+def test_a_form_without_fields(talk, version):
+    """One yes is enough."""
+    words = ("prompt", "asking.py", "greet", "--protocol", version)
+    assert talk(words, ("Answer?", "yes\n"))[:2] == (0, "user:\naccept\n")
+    words = ("read", "asking.py", "note://x", "--protocol", version)
+    assert talk(words, ("Answer?", "yes\n"))[:2] == (0, "accept")
+
+
+@pytest.mark.parametrize("version", ERAS)
+def test_two_questions_at_once(talk, version):
+    """They are shown one after the other."""
+    status, out, shown = talk(
+        call("both", version=version),
+        ("Answer?", "yes\n"),
+        ("Answer?", "no\n"),
+    )
+    assert status == 0
+    assert sorted(word for word in ("accept", "decline") if word in out) == ["accept", "decline"]
+    assert shown.count("The asker asks:") == 2
+
+
+@pytest.mark.parametrize("version", ERAS)
+def test_a_url(talk, version):
+    """The whole URL is shown, its host stands out, and nothing but a yes agrees."""
+    url = "https://example.com@evil.test/login"
+    found = talk(call("visit", f"url={url}", version=version), ("browser of yours?", "\n"))
+    assert found[:2] == (0, "decline\n")
+    assert "https://example.com@\x1b[1;7mevil.test\x1b[0m/login" in found[2]
+    assert "It leads to \x1b[1;7mevil.test\x1b[0m." in found[2]
+    assert "look twice" not in found[2]
+    found = talk(call("visit", f"url={url}", version=version), ("browser of yours?", "yes\n"))
+    assert found[:2] == (0, "accept\n")
+
+
+def test_a_url_with_strange_letters(talk):
+    """A host that may look like another one is pointed out."""
+    found = talk(
+        call("visit", "url=http://xn--pple-43d.com/"), ("look twice", ""), ("[no]:", "n\n")
+    )
+    assert found[:2] == (0, "decline\n")
+
+
+def test_no_web_address(talk):
+    """What a browser would not open safely is declined."""
+    status, out, shown = talk(call("visit", "url=file:///etc/passwd"))
+    assert (status, out) == (0, "decline\n")
+    assert "This is no web address: declined." in shown
+    assert host_of("http://[") is None
+
+
+def test_a_question_that_is_taken_back(talk):
+    """The person is told when nobody waits for the answer any more."""
+    words = call("impatient", version=ERAS[0])
+    status, out, shown = talk(words, ("(the question is no longer asked)", ""))
+    assert (status, out) == (0, "went on\n"), shown
+
+
+def test_the_time_of_the_person_is_not_that_of_the_server(talk):
+    """The limit counts again once the question is answered."""
+    status, out, shown = talk((*call("slow"), "--timeout", "0.5"), ("Answer?", "y\n"))
+    assert (status, out) == (1, "")
+    assert "noizu-mcp: the server did not answer within 0.5 s" in shown
+
+
+def test_what_was_typed_before_is_no_answer(talk):
+    """A line that waits already when the question comes is dropped."""
+    status, out, _ = talk(call("agree"), ("", "yes\n"), ("Answer?", "no\n"))
+    assert (status, out) == (0, "decline\n")
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize(
+    ("answers", "printed"),
+    [
+        ('{"city": "Ulm", "unknown": 1}', f"{PLAIN}\n"),
+        ('[{"city": "Ulm", "window": null}]', f"{PLAIN}\n"),
+        ('"decline"', "decline\n"),
+        ('["cancel"]', "cancel\n"),
+    ],
+)
+def test_answers_of_a_script(run, asking, version, answers, printed):
+    """`--answers` fills in forms by the names of their fields; defaults do the rest."""
+    assert run(*call("book", "--answers", answers, version=version)) == (0, printed, "")
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ("{", "--answers is not JSON: "),
+        ("[3]", "an answer of --answers is an object or one of "),
+        ("[]", "--answers has no answer left for: Where to?"),
+        ('"accept"', "--answers: city: the form needs it\n"),
+        ('{"city": 3}', "--answers: city: expected string, got integer 3\n"),
+        ('{"city": "Ulm", "seats": 9}', "--answers: seats: "),
+    ],
+)
+def test_answers_that_are_none(run, asking, version, answers, message):
+    """They end the command before the server hears anything."""
+    status, out, err = run(*call("book", "--answers", answers, version=version))
+    assert (status, out) == (2, "")
+    assert err.startswith(f"noizu-mcp: {message}"), err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("version", ERAS)
+def test_a_script_agrees_to_a_url(run, asking, version):
+    """`accept` agrees, and opens nothing."""
+    words = call("visit", "url=https://x.test", "--answers", '"accept"', version=version)
+    assert run(*words) == (0, "accept\n", "")
+
+
+@pytest.mark.parametrize("stdin", [None, io.StringIO()])
+def test_nobody_is_there(run, asking, monkeypatch, stdin):
+    """Without a terminal the question is declined, and the log says so."""
+    monkeypatch.setattr(sys, "stdin", stdin)
+    status, out, err = run(*call("agree"))
+    assert (status, out) == (0, "decline\n")
+    assert err == "noizu-mcp: The asker asks: Agree? (declined: no terminal, and no --answers)\n"
+
+
+def fields_of(**properties):
+    return read_fields({"properties": properties, "required": list(properties)})
+
+
+@pytest.mark.parametrize(
+    ("schema", "text", "value"),
+    [
+        ({"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]}, "B", "b"),
+        ({"type": "string", "enum": ["2", "1"]}, "1", "1"),
+        ({"type": "string", "oneOf": [{"const": "a", "title": "The A"}, 5]}, "The A", "a"),
+        (
+            {"type": "array", "items": {"anyOf": [{"const": "a", "title": "A"}, {"const": "b"}]}},
+            "1,b",
+            ["a", "b"],
+        ),
+        ({"type": "array", "items": 5}, "[1]", [1]),
+        ({"type": "boolean"}, "No", False),
+        ({"type": "object"}, '{"a": 1}', {"a": 1}),
+        ({"type": 5}, "5", 5),
+        ({"enum": 5}, '"x"', "x"),
+    ],
+)
+def test_fields_of_every_revision(schema, text, value):
+    """Choices have titles in three ways; what no form has is read as JSON."""
+    (field,) = fields_of(x=schema)
+    assert field.read(text) == value
+
+
+def test_what_is_no_json():
+    """A field of an unknown kind says what it wants."""
+    (field,) = fields_of(x={"type": "object"})
+    with pytest.raises(ValueError, match="this is no JSON"):
+        field.read("{")
+
+
+@pytest.mark.parametrize("schema", [None, {"properties": 5}, {"properties": {"a": 5}}, {}])
+def test_forms_that_are_none(schema):
+    """A broken form asks for nothing."""
+    assert read_fields(schema) == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown"),
+    [
+        ({"type": "boolean", "default": True}, "yes"),
+        ({"type": "boolean", "default": False}, "no"),
+        ({"type": "string", "oneOf": [{"const": "a", "title": "A"}], "default": "a"}, "A"),
+        ({"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a", "b"]}, "a, b"),
+        ({"type": "integer", "default": 0}, "0"),
+        ({"type": "integer"}, ""),
+    ],
+)
+def test_defaults(schema, shown):
+    """A default is shown as it is called."""
+    assert Field("x", schema, required=False).shown_default == shown
+
+
+def test_explanations():
+    """A field says what it is for, what may be filled in, and whether it must be."""
+    schema = {"type": "string", "description": "Your mail", "format": "email", "maxLength": 9}
+    field = Field("x", schema, required=False)
+    assert field.explanation == "Your mail (text, email, 9 letters or fewer, optional)"
+    field = Field("x", {"type": "array", "items": {"enum": ["a"]}, "minItems": 1}, required=True)
+    assert field.explanation == "(several of these, with commas between, 1 or more of them)"
