@@ -216,7 +216,8 @@ class Call:
         if name == "elicitation" and not parts:
             # Titles came with 2025-06-18, and so did elicitation, whatever the client says.
             return self.envelope.revision.titles and (not offered or "form" in offered)
-        return all(part in offered for part in parts)
+        # Modes and tools came with 2025-11-25, whatever the client says.
+        return (not parts or self.envelope.revision.icons) and all(p in offered for p in parts)
 
     async def ask(
         self,

@@ -13,9 +13,11 @@ from functools import partial
 from typing import Any, Self
 
 import mcp.client.session as session_module
+import mcp_types as types
 import trio
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.shared.exceptions import MCPDeprecationWarning
+from mcp.shared.subscriptions import event_to_notification
 
 #: Seconds for one scenario.
 PATIENCE = 20
@@ -28,6 +30,8 @@ class Driver:
         self.nursery = nursery
         self.logs: list[dict[str, Any]] = []
         self.changed_send, self.changed = trio.open_memory_channel[None](100)
+        self.notices_send, self.heard = trio.open_memory_channel[Any](1000)
+        self.person = Person()
         version = connection["version"]
         if connection["kind"] == "handshake":
             # The client has no option for it: it always offers the latest one that it knows.
@@ -41,7 +45,11 @@ class Driver:
             mode=kinds[connection["kind"]],
             logging_callback=self.on_log,
             message_handler=self.on_message,
-            log_level="warning",
+            log_level=connection.get("level", "warning"),
+            elicitation_callback=self.person.elicit,
+            sampling_callback=self.person.sample,
+            sampling_capabilities=types.SamplingCapability(tools=types.SamplingToolsCapability()),
+            list_roots_callback=self.person.roots,
             cache=None,
         )
 
@@ -56,8 +64,11 @@ class Driver:
         self.logs.append(params.model_dump(by_alias=True, mode="json", exclude_none=True))
 
     async def on_message(self, message: Any) -> None:
-        if getattr(message, "method", None) == "notifications/tools/list_changed":
+        method = getattr(message, "method", "")
+        if method == "notifications/tools/list_changed":
             self.changed_send.send_nowait(None)
+        if method.endswith(("/list_changed", "/updated")):
+            self.notices_send.send_nowait(notice(message))
 
     @property
     def modern(self) -> bool:
@@ -93,11 +104,11 @@ class Driver:
 
     async def progress(self, scenario: dict[str, Any]) -> Any:
         seen: list[Any] = []
-        arguments = scenario["arguments"]
+        arguments = scenario.get("arguments", {})
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             seen.append([progress, total, message])
-            if len(seen) == arguments["count"]:
+            if "then" in scenario and len(seen) == arguments["count"]:
                 await self.client.call_tool(scenario["then"], {})
 
         result = await self.client.call_tool(scenario["tool"], arguments, progress_callback=report)
@@ -105,9 +116,10 @@ class Driver:
 
     async def logging(self, scenario: dict[str, Any]) -> Any:
         if not self.modern:
-            await self.client.set_logging_level("warning")
+            await self.client.set_logging_level(scenario.get("level", "warning"))
+        before = len(self.logs)
         result = await self.call(scenario)
-        return {"result": result, "seen": self.logs}
+        return {"result": result, "seen": self.logs[before:]}
 
     async def cancel(self, scenario: dict[str, Any]) -> Any:
         running = trio.CancelScope()
@@ -160,6 +172,84 @@ class Driver:
         async with self.client.listen(tools_list_changed=True) as subscription:
             return await self._change(scenario, subscription.__anext__)
 
+    async def resources(self, scenario: dict[str, Any]) -> Any:
+        resources = await self.client.list_resources()
+        templates = await self.client.list_resource_templates()
+        return {
+            "resources": [wire(each) for each in resources.resources],
+            "templates": [wire(each) for each in templates.resource_templates],
+        }
+
+    async def read(self, scenario: dict[str, Any]) -> Any:
+        return wire(await self.client.read_resource(scenario["uri"]))
+
+    async def prompts(self, scenario: dict[str, Any]) -> Any:
+        return [wire(each) for each in (await self.client.list_prompts()).prompts]
+
+    async def prompt(self, scenario: dict[str, Any]) -> Any:
+        return wire(await self.client.get_prompt(scenario["prompt"], scenario.get("arguments")))
+
+    async def complete(self, scenario: dict[str, Any]) -> Any:
+        kinds = {
+            "ref/prompt": types.PromptReference,
+            "ref/resource": types.ResourceTemplateReference,
+        }
+        reference = kinds[scenario["ref"]["type"]].model_validate(scenario["ref"])
+        found = await self.client.complete(
+            reference, scenario["argument"], context_arguments=scenario.get("context")
+        )
+        return wire(found)["completion"]
+
+    async def ask(self, scenario: dict[str, Any]) -> Any:
+        self.person.mood, self.person.asked = scenario["mood"], []
+        what = scenario["what"]
+        result = await getattr(self, what["kind"])(what)
+        return {"result": result, "asked": list(self.person.asked)}
+
+    async def give_up(self, scenario: dict[str, Any]) -> Any:
+        self.person.mood, self.person.asked = "never", []
+        with trio.CancelScope() as waiting:
+
+            async def leave() -> None:
+                await self.person.called.wait()
+                waiting.cancel()
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(leave)
+                await self.call(scenario)
+        await self.person.dismissed.wait()
+        return await self.call({"tool": scenario["after"]})
+
+    async def tamper(self, scenario: dict[str, Any]) -> Any:
+        session, tool = self.client.session, scenario["tool"]
+        first = await session.call_tool(tool, {}, allow_input_required=True)
+        answers = {key: await self._answer(each) for key, each in first.input_requests.items()}
+        return wire(
+            await session.call_tool(
+                tool, {}, input_responses=answers, request_state=first.request_state + "x"
+            )
+        )
+
+    async def _answer(self, request: Any) -> Any:
+        self.person.mood = "accept"
+        return await self.person.elicit(None, request.params)
+
+    async def notices(self, scenario: dict[str, Any]) -> Any:
+        listen = scenario["listen"]
+        if self.modern:
+            async with self.client.listen(**{snake(key): listen[key] for key in listen}) as stream:
+                await self.call(scenario)
+                event = event_to_notification(await anext(stream), {})
+                return {"agreed": wire(stream.honored), "notice": notice(event)}
+        watched = listen.get("resourceSubscriptions", [])
+        for uri in watched:
+            await self.client.subscribe_resource(uri)
+        await self.call(scenario)
+        found = await self.heard.receive()
+        for uri in watched:
+            await self.client.unsubscribe_resource(uri)
+        return {"notice": found}
+
     async def _change(self, scenario: dict[str, Any], heard: Any) -> Any:
         report: dict[str, Any] = {}
         for step in ("add", "remove"):
@@ -167,6 +257,76 @@ class Driver:
             await heard()
             report[step] = [tool["name"] for tool in (await self.list(scenario))["tools"]]
         return report
+
+
+class Person:
+    """Answers what servers ask, in one of several moods."""
+
+    def __init__(self) -> None:
+        self.mood = "accept"
+        self.asked: list[Any] = []
+        self.called, self.dismissed = trio.Event(), trio.Event()
+
+    async def elicit(self, _: Any, params: Any) -> types.ElicitResult:
+        question = wire(params)
+        self._note("elicitation/create", question)
+        if self.mood == "never":
+            await self._never()
+        if self.mood != "accept":
+            return types.ElicitResult(action=self.mood)
+        if question.get("mode") == "url":
+            return types.ElicitResult(action="accept")
+        fields = question["requestedSchema"]["properties"]
+        content = {name: fill_in(field, question["message"]) for name, field in fields.items()}
+        return types.ElicitResult(action="accept", content=content)
+
+    async def _never(self) -> None:
+        self.called.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.dismissed.set()
+
+    async def sample(self, _: Any, params: Any) -> types.CreateMessageResult:
+        self._note("sampling/createMessage", wire(params))
+        return types.CreateMessageResult(
+            role="assistant",
+            content=types.TextContent(type="text", text="a model's answer"),
+            model="tiny",
+            stop_reason="endTurn",
+        )
+
+    async def roots(self, _: Any) -> types.ListRootsResult:
+        self._note("roots/list", {})
+        return types.ListRootsResult(roots=[types.Root(uri="file:///work", name="work")])
+
+    def _note(self, method: str, params: dict[str, Any]) -> None:
+        params.pop("_meta", None)
+        self.asked.append({"method": method, "params": params})
+
+
+def fill_in(field: dict[str, Any], message: str) -> Any:
+    """Fill a field of a form in as all drivers do."""
+    if "default" in field:
+        return field["default"]
+    if field["type"] == "array":
+        items = field["items"]
+        return [items["enum"][0] if "enum" in items else items["anyOf"][0]["const"]]
+    if "oneOf" in field:
+        return field["oneOf"][0]["const"]
+    if "enum" in field:
+        return field["enum"][0]
+    return {"boolean": True, "integer": 7, "number": 7}.get(field["type"], f"re: {message}")
+
+
+def notice(message: Any) -> list[str]:
+    """Write a notification as its method and, if it has one, its URI."""
+    uri = getattr(message.params, "uri", None)
+    return [message.method] if uri is None else [message.method, str(uri)]
+
+
+def snake(name: str) -> str:
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
 
 
 def wire(value: Any) -> Any:

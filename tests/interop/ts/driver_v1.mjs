@@ -1,13 +1,20 @@
 // The official TypeScript client, version 1: the revisions with a handshake.
 import { load } from './packages.mjs';
+import { CAPABILITIES } from './person.mjs';
 import { main } from './scenarios.mjs';
 
 const { Client } = load('@modelcontextprotocol/sdk/client/index.js');
 const { StdioClientTransport } = load('@modelcontextprotocol/sdk/client/stdio.js');
 const {
     CallToolResultSchema,
+    CreateMessageRequestSchema,
+    ElicitRequestSchema,
+    ListRootsRequestSchema,
     LoggingMessageNotificationSchema,
     McpError,
+    PromptListChangedNotificationSchema,
+    ResourceListChangedNotificationSchema,
+    ResourceUpdatedNotificationSchema,
     ResultSchema,
     ToolListChangedNotificationSchema,
 } = load('@modelcontextprotocol/sdk/types.js');
@@ -26,11 +33,28 @@ class OfferingTransport extends StdioClientTransport {
 }
 
 async function connect({ version }, parameters, hooks) {
-    const client = new Client({ name: 'typescript-1', version: '1.32.2' });
+    const client = new Client(
+        { name: 'typescript-1', version: '1.32.2' },
+        { capabilities: CAPABILITIES },
+    );
+    const { person } = hooks;
+    client.setRequestHandler(ElicitRequestSchema, (request, extra) =>
+        person.elicit(request, extra.signal),
+    );
+    client.setRequestHandler(CreateMessageRequestSchema, (request) => person.sample(request));
+    client.setRequestHandler(ListRootsRequestSchema, (request) => person.roots(request));
+    const notice = ({ method, params }) =>
+        hooks.notices.push(params?.uri ? [method, params.uri] : [method]);
+    client.setNotificationHandler(PromptListChangedNotificationSchema, notice);
+    client.setNotificationHandler(ResourceListChangedNotificationSchema, notice);
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, notice);
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
         hooks.logs.push(params);
     });
-    client.setNotificationHandler(ToolListChangedNotificationSchema, () => hooks.changed.push());
+    client.setNotificationHandler(ToolListChangedNotificationSchema, (notification) => {
+        hooks.changed.push();
+        notice(notification);
+    });
     const transport = new OfferingTransport(parameters, version);
     let negotiated;
     transport.setProtocolVersion = (version) => (negotiated = version);
@@ -63,6 +87,7 @@ async function connect({ version }, parameters, hooks) {
         },
         listen: () => undefined,
         close: () => client.close(),
+        client,
     };
 }
 

@@ -1,5 +1,6 @@
 // The official TypeScript client, version 2: all revisions, by negotiation or pinned.
 import { load } from './packages.mjs';
+import { CAPABILITIES } from './person.mjs';
 import { main } from './scenarios.mjs';
 
 const { Client, ProtocolError, LOG_LEVEL_META_KEY } = load('@modelcontextprotocol/client');
@@ -15,11 +16,30 @@ const options = {
 const anything = { '~standard': { version: 1, vendor: 'tests', validate: (value) => ({ value }) } };
 
 async function connect({ kind, version }, parameters, hooks) {
-    const client = new Client({ name: 'typescript-2', version: '2.4.0' }, options[kind](version));
+    const client = new Client(
+        { name: 'typescript-2', version: '2.4.0' },
+        { ...options[kind](version), capabilities: CAPABILITIES },
+    );
+    const { person } = hooks;
+    client.setRequestHandler('elicitation/create', (request, context) =>
+        person.elicit(request, context.mcpReq.signal),
+    );
+    client.setRequestHandler('sampling/createMessage', (request) => person.sample(request));
+    client.setRequestHandler('roots/list', (request) => person.roots(request));
+    for (const kind of ['prompts/list_changed', 'resources/list_changed']) {
+        const method = `notifications/${kind}`;
+        client.setNotificationHandler(method, () => hooks.notices.push([method]));
+    }
+    client.setNotificationHandler('notifications/resources/updated', ({ method, params }) =>
+        hooks.notices.push([method, params.uri]),
+    );
     client.setNotificationHandler('notifications/message', ({ params }) => {
         hooks.logs.push(params);
     });
-    client.setNotificationHandler('notifications/tools/list_changed', () => hooks.changed.push());
+    client.setNotificationHandler('notifications/tools/list_changed', ({ method }) => {
+        hooks.changed.push();
+        hooks.notices.push([method]);
+    });
     await client.connect(new StdioClientTransport(parameters));
     const modern = client.getProtocolEra() === 'modern';
     return {
@@ -54,8 +74,19 @@ async function connect({ kind, version }, parameters, hooks) {
             await client.setLoggingLevel(level);
             return {};
         },
-        listen: () => (modern ? client.listen({ toolsListChanged: true }) : undefined),
+        listen: (filter) => (modern ? client.listen(filter) : undefined),
+        tamper: async (name) => {
+            const manually = { allowInputRequired: true };
+            const first = await client.callTool({ name, arguments: {} }, manually);
+            const inputResponses = {};
+            for (const [key, request] of Object.entries(first.inputRequests)) {
+                inputResponses[key] = await person.elicit(request);
+            }
+            const requestState = `${first.requestState}x`;
+            return await client.callTool({ name, arguments: {}, inputResponses, requestState });
+        },
         close: () => client.close(),
+        client,
     };
 
     function firstPage() {

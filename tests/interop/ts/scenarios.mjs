@@ -3,25 +3,27 @@
 // The first argument is a JSON array of connections, each with `label`, `kind`, `version`,
 // `command`, `journal` and `scenarios`, as the fixture `drive` gets them. What differs between the
 // libraries is in their `connect(connection, parameters, hooks)`, which returns `handshake()`,
-// `alive()`, `list()`, `call(params, options)`, `request(method)`, `level(level)`, `listen()` and
-// `close()`.
+// `alive()`, `list()`, `call(params, options)`, `request(method)`, `level(level)`,
+// `listen(filter)`, `close()`, the `client` itself with the methods that both libraries have, and
+// `tamper(tool)` where the library can.
+import { Person } from './person.mjs';
 
 const PATIENCE = 20_000;
 
 // A queue of events that can be waited for.
 class Events {
-    #arrived = 0;
+    #arrived = [];
     #waiting = [];
 
-    push() {
+    push(value) {
         const resolve = this.#waiting.shift();
-        if (resolve) resolve();
-        else this.#arrived += 1;
+        if (resolve) resolve(value);
+        else this.#arrived.push(value);
     }
 
     async next() {
-        if (this.#arrived > 0) this.#arrived -= 1;
-        else await new Promise((resolve) => this.#waiting.push(resolve));
+        if (this.#arrived.length > 0) return this.#arrived.shift();
+        return await new Promise((resolve) => this.#waiting.push(resolve));
     }
 }
 
@@ -32,22 +34,23 @@ const kinds = {
     call: (client, { tool, arguments: args = {} }) => client.call({ name: tool, arguments: args }),
     unknown_method: (client) => client.request('no/such'),
 
-    async progress(client, { tool, arguments: args, then }) {
+    async progress(client, { tool, arguments: args = {}, then }) {
         const seen = [];
         let further;
         const onprogress = ({ progress, total = null, message = null }) => {
             seen.push([progress, total, message]);
-            if (seen.length === args.count) further = client.call({ name: then, arguments: {} });
+            if (then && seen.length === args.count) further = client.call({ name: then, arguments: {} });
         };
         const result = await client.call({ name: tool, arguments: args }, { onprogress });
         await further;
         return { result, seen };
     },
 
-    async logging(client, { tool }) {
-        const meta = await client.level('warning');
+    async logging(client, { tool, level = 'warning' }) {
+        const meta = await client.level(level);
+        const before = client.hooks.logs.length;
         const result = await client.call({ name: tool, arguments: {}, ...meta });
-        return { result, seen: client.hooks.logs };
+        return { result, seen: client.hooks.logs.slice(before) };
     },
 
     async cancel(client, { tool, after }) {
@@ -73,7 +76,7 @@ const kinds = {
 
     async changes(client, scenario) {
         const report = {};
-        const subscription = await client.listen();
+        const subscription = await client.listen({ toolsListChanged: true });
         for (const step of ['add', 'remove']) {
             await kinds.call(client, scenario[step]);
             await client.hooks.changed.next();
@@ -81,6 +84,55 @@ const kinds = {
         }
         await subscription?.close();
         return report;
+    },
+
+    async resources({ client }) {
+        const { resources } = await client.listResources();
+        const { resourceTemplates: templates } = await client.listResourceTemplates();
+        return { resources, templates };
+    },
+
+    read: ({ client }, { uri }) => client.readResource({ uri }),
+    prompts: async ({ client }) => (await client.listPrompts()).prompts,
+
+    prompt: ({ client }, { prompt: name, arguments: args }) =>
+        client.getPrompt({ name, arguments: args }),
+
+    async complete({ client }, { ref, argument, context }) {
+        const more = context ? { context: { arguments: context } } : {};
+        return (await client.complete({ ref, argument, ...more })).completion;
+    },
+
+    async ask(client, { mood, what }) {
+        const { person } = client.hooks;
+        Object.assign(person, { mood, asked: [] });
+        const result = await kinds[what.kind](client, what);
+        return { result, asked: [...person.asked] };
+    },
+
+    async give_up(client, { tool, after }) {
+        const { person } = client.hooks;
+        person.mood = 'never';
+        const control = new AbortController();
+        const call = client.call({ name: tool, arguments: {} }, { signal: control.signal });
+        call.catch(() => {}); // it says that it was aborted
+        await person.called;
+        control.abort('enough');
+        await person.dismissed;
+        return await client.call({ name: after, arguments: {} });
+    },
+
+    tamper: (client, { tool }) => client.tamper(tool),
+
+    async notices(client, { listen, tool }) {
+        const watched = listen.resourceSubscriptions ?? [];
+        const subscription = await client.listen(listen);
+        if (!subscription) for (const uri of watched) await client.client.subscribeResource({ uri });
+        await client.call({ name: tool, arguments: {} });
+        const notice = await client.hooks.notices.next();
+        if (!subscription) for (const uri of watched) await client.client.unsubscribeResource({ uri });
+        await subscription?.close();
+        return { agreed: subscription?.honoredFilter, notice };
     },
 };
 
@@ -112,7 +164,12 @@ export async function main({ connect, peerError }) {
         const [command, ...args] = connection.command;
         const env = { ...process.env, INTEROP_JOURNAL: connection.journal };
         try {
-            const hooks = { logs: [], changed: new Events() };
+            const hooks = {
+                logs: [],
+                changed: new Events(),
+                notices: new Events(),
+                person: new Person(),
+            };
             const client = await bounded(connect(connection, { command, args, env }, hooks), PATIENCE);
             client.hooks = hooks;
             for (const scenario of connection.scenarios) {
