@@ -14,7 +14,12 @@ The layers, each importing only from those above it:
     client/       the other end
     testing/      the test kit
     cli/          commands
+
+The names of the client's end load when they are first used: a server needs none of them.
 """
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._errors import AuthError as AuthError
 from ._errors import ConnectionClosed as ConnectionClosed
@@ -29,11 +34,8 @@ from ._errors import SchemaUnsupported as SchemaUnsupported
 from ._errors import ToolError as ToolError
 from ._errors import TransportError as TransportError
 from ._limits import Limits as Limits
+from ._util import publish as _publish
 from ._version import __version__ as __version__
-from .client import Client as Client
-from .client import ClientHandler as ClientHandler
-from .client import Progress as Progress
-from .client import connect as connect
 from .components import Context as Context
 from .components import Prompt as Prompt
 from .components import Resource as Resource
@@ -52,7 +54,6 @@ from .schema import fields as fields
 from .server import Cache as Cache
 from .server import Page as Page
 from .server import Server as Server
-from .transports import Stdio as Stdio
 from .transports import serve_stdio as serve_stdio
 from .types import Accept as Accept
 from .types import Annotations as Annotations
@@ -78,3 +79,98 @@ from .types import ToolDefinition as ToolDefinition
 from .types import ToolResult as ToolResult
 from .types import plain_text as plain_text
 from .types import text_content as text_content
+
+if _TYPE_CHECKING:
+    from .client import Client as Client
+    from .client import ClientHandler as ClientHandler
+    from .client import Progress as Progress
+    from .client import connect as connect
+    from .transports import Stdio as Stdio
+
+_LATE = {
+    "Client": ".client",
+    "ClientHandler": ".client",
+    "Progress": ".client",
+    "Stdio": ".transports",
+    "connect": ".client",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a name of the client's end (PEP 562)."""
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(_import_module(_LATE[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})
+
+
+__all__ = [
+    "Accept",
+    "Annotations",
+    "AuthError",
+    "Cache",
+    "Cancel",
+    "Client",
+    "ClientHandler",
+    "Completion",
+    "ConnectionClosed",
+    "Content",
+    "ContentAnnotations",
+    "Context",
+    "Decline",
+    "DefinitionError",
+    "Icon",
+    "Implementation",
+    "InputRequest",
+    "InputRequired",
+    "Limits",
+    "McpError",
+    "NoSessionError",
+    "Page",
+    "Problem",
+    "Progress",
+    "Prompt",
+    "PromptMessage",
+    "PromptReference",
+    "PromptResult",
+    "ProtocolError",
+    "ReadResult",
+    "RequestTimeout",
+    "Resource",
+    "ResourceContents",
+    "ResourceDefinition",
+    "ResourceReference",
+    "ResourceTemplate",
+    "Root",
+    "SamplingResult",
+    "Schema",
+    "SchemaError",
+    "SchemaUnsupported",
+    "Server",
+    "Stdio",
+    "Tool",
+    "ToolDefinition",
+    "ToolError",
+    "ToolResult",
+    "Toolkit",
+    "TransportError",
+    "argument",
+    "connect",
+    "field",
+    "fields",
+    "mcp",
+    "plain_text",
+    "prompt",
+    "resource",
+    "resource_template",
+    "serve_stdio",
+    "text_content",
+    "tool",
+]
+
+_publish(globals())

@@ -81,14 +81,16 @@ def publish(namespace: dict[str, Any]) -> None:
     """Make the public names of a folder say that they live there, not in their private file.
 
     Args:
-        namespace: The `globals()` of the folder's `__init__.py`, with `__all__` in it.
+        namespace: The `globals()` of the folder's `__init__.py`, with `__all__` in it; names that
+            load later are left to the folder that they come from.
     """
     package = namespace["__name__"]
+    ours = f"{package.partition('.')[0]}."
     for name in namespace["__all__"]:
-        value = namespace[name]
+        value = namespace.get(name)
         # Values of ours have the home of their class, and may be frozen: they are left alone.
         named = isinstance(value, type) or hasattr(value, "__code__")
-        if named and value.__module__.startswith(f"{package}._"):
+        if named and value.__module__.startswith(ours) and "._" in value.__module__:
             value.__module__ = package
 
 

@@ -17,36 +17,46 @@ FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 # A name that comes or goes is a line in CHANGELOG.md.
 PUBLIC = {
     *("Accept", "Annotations", "AuthError", "Cache", "Cancel", "Client", "ClientHandler"),
-    *("Completion", "ConnectionClosed", "Content", "ContentAnnotations", "Context"),
-    *("Decline", "DefinitionError", "Icon", "Implementation", "InputRequest"),
-    *("InputRequired", "Limits", "McpError", "NoSessionError", "Page", "Problem", "Progress"),
-    *("Prompt", "PromptMessage", "PromptReference", "PromptResult", "ProtocolError"),
-    *("ReadResult", "RequestTimeout", "Resource", "ResourceContents", "ResourceDefinition"),
-    *("ResourceReference", "ResourceTemplate", "Root", "SamplingResult", "Schema"),
-    *("SchemaError", "SchemaUnsupported", "Server", "Stdio", "Tool", "ToolDefinition"),
-    *("ToolError", "ToolResult", "Toolkit", "TransportError", "argument", "connect", "field"),
-    *("fields", "mcp", "plain_text", "prompt", "resource", "resource_template"),
-    *("serve_stdio", "text_content", "tool"),
+    *("Completion", "ConnectionClosed", "Content", "ContentAnnotations", "Context", "Decline"),
+    *("DefinitionError", "Icon", "Implementation", "InputRequest", "InputRequired", "Limits"),
+    *("McpError", "NoSessionError", "Page", "Problem", "Progress", "Prompt", "PromptMessage"),
+    *("PromptReference", "PromptResult", "ProtocolError", "ReadResult", "RequestTimeout"),
+    *("Resource", "ResourceContents", "ResourceDefinition", "ResourceReference"),
+    *("ResourceTemplate", "Root", "SamplingResult", "Schema", "SchemaError", "SchemaUnsupported"),
+    *("Server", "Stdio", "Tool", "ToolDefinition", "ToolError", "ToolResult", "Toolkit"),
+    *("TransportError", "argument", "connect", "field", "fields", "mcp", "plain_text", "prompt"),
+    *("resource", "resource_template", "serve_stdio", "text_content", "tool"),
 }
+
+
+#: Imports that a folder makes for itself.
+_TOOLS = {"typing", "importlib", "_util"}
+
+
+def _imports(path: Path) -> list[ast.ImportFrom]:
+    """List the `from … import …` of a file, those for type checkers too."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = [
+        *tree.body,
+        *(node for each in tree.body if isinstance(each, ast.If) for node in each.body),
+    ]
+    return [
+        node for node in nodes if isinstance(node, ast.ImportFrom) and node.module not in _TOOLS
+    ]
 
 
 def _exports(path: Path) -> list[tuple[str, str | None]]:
     """List `from … import name as alias` of a file."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return [
-        (alias.name, alias.asname)
-        for node in tree.body
-        if isinstance(node, ast.ImportFrom) and node.module != "_util"
-        for alias in node.names
-    ]
+    return [(alias.name, alias.asname) for node in _imports(path) for alias in node.names]
 
 
 def test_the_names_are_these() -> None:
     """Every public name of the package is meant to be one."""
     names = {
         name
-        for name, value in vars(noizu_mcp).items()
-        if not name.startswith("_") and (not isinstance(value, ModuleType) or name in PUBLIC)
+        for name in dir(noizu_mcp)
+        if not name.startswith("_")
+        and (name in PUBLIC or not isinstance(getattr(noizu_mcp, name), ModuleType))
     }
 
     assert names == PUBLIC
@@ -62,35 +72,62 @@ def test_exports_are_written_as_exports(folder: str) -> None:
     assert [name for name, count in counts.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
+@pytest.mark.parametrize("folder", ["", *FOLDERS])
 def test_all_lists_the_exports(folder: str) -> None:
-    """A folder that has `__all__` names in it exactly what it exports."""
-    module = importlib.import_module(f"noizu_mcp.{folder}")
-    names = getattr(module, "__all__", None)
-    if names is not None:
-        exported = {name for name, _ in _exports(PACKAGE / folder / "__init__.py")}
-        assert set(names) == exported
-        assert len(names) == len(set(names))
+    """Every folder has `__all__`, with exactly what it exports."""
+    module = importlib.import_module(f"noizu_mcp.{folder}" if folder else "noizu_mcp")
+    names = module.__all__
+    exported = {name for name, _ in _exports(PACKAGE / folder / "__init__.py")}
+
+    assert {*names} == exported - {"__version__"}
+    assert len(names) == len(set(names))
 
 
 def test_names_come_from_one_public_folder() -> None:
     """A public name is a name of the folder that it comes from, or of a file at the root."""
-    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and not str(node.module).startswith("_"):
+    for node in _imports(PACKAGE / "__init__.py"):
+        if not str(node.module).startswith("_"):
             home = importlib.import_module(f"noizu_mcp.{node.module}")
             for alias in node.names:
                 assert getattr(home, alias.name) is getattr(noizu_mcp, alias.name)
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_published_names_say_where_they_live(folder: str) -> None:
-    """Where a folder publishes its names, none says that it lives in a private file."""
-    module = importlib.import_module(f"noizu_mcp.{folder}")
-    if hasattr(module, "publish"):
-        homes = {name: getattr(getattr(module, name), "__module__", "") for name in module.__all__}
-        private = f"noizu_mcp.{folder}._"
-        assert {n: home for n, home in homes.items() if home.startswith(private)} == {}
+def test_late_names_are_those_that_type_checkers_see() -> None:
+    """What loads when it is used is imported for type checkers, from the same folder."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    seen = {
+        alias.name: f".{node.module}"
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    assert seen == noizu_mcp._LATE
+    with pytest.raises(AttributeError, match="module 'noizu_mcp' has no attribute 'nothing'"):
+        noizu_mcp.nothing  # noqa: B018 - looking is what is tested
+
+
+@pytest.mark.parametrize("folder", ["", *FOLDERS])
+def test_public_names_say_where_they_live(folder: str) -> None:
+    """No public name says that it lives in a private file."""
+    name = f"noizu_mcp.{folder}" if folder else "noizu_mcp"
+    module = importlib.import_module(name)
+    exported = {name for name, _ in _exports(PACKAGE / folder / "__init__.py")}
+    homes = {name: getattr(getattr(module, name), "__module__", "") for name in exported}
+    # Values have the home of their class.
+    private = {
+        name: home
+        for name, home in homes.items()
+        if "._" in str(home) and _is_named(getattr(module, name))
+    }
+
+    assert private == {}
+
+
+def _is_named(value: object) -> bool:
+    return inspect.isclass(value) or inspect.isfunction(value)
 
 
 def test_public_names_are_documented() -> None:

@@ -16,7 +16,7 @@ HEAVY = {
     *("cryptography", "fastjsonschema", "hypercorn", "hypothesis", "jsonschema", "jsonschema_rs"),
     "pydantic",
 }
-#: The cost beside that of `import trio`, at most. Measured: 0.6 on CPython 3.11.
+#: The cost beside that of `import trio`, at most. Measured: 0.7 on CPython 3.11.
 RATIO = 0.8
 
 
@@ -50,10 +50,23 @@ def test_nothing_heavy(beside_trio: set[str]) -> None:
 
 
 def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
-    """The command line and the test kit load when they are used."""
+    """The command line, the client and the test kit load when they are used."""
     late = {"noizu_mcp.cli", "noizu_mcp.testing", "noizu_mcp.tools", "noizu_mcp._run"}
+    late |= {"noizu_mcp.client"}
 
     assert beside_trio & late == set()
+
+
+def test_the_client_loads_with_its_first_name() -> None:
+    """`from noizu_mcp import connect` loads it, and `dir` names it before."""
+    loaded = run(
+        "import sys, noizu_mcp\n"
+        "print('connect' in dir(noizu_mcp), 'noizu_mcp.client' in sys.modules)\n"
+        "from noizu_mcp import connect\n"
+        "print('noizu_mcp.client' in sys.modules, noizu_mcp.connect is connect)\n"
+    )
+
+    assert loaded.split() == ["True", "False", "True", "True"]
 
 
 def test_the_engines_load_with_the_first_schema() -> None:

@@ -1,8 +1,20 @@
 """Clients: connect to a server in memory or over stdio, and call it."""
 
+from .._util import publish
 from ._client import Client as Client
 from ._client import Progress as Progress
 from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
 from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
+
+__all__ = [
+    "PROBE_TIMEOUT",
+    "TIMEOUT",
+    "Client",
+    "ClientHandler",
+    "Progress",
+    "connect",
+]
+
+publish(globals())

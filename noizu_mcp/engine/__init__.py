@@ -1,5 +1,6 @@
 """The trio engine: one peer on one stream, either end."""
 
+from .._util import publish
 from ._abc import MessageStream as MessageStream
 from ._exchange import Collector as Collector
 from ._exchange import Delivery as Delivery
@@ -16,3 +17,24 @@ from ._link import Peer as Peer
 from ._log import logger as logger
 from ._outbox import Outbox as Outbox
 from ._waiters import OnProgress as OnProgress
+
+__all__ = [
+    "Collector",
+    "Delivery",
+    "Exchange",
+    "Handler",
+    "Job",
+    "Link",
+    "LoopGate",
+    "MessageStream",
+    "OnProgress",
+    "Outbox",
+    "Peer",
+    "is_crash",
+    "logger",
+    "lone",
+    "single_failure",
+    "split",
+]
+
+publish(globals())

@@ -1,5 +1,6 @@
 """The Model Context Protocol without I/O: peers for both eras that turn messages into events."""
 
+from .._util import publish
 from ._adapt import adapt_block as adapt_block
 from ._adapt import adapt_definition as adapt_definition
 from ._adapt import adapt_implementation as adapt_implementation
@@ -77,3 +78,5 @@ __all__ = [
     "is_stateless",
     "negotiate",
 ]
+
+publish(globals())

@@ -1,5 +1,6 @@
 """Python declarations and JSON Schema: forms, engines and reports."""
 
+from .._util import publish
 from . import fields as fields
 from ._annotation import output_annotation as output_annotation
 from ._check import check_schema as check_schema
@@ -49,3 +50,5 @@ __all__ = [
     "read_shape",
     "to_problems",
 ]
+
+publish(globals())

@@ -1,5 +1,6 @@
 """Servers: what they offer, how requests reach it, and `serve`, which needs only a stream."""
 
+from .._util import publish
 from ._bus import MERGE_WINDOW as MERGE_WINDOW
 from ._connection import Connection as Connection
 from ._options import Cache as Cache
@@ -12,3 +13,20 @@ from ._serve import open_connection as open_connection
 from ._serve import serve as serve
 from ._server import Server as Server
 from ._shelf import RunningSet as RunningSet
+
+__all__ = [
+    "GRACE",
+    "MERGE_WINDOW",
+    "PAGE_SIZE",
+    "Cache",
+    "Connection",
+    "Page",
+    "Registry",
+    "RunningSet",
+    "Server",
+    "ServerOptions",
+    "open_connection",
+    "serve",
+]
+
+publish(globals())
