@@ -530,6 +530,10 @@ class Slow(Server, abstract=True):
     def __init__(self):
         self.opened = trio.Event()
 
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[Any]:
+        yield trio.lowlevel.current_trio_token()
+
 
 class Welcoming(Slow, name="welcoming", version="1", tool_timeout=0.05):
     tools = [Notes, Quick, Control, Open]

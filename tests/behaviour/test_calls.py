@@ -228,6 +228,18 @@ async def test_a_tool_has_its_own_timeout(kitchen, name):
     assert result == {"content": [text], "isError": True}
 
 
+async def test_the_server_has_a_timeout_for_all_tools(opened):
+    """It holds where a tool says nothing; `timeout=None` is no limit at all."""
+    async with opened("Welcoming", start=False) as wire:
+        wire.switch(STATELESS)
+        free = await wire.begin_call("block", {"key": "k"}, progressToken=1)
+        assert await wire.text("hold", {"key": "k"}) == "Tool execution timed out"
+        assert await wire.text("outcome", {"key": "k"}) == "cancelled"
+        assert wire.answers == {}
+        await wire.call("release_thread", {"key": "k"})
+        assert (await wire.answer(free))["result"]["content"][0]["text"] == "released"
+
+
 async def test_a_crash_on_the_way_out_of_a_timeout_is_an_answer(kitchen, caplog):
     """Exactly one answer comes, an error whatever the handler does last."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")

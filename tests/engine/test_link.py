@@ -58,7 +58,8 @@ async def wired(nursery):
 
 
 async def read(stream):
-    (data,) = await stream.receive()
+    with trio.fail_after(60):
+        (data,) = await stream.receive()
     return json.loads(data)
 
 

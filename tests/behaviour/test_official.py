@@ -1,0 +1,47 @@
+"""The check of every message against the official schemas is a check."""
+
+import pytest
+
+REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+
+
+@pytest.fixture(params=REVISIONS)
+def check(request, official):
+    """Give what checks a message of one revision; skips where the schemas are not."""
+    if request.param not in official._documents:
+        pytest.skip("no official schemas beside the checkout")
+
+    def run(message, method=None):
+        official.check(request.param, {"jsonrpc": "2.0", **message}, method)
+
+    run.stateless = request.param == "2026-07-28"
+    return run
+
+
+@pytest.mark.parametrize(
+    ("message", "method"),
+    [
+        ({"id": 1, "result": 5}, None),
+        ({"id": 1.5, "result": {}}, None),
+        ({"id": 1, "error": {"code": "x", "message": "m"}}, None),
+        ({"id": 1, "error": {"code": 1}}, None),
+        ({"id": 1, "result": {"content": [{"type": "nope"}]}}, "tools/call"),
+        ({"id": 1, "result": {"tools": [{"name": 5}]}}, "tools/list"),
+        ({"method": "notifications/progress", "params": {"progress": "x"}}, None),
+        ({"method": "notifications/message", "params": {"level": "loud", "data": 1}}, None),
+        ({"method": "notifications/nope"}, None),
+    ],
+)
+def test_wrong_messages_are_found(check, message, method):
+    """Wrong envelopes, results, errors and notifications, in every revision."""
+    with pytest.raises(AssertionError):
+        check(message, method)
+
+
+def test_right_messages_pass(check):
+    """What every revision sends, with what the newest adds to it."""
+    more = {"resultType": "complete"} if check.stateless else {}
+    check({"id": 1, "result": {"content": [], **more}}, "tools/call")
+    check({"id": "1", "error": {"code": -32601, "message": "m"}})
+    check({"method": "notifications/progress", "params": {"progressToken": 0, "progress": 1.5}})
+    check({"id": None, "error": {"code": -32700, "message": "Parse error"}})
