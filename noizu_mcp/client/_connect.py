@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import trio
 
-from .._errors import TransportError
+from .._errors import ConnectionClosed, TransportError
 from .._limits import Limits
 from .._version import __version__
 from ..engine import MessageStream, single_failure
@@ -61,7 +61,8 @@ async def connect(
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     abilities = (capabilities or ClientCapabilities()).to_wire()
-    with single_failure():
+    # A server in memory that crashes closes its stream, too: its own failure says more.
+    with single_failure(ConnectionClosed):
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             stream = await _open(target, stack, nursery)
             if tap is not None:

@@ -28,8 +28,11 @@ def lone(error: BaseException) -> BaseException:
 
 
 @contextmanager
-def single_failure() -> Iterator[None]:
+def single_failure(*consequences: type[BaseException]) -> Iterator[None]:
     """Let a lone exception leave the block without the groups around it.
+
+    Args:
+        consequences: What is left out where something else failed too: that is what led to it.
 
     Raises:
         BaseException: The one exception inside; a group only where several things failed.
@@ -37,7 +40,8 @@ def single_failure() -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as group:
-        error = lone(group)
+        _, causes = group.split(consequences)
+        error = lone(causes or group)
         if error is group:
             raise
         # The groups say nothing that the traceback of the exception itself does not.

@@ -85,9 +85,13 @@ async def test_requests_of_the_server_are_refused(scripted):
     async with scripted(version="2025-11-25") as (client, script):
         await script.say(id=1, method="sampling/createMessage", params={})
         await script.say(id=2, method="ping")
+        answers = {}
+        with trio.fail_after(5):
+            while len(answers) < 2:
+                await script.arrived.wait()
+                answers = {m["id"]: m for m in script.received if "method" not in m}
         await client.notify("notifications/roots/list_changed")
         await script.until("notifications/roots/list_changed")
-        answers = {m["id"]: m for m in script.received if "method" not in m}
         assert answers[1]["error"]["code"] == -32601
         assert answers[2]["result"] == {}
 
