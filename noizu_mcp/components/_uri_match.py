@@ -21,10 +21,12 @@ class Fixed(NamedTuple):
     Attributes:
         text: As in a URI.
         skip: The node to go on with when the text is absent; 0 if it must be there.
+        other: Another text of the same length that may stand there; "" for none.
     """
 
     text: str
     skip: int = 0
+    other: str = ""
 
 
 class Run(NamedTuple):
@@ -124,18 +126,19 @@ class _Table:
             if isinstance(node, Run):
                 self.starts[index] = self.kept[index] = self._run(node, after)
             else:
-                self.starts[index] = self.kept[index] = self._fixed(node.text, after)
+                flags = bytearray(len(after))
+                for text in filter(None, (node.text, node.other)):
+                    self._mark(text, after, flags)
+                self.starts[index] = self.kept[index] = flags
                 if node.skip:
                     pairs = zip(self.kept[index], self.starts[node.skip], strict=True)
                     self.starts[index] = bytearray(a | b for a, b in pairs)
 
-    def _fixed(self, text: str, after: bytearray) -> bytearray:
-        flags = bytearray(len(after))
+    def _mark(self, text: str, after: bytearray, flags: bytearray) -> None:
         at = self.uri.find(text)
         while at >= 0:
             flags[at] = after[at + len(text)]
             at = self.uri.find(text, at + 1)
-        return flags
 
     def _run(self, node: Run, after: bytearray) -> bytearray:
         flags = bytearray(len(after))

@@ -62,7 +62,7 @@ class _Compiler:
             variables += after.variables
         row = OPERATORS[part.operator]
         stops = _COMPONENT_ENDS if part.operator == ";" else "#"
-        self.nodes.append(Fixed(row.lead, len(self.nodes) + 2))
+        self.nodes.append(Fixed(row.lead, len(self.nodes) + 2, self._leads(index)[1:]))
         names = tuple(variable.name for variable in variables)
         self._add(names, stops, _read_parameters(row.sep, variables), row.lead)
 
@@ -78,6 +78,20 @@ class _Compiler:
             self._add((variable.name,), stops, _read_value(row, variable), text, part.operator)
             text = row.sep
 
+    def _leads(self, index: int) -> str:
+        """Give the characters that the parameters at a place may begin with."""
+        part, after = (self._operator(place) for place in (index, index + 1))
+        if part not in _NAMED:
+            return ""
+        # With all of `{?a}` absent, `{?a}{&b}` expands to `&b=…`. In `{+var}` before it, an
+        # ampersand would not be told from one of the value.
+        before = self._operator(index - 1) if index else ""
+        return "?&" if part == "?" and after == "&" and before != "+" else part
+
+    def _operator(self, index: int) -> str:
+        part = self.parts[index] if index < len(self.parts) else ""
+        return part.operator if isinstance(part, Expression) else ""
+
     def _stops(self, index: int, part: Expression, variable: Variable) -> str:
         row = OPERATORS[part.operator]
         if row.reserved:
@@ -85,9 +99,7 @@ class _Compiler:
             stops = "".join({"?", "#"} & later)
         else:
             stops = _COMPONENT_ENDS
-            after = self.parts[index + 1] if index + 1 < len(self.parts) else ""
-            if isinstance(after, Expression) and after.operator in (";", "&"):
-                stops += after.operator
+            stops += self._leads(index + 1)
             if any("?" in before for before in self.parts[:index] if isinstance(before, str)):
                 stops += "&"  # parameters that are written out: ?q={q}&lang={lang}
         if variable.explode:
