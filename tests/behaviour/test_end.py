@@ -168,8 +168,9 @@ async def test_what_cannot_be_connected_to():
 async def test_a_server_that_is_started_for_real(servers, revision):
     """One whole round: a command, a handshake, a call, and an exit by itself."""
     root = Path(__file__).parents[2]
-    program = f"import runpy; runpy.run_path({servers.__file__!r})['Kitchen']().run()"
-    target = Stdio(sys.executable, "-c", program, env={"PYTHONPATH": str(root)})
+    path = os.pathsep.join([str(root), str(Path(servers.__file__).parent)])
+    program = "import servers; servers.Kitchen().run()"
+    target = Stdio(sys.executable, "-c", program, env={"PYTHONPATH": path})
     async with connect(target, version=revision) as client:
         assert client.protocol_version == revision
         assert (await client.call_tool("text")).content[0].text == "plain"

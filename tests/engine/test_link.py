@@ -79,10 +79,11 @@ async def test_a_crash_before_the_first_wait_costs_one_request(wired, caplog):
     _, ours = await wired(handle)
     await ours.send([PING % 1, PING % 2])
     seen = {}
-    while len(seen) < 2:
-        for data in await ours.receive():
-            message = json.loads(data)
-            seen[message["id"]] = message
+    with trio.fail_after(60):
+        while len(seen) < 2:
+            for data in await ours.receive():
+                message = json.loads(data)
+                seen[message["id"]] = message
     assert seen[1]["error"] == {"code": -32603, "message": "Request handler failed"}
     assert seen[2]["result"] == {}
     await ours.aclose()
@@ -198,10 +199,18 @@ async def test_a_deadline_ends_in_expired(wired, autojump_clock):
 
 
 class Broken(MessageStream):
-    """Fails in a way that no transport should."""
+    """Gives some messages, then fails in a way that no transport should."""
+
+    def __init__(self, messages):
+        self.messages = messages
+        self.failures = 0
 
     async def receive(self):
-        raise RuntimeError("no transport")
+        if not self.messages:
+            self.failures += 1
+            raise RuntimeError("no transport")
+        messages, self.messages = self.messages, []
+        return messages
 
     def send_nowait(self, messages):
         return True
@@ -213,11 +222,14 @@ class Broken(MessageStream):
         pass
 
 
-async def test_a_broken_transport_ends_the_link():
+@pytest.mark.parametrize("messages", [[], [PING % 1]])
+async def test_a_broken_transport_ends_the_link(messages):
     """An error of the stream itself is raised, not read over and over again."""
-    link = Link(Broken(), ServerPeer(100), Handler(), Limits())
+    stream = Broken(messages)
+    link = Link(stream, ServerPeer(100), Handler(), Limits())
     with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
         await link.run()
+    assert stream.failures == 1
 
 
 async def test_other_tasks_get_their_turn(wired, nursery):
