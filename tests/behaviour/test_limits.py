@@ -202,6 +202,7 @@ async def test_cancelling_inside_an_array(kitchen):
     await kitchen.send([held, cancel, kitchen.message("ping", id_="ping")])
     (answer,) = await kitchen.receive()
     assert answer["id"] == "ping"
+    assert await kitchen.text("running") == "0"
     quick = kitchen.message("tools/call", {"name": "quick"}, id_="held")
     await kitchen.send([quick, cancel])  # too late: it has its answer already
     (answer,) = await kitchen.receive()

@@ -83,6 +83,16 @@ async def test_a_session_may_end_while_it_is_set_up(autojump_clock):
             await client.call_tool("waiting")
 
 
+async def test_a_change_that_comes_too_late_is_told_to_nobody():
+    """Another thread may report one while the connection ends."""
+    server = Small()
+    async with connect(server) as client:
+        await client.ping()
+        (listener,) = server.bus._listeners
+    listener("tools")
+    assert server.bus._listeners == ()
+
+
 async def test_updates_reach_those_who_watch(autojump_clock):
     """A change of one thing, named by its URI, goes to whoever asked for that one."""
     seen = []
