@@ -58,7 +58,7 @@ async def wired(nursery):
 
 
 async def read(stream):
-    with trio.fail_after(60):
+    with trio.fail_after(10):
         (data,) = await stream.receive()
     return json.loads(data)
 
@@ -79,7 +79,7 @@ async def test_a_crash_before_the_first_wait_costs_one_request(wired, caplog):
     _, ours = await wired(handle)
     await ours.send([PING % 1, PING % 2])
     seen = {}
-    with trio.fail_after(60):
+    with trio.fail_after(10):
         while len(seen) < 2:
             for data in await ours.receive():
                 message = json.loads(data)
