@@ -73,7 +73,8 @@ CASES = {
     "template_twice": (
         "class Bad(ResourceTemplate, uri_template='x:{a}{a}'):\n    def read(self, uri, args): ...",
         (
-            "case.py:5: Bad.uri_template: the variable 'a' stands in it 2 times; give each a name of"
+            "case.py:5: Bad.uri_template: the variable 'a' stands in it 2 times; give each a"
+            " name of"
             " its own; the variables 'a' and 'a' cannot be told apart; put a text between them"
         ),
     ),
@@ -88,7 +89,8 @@ CASES = {
             "case.py:5: Bad.size: must be a whole number of bytes, got -1\n"
             "case.py:5: Bad.subscribable: must be True or False, got 1\n"
             "case.py:5: Bad.bogus: unknown option; there are: uri, name, title, description, icons,"
-            " meta, hidden, visible, timeout, mime_type, annotations, subscribable, size, abstract\n"
+            " meta, hidden, visible, timeout, mime_type, annotations, subscribable, size,"
+            " abstract\n"
             "case.py:5: Bad.annotations: audience lists 'user' and 'assistant', got 'all'\n"
             "case.py:5: Bad.name: must be a printable text that is not empty, got ' '\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got 0"
@@ -115,8 +117,10 @@ CASES = {
             "    def read(self, uri, args): ..."
         ),
         (
-            "case.py:5: Bad.size: unknown option; there are: uri_template, name, title, description,"
-            " icons, meta, hidden, visible, timeout, mime_type, annotations, subscribable, traversal,"
+            "case.py:5: Bad.size: unknown option; there are: uri_template, name, title,"
+            " description,"
+            " icons, meta, hidden, visible, timeout, mime_type, annotations, subscribable,"
+            " traversal,"
             " abstract"
         ),
     ),
@@ -142,7 +146,8 @@ CASES = {
     "read_too_much": (
         "class Bad(Resource, uri='x:a'):\n    def read(self, uri, args, ctx): ...",
         (
-            "case.py:6: Bad.read: takes (uri, args, ctx) and is passed (uri, ctx); write def read(self,"
+            "case.py:6: Bad.read: takes (uri, args, ctx) and is passed (uri, ctx); write def"
+            " read(self,"
             " uri, ctx)"
         ),
     ),
@@ -175,7 +180,8 @@ CASES = {
     "template_read_too_little": (
         "class Bad(ResourceTemplate, uri_template='x:{a}'):\n    def read(self, uri): ...",
         (
-            "case.py:6: Bad.read: takes (uri) and is passed (uri, args, ctx); write def read(self, uri,"
+            "case.py:6: Bad.read: takes (uri) and is passed (uri, args, ctx); write def"
+            " read(self, uri,"
             " args, ctx)"
         ),
     ),
@@ -194,7 +200,8 @@ CASES = {
     "subclass": (
         "class One(Resource, uri='x:a'):\n    def read(self): ...\nclass Bad(One): pass",
         (
-            "case.py:7: Bad: a subclass of the resource One needs its own uri; write uri=…, or mark One"
+            "case.py:7: Bad: a subclass of the resource One needs its own uri; write uri=…,"
+            " or mark One"
             " with abstract=True"
         ),
     ),
@@ -212,7 +219,8 @@ CASES = {
         (
             "case.py:5: Bad.hidden: must be True or False, got 0\n"
             "case.py:6: Bad.Arguments: 'x:{a}/{b}{/c*}' has a variable 'b'; declare it\n"
-            "case.py:7: Bad.Arguments.a: a variable is a text; declare it as str, int, float, bool, an"
+            "case.py:7: Bad.Arguments.a: a variable is a text; declare it as str, int,"
+            " float, bool, an"
             " Enum or a Literal\n"
             "case.py:8: Bad.Arguments.c: {c*} matches a list of texts; declare it as list[str]\n"
             "case.py:9: Bad.Arguments.other: 'x:{a}/{b}{/c*}' has no variable of this name\n"
@@ -220,7 +228,8 @@ CASES = {
             " uri, args, ctx)\n"
             "case.py:11: Bad.complete: 'ctx' stands where prefix goes; write def complete(self,"
             " variable, prefix, ctx)\n"
-            "case.py:12: Bad.list: takes (cursor, ctx) and is passed (ctx); write def list(self, ctx)"
+            "case.py:12: Bad.list: takes (cursor, ctx) and is passed (ctx); write def"
+            " list(self, ctx)"
         ),
     ),
     "everything_of_a_prompt": (
@@ -255,12 +264,30 @@ CASES = {
             "    def get(self, args): ..."
         ),
         (
-            "case.py:7: Bad.Arguments.a: complete must be a list of texts or an async function (prefix,"
+            "case.py:7: Bad.Arguments.a: complete must be a list of texts or an async"
+            " function (prefix,"
             " ctx), got 'abc'\n"
-            "case.py:8: Bad.Arguments.b: complete must be a list of texts or an async function (prefix,"
+            "case.py:8: Bad.Arguments.b: complete must be a list of texts or an async"
+            " function (prefix,"
             " ctx), got [1]\n"
-            "case.py:9: Bad.Arguments.c: complete must be a list of texts or an async function (prefix,"
+            "case.py:9: Bad.Arguments.c: complete must be a list of texts or an async"
+            " function (prefix,"
             " ctx), got <function Bad.Arguments.<lambda> at "
+        ),
+    ),
+    "recursive_argument": (
+        (
+            "class Node(Schema):\n"
+            "    next: 'Node | None' = None\n"
+            "class Bad(Prompt):\n"
+            "    class Arguments(Schema):\n"
+            "        node: Node | None = None\n"
+            "        nodes: Node | int = 1\n"
+            "    def get(self, args): ..."
+        ),
+        (
+            "case.py:9: Bad.Arguments.node: an argument is a text; declare it as str, int, float,"
+            " bool, an Enum or a Literal"
         ),
     ),
     "arguments_no_class": (
@@ -277,7 +304,8 @@ CASES = {
     "prompt_subclass": (
         "class One(Prompt):\n    def get(self): ...\nclass Bad(One): pass",
         (
-            "case.py:7: Bad: a subclass of the prompt One needs its own name; write name=…, or mark One"
+            "case.py:7: Bad: a subclass of the prompt One needs its own name; write name=…,"
+            " or mark One"
             " with abstract=True"
         ),
     ),
