@@ -9,6 +9,7 @@ import trio.testing
 
 from noizu_mcp import ConnectionClosed, Limits, RequestTimeout
 from noizu_mcp.engine import Link, MessageStream
+from noizu_mcp.engine._link import STALL_TIMEOUT
 from noizu_mcp.protocol import ServerPeer
 from noizu_mcp.transports import memory_pair
 
@@ -307,3 +308,19 @@ async def test_requests_of_ours_are_answered(wired):
     link.notify("notifications/x")
     assert await read(ours) == {"jsonrpc": "2.0", "method": "notifications/x"}
     await ours.aclose()
+
+
+async def test_a_peer_that_never_reads_again_is_given_up(autojump_clock):
+    """A full outbox is not waited for without end: the connection ends by itself."""
+    ours, theirs = memory_pair()
+    big = {"text": "x" * 2_000_000}
+
+    def answer(exchange):
+        exchange.reply(big)
+
+    link = Link(theirs, ServerPeer(100), Handler(answer), Limits(outbox=1000))
+    await ours.send([PING % 1])
+    start = trio.current_time()
+    with trio.fail_after(STALL_TIMEOUT + 10):
+        await link.run()
+    assert trio.current_time() - start >= STALL_TIMEOUT
