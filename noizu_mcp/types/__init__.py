@@ -23,9 +23,7 @@ from ._common import Implementation as Implementation
 from ._common import LogLevel as LogLevel
 from ._completion import MAX_COMPLETIONS as MAX_COMPLETIONS
 from ._completion import Completion as Completion
-from ._completion import PromptReference as PromptReference
-from ._completion import ResourceReference as ResourceReference
-from ._completion import read_reference as read_reference
+from ._completion import Reference as Reference
 from ._content import Content as Content
 from ._content import ResourceContents as ResourceContents
 from ._prompts import PromptArgument as PromptArgument
@@ -66,12 +64,11 @@ __all__ = [
     "PromptArgument",
     "PromptDefinition",
     "PromptMessage",
-    "PromptReference",
     "PromptResult",
     "ReadResult",
+    "Reference",
     "ResourceContents",
     "ResourceDefinition",
-    "ResourceReference",
     "ResourceTemplateDefinition",
     "Role",
     "ServerCapabilities",
@@ -83,7 +80,6 @@ __all__ = [
     "as_tuple",
     "camel_case",
     "plain_text",
-    "read_reference",
     "text_content",
 ]
 

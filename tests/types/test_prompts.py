@@ -13,12 +13,10 @@ from noizu_mcp.types import (
     PromptArgument,
     PromptDefinition,
     PromptMessage,
-    PromptReference,
     PromptResult,
+    Reference,
     ResourceContents,
-    ResourceReference,
     as_messages,
-    read_reference,
 )
 
 PROMPT = PromptDefinition(
@@ -63,13 +61,13 @@ def test_official_results(official: Any, revision: str) -> None:
 
 def test_official_prompt_reference(official: Any) -> None:
     """The reference to a prompt is what every revision defines."""
-    official("PromptReference", PromptReference("p", title="P").to_wire())
+    official("PromptReference", Reference("ref/prompt", name="p", title="P").to_wire())
 
 
 def test_official_resource_reference(official: Any, revision: str) -> None:
     """So is that to a template, which had another name once."""
     name = "ResourceReference" if revision == "2025-03-26" else "ResourceTemplateReference"
-    official(name, ResourceReference("a:{b}").to_wire())
+    official(name, Reference.resource("a:{b}").to_wire())
 
 
 def test_what_a_message_is_made_of() -> None:
@@ -205,12 +203,16 @@ def test_completion_errors(wire: Any, message: str) -> None:
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(
-    "reference", [PromptReference("p"), PromptReference("p", title="P"), ResourceReference("a:{b}")]
-)
-def test_references_read_back(reference: Any) -> None:
+@pytest.mark.parametrize("reference", [Reference.prompt("p"), Reference.resource("a:{b}")])
+def test_references_read_back(reference: Reference) -> None:
     """The type tells which it is."""
-    assert read_reference(reference.to_wire()) == reference
+    assert Reference.from_wire(reference.to_wire(), "ref") == reference
+
+
+def test_references_on_the_wire() -> None:
+    """Each has what belongs to its type."""
+    assert Reference.prompt("p").to_wire() == {"type": "ref/prompt", "name": "p"}
+    assert Reference.resource("a:{b}").to_wire() == {"type": "ref/resource", "uri": "a:{b}"}
 
 
 @pytest.mark.parametrize(
@@ -218,13 +220,29 @@ def test_references_read_back(reference: Any) -> None:
     [
         (None, "ref: expected an object, got null"),
         ({}, "ref.type: expected a string, got nothing"),
-        ({"type": "ref/tool"}, "ref.type: expected ref/prompt or ref/resource, got 'ref/tool'"),
-        ({"type": "ref/prompt"}, "ref.name: expected a string, got nothing"),
+        ({"type": "ref/tool"}, "ref: type: expected ref/prompt or ref/resource, got 'ref/tool'"),
+        ({"type": "ref/prompt"}, "ref: name: expected a string, got nothing"),
         ({"type": "ref/resource", "uri": 1}, "ref.uri: expected a string, got 1"),
     ],
 )
 def test_reference_errors(wire: Any, message: str) -> None:
     """What is no reference says where it is wrong."""
     with pytest.raises(ProtocolError) as caught:
-        read_reference(wire)
+        Reference.from_wire(wire, "ref")
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PromptResult("x", 3), "PromptResult.description: expected a string, got 3"),
+        (lambda: PromptResult("x", meta=[]), "PromptResult.meta: expected an object, got []"),
+        (lambda: Completion([], "3"), "Completion.total: expected an integer, got '3'"),
+        (lambda: Completion([], True), "Completion.total: expected an integer, got True"),
+    ],
+)
+def test_other_fields_are_checked(make: Any, message: str) -> None:
+    """A value that could not be sent is never made."""
+    with pytest.raises(TypeError) as caught:
+        make()
     assert str(caught.value) == message

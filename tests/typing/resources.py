@@ -29,14 +29,12 @@ from noizu_mcp.types import (
     Content,
     ContentAnnotations,
     PromptMessage,
-    PromptReference,
     PromptResult,
     ReadResult,
+    Reference,
     ResourceContents,
     ResourceDefinition,
-    ResourceReference,
     Role,
-    read_reference,
 )
 
 
@@ -110,7 +108,8 @@ assert_type(message.content.text, str)
 assert_type(PromptResult("x").messages, tuple[PromptMessage, ...])
 assert_type(ReadResult([]).contents[0].blob, bytes | None)
 assert_type(Completion(("x",)).values, tuple[str, ...])
-assert_type(read_reference({}), PromptReference | ResourceReference)
+assert_type(Reference.prompt("x"), Reference)
+assert_type(Reference.resource("x:{a}").uri, str | None)
 assert_type(PromptResult("x").meta, Mapping[str, Any] | None)
 
 # Each of these is wrong, and a checker says so.
