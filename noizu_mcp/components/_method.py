@@ -7,15 +7,16 @@ the class is made, by the same rules as that of a tool.
 import inspect
 from collections.abc import Callable
 from inspect import Parameter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ._declare import Declaration
+from ._frozen import Frozen
 from ._handler import _POSITIONAL, Mode, Report, _is_context, _mode, _Signature
 
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
-class Method(NamedTuple):
+class Method(Frozen):
     """A method that a component has.
 
     Attributes:
@@ -102,7 +103,14 @@ def read_method(
     mode = _generator_mode(function) if yields else _mode(function, report, inline=False)
     if row.failed or mode is None:
         return None
-    return Method(attribute, offers, takes, mode, yields, function)
+    return Method(
+        attribute=attribute,
+        offers=offers,
+        takes=takes,
+        mode=mode,
+        yields=yields,
+        function=function,
+    )
 
 
 def _is_generator(function: Any) -> bool:

@@ -78,7 +78,16 @@ class _PromptReader(Reader):
             self.argument_faults([Fault((name,), text, form) for name in texts.impossible()])
         if self.declaration.abstract or get is None:
             return ()
-        return (PromptPlan(self.options, texts, titles, sources, get, complete, self.source),)
+        plan = PromptPlan(
+            options=self.options,
+            texts=texts,
+            titles=titles,
+            sources=sources,
+            get=get,
+            complete=complete,
+            source=self.source,
+        )
+        return (plan,)
 
     def _derive_name(self) -> None:
         name = snake_case(self.cls.__name__)

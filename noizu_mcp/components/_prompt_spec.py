@@ -4,15 +4,14 @@ A class statement leaves a `PromptPlan`; a registration binds it to an instance:
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
-
-import attrs
+from typing import Any, Final
 
 from .._errors import McpError
 from .._util import UNSET, Unset, final
 from ..schema import describe
 from ..types import META_VIOLATIONS
 from ._completion import Source, completer
+from ._frozen import Frozen
 from ._handler import Mode
 from ._method import Method
 from ._options import hidden_by
@@ -23,8 +22,7 @@ _INVALID_PARAMS: Final = -32602
 
 
 @final
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class PromptSpec:
+class PromptSpec(Frozen):
     """A registered prompt.
 
     Attributes:
@@ -62,7 +60,7 @@ class PromptSpec:
         return f"PromptSpec({self.name!r}, {self.source})"
 
 
-class PromptPlan(NamedTuple):
+class PromptPlan(Frozen):
     """What a class statement settles about a prompt.
 
     Attributes:

@@ -62,7 +62,7 @@ class Resource(metaclass=ComponentMeta):
         if read is None or declaration.abstract or "uri" not in reader.options:
             cls.__mcp__ = ()
         else:
-            cls.__mcp__ = (ResourcePlan(reader.options, read, reader.source),)
+            cls.__mcp__ = (ResourcePlan(options=reader.options, read=read, source=reader.source),)
 
 
 class ResourceTemplate(metaclass=ComponentMeta):
@@ -129,7 +129,14 @@ class _TemplateReader(Reader):
         if read is None:
             return ()
         plan = TemplatePlan(
-            self.options, template, texts, sources, read, complete, listed, self.source
+            options=self.options,
+            template=template,
+            texts=texts,
+            sources=sources,
+            read=read,
+            complete=complete,
+            list=listed,
+            source=self.source,
         )
         return (plan,)
 

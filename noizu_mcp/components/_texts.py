@@ -13,8 +13,8 @@ from ..schema import Shape, Violation
 
 Cast = Callable[[str], Any]
 
-_INTEGER: Final = re.compile(r"-?[0-9]{1,4000}")
-_NUMBER: Final = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
+_INTEGER: Final = r"-?[0-9]{1,4000}"
+_NUMBER: Final = r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?"
 _TRUTHS: Final = {"true": True, "false": False}
 
 
@@ -23,11 +23,11 @@ def _as_it_is(text: str) -> str:
 
 
 def _integer(text: str) -> Any:
-    return int(text) if _INTEGER.fullmatch(text) else text
+    return int(text) if re.fullmatch(_INTEGER, text) else text
 
 
 def _number(text: str) -> Any:
-    if not _NUMBER.fullmatch(text):
+    if not re.fullmatch(_NUMBER, text):
         return text
     number = float(text)
     return number if math.isfinite(number) else text

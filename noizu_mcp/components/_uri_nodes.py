@@ -1,12 +1,11 @@
 """URI templates, prepared for matching: expressions → nodes, and what could not be told apart."""
 
-import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ._uri_expand import encode_reserved
-from ._uri_match import Fixed, Nodes, Run, decode
+from ._uri_match import Fixed, Nodes, Read, Run, decode
 from ._uri_parse import OPERATORS, Expression, Operator, Variable
 
 # A simple value ends where the next component of a URI begins (RFC 3986, section 3).
@@ -112,12 +111,11 @@ class _Compiler:
         self,
         names: tuple[str, ...],
         stops: str,
-        read: Callable[[str], dict[str, Any]],
+        read: Read,
         lead: str,
         operator: str | None = None,
     ) -> None:
-        pattern = re.compile(f"[^{re.escape(stops)}]+" if stops else r"(?s:.)+")
-        run = Run(names, stops, pattern, read, confined=operator in ("", ".", "/"))
+        run = Run(names, stops, read, confined=operator in ("", ".", "/"))
         self._check(run, lead)
         self.nodes.append(run)
 
@@ -133,7 +131,7 @@ class _Compiler:
                 )
 
 
-def _read_value(row: Operator, variable: Variable) -> Callable[[str], dict[str, Any]]:
+def _read_value(row: Operator, variable: Variable) -> Read:
     name, prefix, sep = variable.name, variable.prefix, row.sep
     if variable.explode:
         return lambda text: {name: [decode(item) for item in text.split(sep)]}
@@ -146,7 +144,7 @@ def _cut(value: str, prefix: int | None) -> str:
     return value
 
 
-def _read_parameters(sep: str, variables: Sequence[Variable]) -> Callable[[str], dict[str, Any]]:
+def _read_parameters(sep: str, variables: Sequence[Variable]) -> Read:
     known = {variable.name: variable for variable in variables}
 
     def read(text: str) -> dict[str, Any]:

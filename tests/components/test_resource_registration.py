@@ -194,3 +194,18 @@ def test_tools_are_told_apart_too() -> None:
     assert problem.text == "Config is no tool; register it in resources = […]"
     with pytest.raises(DefinitionError, match="Review is no tool; register it in prompts"):
         tool(Review)
+
+
+@pytest.mark.parametrize("kind", ["resource", "template", "prompt"])
+def test_specs_are_settled(kind: str) -> None:
+    """Nobody changes a spec that a server works with; two of one class are two."""
+    (one,), (many,) = expand_resources([Config, Table])
+    (ask,) = expand_prompts([Review])
+    spec = {"resource": one, "template": many, "prompt": ask}[kind]
+    label = type(spec).__name__
+    with pytest.raises(AttributeError, match=f"{label}.hidden cannot be changed"):
+        spec.hidden = False
+    with pytest.raises(AttributeError, match=f"{label}.hidden cannot be taken away"):
+        del spec.hidden
+    assert spec != expand_resources([Config])[0][0]
+    assert {spec: 1}[spec] == 1
