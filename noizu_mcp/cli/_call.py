@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
 
-import trio
-
 from .._errors import McpError
 from ..client import Client, connect
 from ..jsonrpc import INVALID_PARAMS
@@ -17,6 +15,7 @@ from ..transports import Stdio, diverted_stdio
 from ..types import ToolDefinition, ToolResult
 from ._arguments import read_arguments
 from ._errors import FAILED, OK, USAGE, CommandError
+from ._loop import run_loop
 from ._output import TracePrinter, one_line_log, print_json, print_table, show
 from ._target import load_server
 
@@ -81,9 +80,9 @@ def _use(args: argparse.Namespace, work: Callable[[Client], Awaitable[Result]]) 
     """Connect to what the command line names, and do something with it."""
     with contextlib.nullcontext() if args.debug else one_line_log():
         if args.process is not None:
-            return trio.run(_connected, args, Stdio(*args.process), work)
+            return run_loop(partial(_connected, args, Stdio(*args.process), work))
         with diverted_stdio():  # what a server in this process prints is no answer
-            return trio.run(_connected, args, load_server(args.target), work)
+            return run_loop(partial(_connected, args, load_server(args.target), work))
 
 
 async def _connected(
