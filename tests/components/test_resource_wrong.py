@@ -187,7 +187,7 @@ CASES = {
     ),
     "marked": (
         "class Bad(Resource, uri='x:a'):\n    @mcp\n    def read(self): ...",
-        "case.py:7: Bad.read: @mcp marks the tools of a Toolkit; put it away",
+        "case.py:7: Bad.read: @mcp marks the tools of a Toolkit; take it off",
     ),
     "abstract": (
         "class Bad(Resource, uri='x:a', name='n', title='t', abstract=True): pass",
