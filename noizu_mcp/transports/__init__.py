@@ -1,5 +1,6 @@
 """Where messages travel: stdio and memory."""
 
+from .._util import publish
 from ._claim import claimed_stdio as claimed_stdio
 from ._claim import diverted_stdio as diverted_stdio
 from ._claim import open_standard_descriptors as open_standard_descriptors
@@ -13,3 +14,21 @@ from ._stdio import serve_descriptors as serve_descriptors
 from ._stdio import serve_stdio as serve_stdio
 from ._tap import Tap as Tap
 from ._tap import TappedStream as TappedStream
+
+__all__ = [
+    "LineStream",
+    "MemoryStream",
+    "Stdio",
+    "Tap",
+    "TappedStream",
+    "claimed_stdio",
+    "diverted_stdio",
+    "memory_pair",
+    "open_process",
+    "open_standard_descriptors",
+    "serve_descriptors",
+    "serve_stdio",
+    "take_stdio",
+]
+
+publish(globals())

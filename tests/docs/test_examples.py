@@ -14,7 +14,7 @@ from noizu_mcp import (
     Client,
     ClientHandler,
     McpError,
-    PromptReference,
+    Reference,
     Stdio,
     ToolResult,
     connect,
@@ -213,6 +213,6 @@ async def test_everything(serve: Open, version: str) -> None:
         assert "Data for ID: 123" in str(record.contents[0].text)
         asked = await client.get_prompt("test_input_required_result_prompt")
         assert asked.messages[0].content.text == "Explain this, in the context of Ada."
-        reference = PromptReference("test_prompt_with_arguments")
+        reference = Reference.prompt("test_prompt_with_arguments")
         found = await client.complete(reference, "arg2", "o", {"arg1": "one"})
         assert list(found.values) == ["one2"]
