@@ -43,7 +43,10 @@ class Peer:
 def environment() -> dict[str, str]:
     """Return the environment of what is measured: this checkout first, no notices of updates."""
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "PYTHONPATH": path, "FASTMCP_CHECK_FOR_UPDATES": "off"}
+    kept = {**os.environ, "PYTHONPATH": path, "FASTMCP_CHECK_FOR_UPDATES": "off"}
+    # A package that is installed has its bytecode: without it, import is mostly compilation.
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)
+    return kept
 
 
 def python_for(name: str) -> str:

@@ -67,12 +67,11 @@ from .types import Implementation as Implementation
 from .types import InputRequest as InputRequest
 from .types import InputRequired as InputRequired
 from .types import PromptMessage as PromptMessage
-from .types import PromptReference as PromptReference
 from .types import PromptResult as PromptResult
 from .types import ReadResult as ReadResult
+from .types import Reference as Reference
 from .types import ResourceContents as ResourceContents
 from .types import ResourceDefinition as ResourceDefinition
-from .types import ResourceReference as ResourceReference
 from .types import Root as Root
 from .types import SamplingResult as SamplingResult
 from .types import ToolDefinition as ToolDefinition
@@ -136,15 +135,14 @@ __all__ = [
     "Progress",
     "Prompt",
     "PromptMessage",
-    "PromptReference",
     "PromptResult",
     "ProtocolError",
     "ReadResult",
+    "Reference",
     "RequestTimeout",
     "Resource",
     "ResourceContents",
     "ResourceDefinition",
-    "ResourceReference",
     "ResourceTemplate",
     "Root",
     "SamplingResult",

@@ -8,11 +8,10 @@ from .._errors import McpError
 from ..client import Client
 from ..types import (
     Completion,
-    PromptReference,
     PromptResult,
     ReadResult,
+    Reference,
     ResourceContents,
-    ResourceReference,
 )
 from ._arguments import read_texts
 from ._errors import OK, USAGE, CommandError
@@ -86,6 +85,6 @@ def complete(args: argparse.Namespace) -> int:
 
 async def _complete(args: argparse.Namespace, client: Client) -> Completion:
     is_template = "{" in args.ref or "://" in args.ref
-    ref = ResourceReference(args.ref) if is_template else PromptReference(args.ref)
+    ref = Reference.resource(args.ref) if is_template else Reference.prompt(args.ref)
     prefix = "".join(args.arguments)
     return await client.complete(ref, args.argument, prefix, read_texts(args.context) or None)

@@ -84,6 +84,8 @@ def _import_file(place: str) -> ModuleType:
     _look_in(os.path.dirname(path))
     name = os.path.basename(path).removesuffix(".py")
     while name in sys.modules:
+        if getattr(sys.modules[name], "__file__", None) == path:
+            return sys.modules[name]
         name = f"{name}_"
     spec: Any = spec_from_file_location(name, path, loader=SourceFileLoader(name, path))
     module = module_from_spec(spec)

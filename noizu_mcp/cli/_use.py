@@ -4,9 +4,8 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, NoReturn, TypeVar
-
-import trio
 
 from .._errors import McpError
 from ..client import Client, connect
@@ -15,6 +14,7 @@ from ..schema._nearest import nearest
 from ..transports import Stdio, diverted_stdio
 from ._ask import Respondent, respondent
 from ._errors import USAGE, CommandError
+from ._loop import run_loop
 from ._output import TracePrinter, one_line_log
 from ._target import load_server
 
@@ -40,9 +40,9 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
             stack.enter_context(one_line_log())
         asked = stack.enter_context(respondent(args.answers, args.timeout)) if _asks(args) else None
         if args.process is not None:
-            return trio.run(_connected, args, Stdio(*args.process), asked, work)
+            return run_loop(partial(_connected, args, Stdio(*args.process), asked, work))
         stack.enter_context(diverted_stdio())  # what a server in this process prints is no answer
-        return trio.run(_connected, args, load_server(args.target), asked, work)
+        return run_loop(partial(_connected, args, load_server(args.target), asked, work))
 
 
 def _asks(args: argparse.Namespace) -> bool:

@@ -17,11 +17,10 @@ from ..types import (
     Implementation,
     LogLevel,
     PromptDefinition,
-    PromptReference,
     PromptResult,
     ReadResult,
+    Reference,
     ResourceDefinition,
-    ResourceReference,
     ResourceTemplateDefinition,
     Root,
     ServerCapabilities,
@@ -197,7 +196,7 @@ class Client:
 
     async def complete(
         self,
-        ref: PromptReference | ResourceReference | Mapping[str, Any],
+        ref: Reference | Mapping[str, Any],
         argument: str,
         value: str,
         context: Mapping[str, str] | None = None,

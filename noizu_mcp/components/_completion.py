@@ -4,11 +4,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-import attrs
-
-from ..schema import Fault, Marker
+from ..schema import Fault
 from ..types import Completion, as_tuple
 from ._handler import Mode
+from ._markers import markers_of
 from ._method import Method
 
 
@@ -39,7 +38,7 @@ def read_sources(form: Any) -> tuple[dict[str, Source], list[Fault]]:
     """
     sources: dict[str, Source] = {}
     faults: list[Fault] = []
-    for name, marker in _markers(form).items():
+    for name, marker in markers_of(form).items():
         declared = marker.options.get("complete")
         if declared is None:
             continue
@@ -50,20 +49,6 @@ def read_sources(form: Any) -> tuple[dict[str, Source], list[Fault]]:
         else:
             sources[name] = source
     return sources, faults
-
-
-def _markers(form: Any) -> dict[str, Marker]:
-    """Find the markers of a class, those in front of its fields and those inside `Annotated`."""
-    found: dict[str, Iterable[Any]] = {
-        name: getattr(annotation, "__metadata__", ())
-        for cls in reversed(form.__mro__)
-        for name, annotation in inspect.get_annotations(cls).items()
-    }
-    for field in attrs.fields(form) if attrs.has(form) else ():
-        found[field.name] = (*found.get(field.name, ()), *field.metadata.values())
-    return {
-        name: entry for name, entries in found.items() for entry in entries if type(entry) is Marker
-    }
 
 
 def _source(declared: Any) -> Source | None:

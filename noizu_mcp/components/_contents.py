@@ -42,7 +42,9 @@ def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceCon
         ValueError: NaN, an infinity or a circular reference.
         ProtocolError: A contents mapping with a wrong field.
     """
-    _refuse_nothing("read", value)
+    _refuse_nothing("read", value, "return '' for an empty text")
+    if isinstance(value, list | tuple) and not value:
+        raise TypeError("read returned no contents; return '' for an empty text, '[]' for JSON")
     if (one := _one(mime_type, uri, value)) is not None:
         return [one]
     if isinstance(value, list | tuple):
@@ -90,7 +92,7 @@ def to_listed(spec: TemplateSpec, value: Any) -> list[dict[str, Any]]:
         TypeError: Something else.
         ProtocolError: A mapping with a wrong field.
     """
-    _refuse_nothing("list", value, empty=True)
+    _refuse_nothing("list", value, "return [] for none")
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"expected a list of resources, got {value!r}")
     return [_listed(spec, item) for item in value]
@@ -127,17 +129,17 @@ def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
         TypeError: Anything else.
         ProtocolError: A mapping that is neither message nor content.
     """
-    _refuse_nothing("get", value, empty=True)
+    _refuse_nothing("get", value, "return a message")
     result = value if isinstance(value, PromptResult) else PromptResult(value)
     if result.description is None and spec is not None and spec.description is not None:
         return attrs.evolve(result, description=spec.description)
     return result
 
 
-def _refuse_nothing(method: str, value: Any, *, empty: bool = False) -> None:
+def _refuse_nothing(method: str, value: Any, instead: str) -> None:
     """Refuse what is surely not meant as an answer."""
     if inspect.iscoroutine(value):
         value.close()  # else Python warns, at some later time, in some other place
         raise TypeError(f"a coroutine was returned; make {method} async, or await it")
-    if value is None or (not empty and isinstance(value, list | tuple) and not value):
-        raise TypeError(f"{method} returned {value!r}, which is no answer; return '' for nothing")
+    if value is None:
+        raise TypeError(f"{method} returned None; {instead}")

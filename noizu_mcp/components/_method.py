@@ -7,13 +7,16 @@ the class is made, by the same rules as that of a tool.
 import inspect
 from collections.abc import Callable
 from inspect import Parameter
-from typing import Any, NamedTuple
+from typing import Any, Final
 
 from ._declare import Declaration
+from ._frozen import Frozen
 from ._handler import _POSITIONAL, Mode, Report, _is_context, _mode, _Signature
 
+_VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
-class Method(NamedTuple):
+
+class Method(Frozen):
     """A method that a component has.
 
     Attributes:
@@ -100,7 +103,14 @@ def read_method(
     mode = _generator_mode(function) if yields else _mode(function, report, inline=False)
     if row.failed or mode is None:
         return None
-    return Method(attribute, offers, takes, mode, yields, function)
+    return Method(
+        attribute=attribute,
+        offers=offers,
+        takes=takes,
+        mode=mode,
+        yields=yields,
+        function=function,
+    )
 
 
 def _is_generator(function: Any) -> bool:
@@ -119,31 +129,36 @@ class _Row(_Signature):
         self, function: Any, is_static: bool, declaration: Declaration, report: Report
     ) -> None:
         parameters = list(inspect.signature(function).parameters.values())
-        self._no_self = not is_static and (not parameters or parameters[0].kind not in _POSITIONAL)
-        after_self = parameters if is_static else parameters[1:]
-        super().__init__(function, after_self, declaration.scope, report)
+        first = parameters[:0] if is_static else parameters[:1]
+        self._no_self = not is_static and not any(p.kind in _POSITIONAL for p in first)
+        rest = parameters[len(first) :]
+        self._variadic = [p for p in rest if p.kind in _VARIADIC]
+        fixed = [p for p in rest if p.kind not in _VARIADIC]
+        super().__init__(function, fixed, declaration.scope, report)
 
     def takes(self, offers: tuple[str, ...], least: int) -> int:
         """Check the row; say how much of it is taken."""
-        row = ", ".join(offers)
+        example = self.example(", ".join(offers))
         if self._no_self:
-            self.report(f"takes no self; write {self.example(row)}")
-            return 0
-        names = ", ".join(p.name for p in self.positional)
-        count = len(self.positional)
-        if not least <= count <= len(offers):
-            self.report(f"takes ({names}) and is passed ({row}); write {self.example(row)}")
-        for index, p in enumerate(self.positional[: len(offers)]):
-            is_last = index == len(offers) - 1
-            if not is_last and _is_context(p):
-                self.report(
-                    f"{p.name!r} stands where {offers[index]} goes; write {self.example(row)}"
-                )
-            if is_last and p.default is not Parameter.empty and not _is_context(p):
-                self.report(f"{p.name!r} would be passed the context; make it keyword-only")
+            self.report(f"takes no self; write {example}")
+        for p in self._variadic:
+            self.report(f"takes {str(p).partition(':')[0]}; write {example}")
         for p in self.keywords:
             if p.default is Parameter.empty:
                 self.report(
                     f"takes the keyword-only {p.name!r}, which nothing passes; give it a default"
                 )
-        return count
+        if not self.failed:
+            self._check_places(offers, least, example)
+        return len(self.positional)
+
+    def _check_places(self, offers: tuple[str, ...], least: int, example: str) -> None:
+        if not least <= len(self.positional) <= len(offers):
+            names = ", ".join(p.name for p in self.positional)
+            self.report(f"takes ({names}) and is passed ({', '.join(offers)}); write {example}")
+            return
+        for p, offered in zip(self.positional, offers, strict=False):
+            if offered != offers[-1] and _is_context(p):
+                self.report(f"{p.name!r} stands where {offered} goes; write {example}")
+            if offered == offers[-1] and p.default is not Parameter.empty and not _is_context(p):
+                self.report(f"{p.name!r} would be passed the context; make it keyword-only")

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from .._util import snake_case
 from ..schema import Fault
 from ._declare import ComponentMeta, Declaration
+from ._markers import markers_of
 from ._method import read_method
 from ._options import DECLARED_NAME
 from ._prompt_spec import PromptPlan
@@ -68,6 +69,7 @@ class _PromptReader(Reader):
         complete = read_method(self.declaration, "complete", offers, least=2)
         form, shape = self.arguments(get)
         sources = {} if shape is None else self.sources(form)
+        titles = {} if shape is None else _titles(form)
         texts = None if shape is None else Texts(shape)
         if texts is not None:
             text = (
@@ -76,10 +78,24 @@ class _PromptReader(Reader):
             self.argument_faults([Fault((name,), text, form) for name in texts.impossible()])
         if self.declaration.abstract or get is None:
             return ()
-        return (PromptPlan(self.options, texts, sources, get, complete, self.source),)
+        plan = PromptPlan(
+            options=self.options,
+            texts=texts,
+            titles=titles,
+            sources=sources,
+            get=get,
+            complete=complete,
+            source=self.source,
+        )
+        return (plan,)
 
     def _derive_name(self) -> None:
         name = snake_case(self.cls.__name__)
         self.options["name"] = name
         if not DECLARED_NAME.fullmatch(name):
             self.problem("", f"the class gives the prompt no valid name: {name!r}; write name=…")
+
+
+def _titles(form: type) -> dict[str, str]:
+    found = {name: marker.options.get("title") for name, marker in markers_of(form).items()}
+    return {name: title for name, title in found.items() if title is not None}

@@ -4,15 +4,14 @@ A class statement leaves a `PromptPlan`; a registration binds it to an instance:
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
-
-import attrs
+from typing import Any, Final
 
 from .._errors import McpError
 from .._util import UNSET, Unset, final
 from ..schema import describe
 from ..types import META_VIOLATIONS
 from ._completion import Source, completer
+from ._frozen import Frozen
 from ._handler import Mode
 from ._method import Method
 from ._options import hidden_by
@@ -23,8 +22,7 @@ _INVALID_PARAMS: Final = -32602
 
 
 @final
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class PromptSpec:
+class PromptSpec(Frozen):
     """A registered prompt.
 
     Attributes:
@@ -62,12 +60,13 @@ class PromptSpec:
         return f"PromptSpec({self.name!r}, {self.source})"
 
 
-class PromptPlan(NamedTuple):
+class PromptPlan(Frozen):
     """What a class statement settles about a prompt.
 
     Attributes:
         options: The options, checked; `name` is always among them.
         texts: The form of its arguments; None if it declares none, and takes them as they come.
+        titles: Their names for people, if declared.
         sources: What they are completed from, if declared.
         get: The method that answers.
         complete: The method that completes arguments, if there is one.
@@ -76,6 +75,7 @@ class PromptPlan(NamedTuple):
 
     options: Mapping[str, Any]
     texts: Texts | None
+    titles: Mapping[str, str]
     sources: Mapping[str, Source]
     get: Method
     complete: Method | None
@@ -95,11 +95,29 @@ class PromptPlan(NamedTuple):
             "name": options["name"],
             "title": options.get("title"),
             "description": options.get("description"),
-            "arguments": (self.texts and _arguments(self.texts)) or None,
+            "arguments": self._arguments() or None,
             "icons": [icon.to_wire() for icon in options.get("icons", ())] or None,
             "_meta": options.get("meta"),
         }
         return {key: value for key, value in wire.items() if value is not None}
+
+    def _arguments(self) -> list[dict[str, Any]]:
+        fields = {} if self.texts is None else self.texts.fields
+        arguments = [
+            {
+                "name": name,
+                "title": self.titles.get(name),
+                "description": schema.get("description"),
+                "required": name in self.required or None,
+            }
+            for name, schema in fields.items()
+        ]
+        return [{k: v for k, v in each.items() if v is not None} for each in arguments]
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The arguments that must be given."""
+        return () if self.texts is None else self.texts.required
 
     def bind(self, instance: object, overrides: Mapping[str, Any]) -> PromptSpec:
         """Make the spec that a server serves.
@@ -116,7 +134,7 @@ class PromptPlan(NamedTuple):
             description=options.get("description"),
             hidden=bool(hidden_by(self.options) if hidden is None else hidden),
             arguments=() if texts is None else texts.names,
-            required=() if texts is None else texts.required,
+            required=self.required,
             timeout=options.get("timeout", UNSET),
             mode=self.get.mode,
             takes_context=self.get.takes_context,
@@ -126,18 +144,6 @@ class PromptPlan(NamedTuple):
             definition=self.definition(overrides),
             source=self.source,
         )
-
-
-def _arguments(texts: Texts) -> list[dict[str, Any]]:
-    fields = texts.fields.items()
-    return [_argument(name, schema, name in texts.required) for name, schema in fields]
-
-
-def _argument(name: str, schema: Any, required: bool) -> dict[str, Any]:
-    about = schema if isinstance(schema, Mapping) else {}
-    wire = {"name": name, "title": about.get("title"), "description": about.get("description")}
-    wire["required"] = required or None
-    return {key: value for key, value in wire.items() if value is not None}
 
 
 def _prepare(name: str, texts: Texts | None, given: Any) -> Any:

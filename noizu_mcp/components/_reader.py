@@ -29,7 +29,7 @@ class Reader:
         self.source = f"{self.cls.__module__}.{self.cls.__qualname__}"
         for name, value in vars(self.cls).items():
             if is_marked(value):
-                self.problem(name, "@mcp marks the tools of a Toolkit; put it away")
+                self.problem(name, "@mcp marks the tools of a Toolkit; take it off")
         summary = docstring_summary(vars(self.cls).get("__doc__"))
         if summary is not None and "description" not in declaration.own:
             self.options["description"] = summary

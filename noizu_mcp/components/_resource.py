@@ -59,10 +59,10 @@ class Resource(metaclass=ComponentMeta):
         if not reader.needs_own("uri"):
             reader.problem("", "a resource needs a uri: write uri='config://app', or abstract=True")
         read = reader.required_method("read", ("uri", "ctx"))
-        complete = "uri" in reader.options and not declaration.abstract
-        cls.__mcp__ = (
-            (ResourcePlan(reader.options, read, reader.source),) if complete and read else ()
-        )
+        if read is None or declaration.abstract or "uri" not in reader.options:
+            cls.__mcp__ = ()
+        else:
+            cls.__mcp__ = (ResourcePlan(options=reader.options, read=read, source=reader.source),)
 
 
 class ResourceTemplate(metaclass=ComponentMeta):
@@ -121,17 +121,24 @@ class _TemplateReader(Reader):
         listed = read_method(self.declaration, "list", ("ctx",), may_yield=True)
         form, shape = self.arguments(read)
         sources = {} if shape is None else self.sources(form)
-        if self.declaration.abstract or "uri_template" not in self.options or read is None:
+        if self.declaration.abstract or "uri_template" not in self.options:
             return ()
-        template = UriTemplate(
-            self.options["uri_template"], traversal=self.options.get("traversal", False)
-        )
+        traversal = self.options.get("traversal", False)
+        template = UriTemplate(self.options["uri_template"], traversal=traversal)
         texts = self._texts(template, form, shape)
-        return (
-            TemplatePlan(
-                self.options, template, texts, sources, read, complete, listed, self.source
-            ),
+        if read is None:
+            return ()
+        plan = TemplatePlan(
+            options=self.options,
+            template=template,
+            texts=texts,
+            sources=sources,
+            read=read,
+            complete=complete,
+            list=listed,
+            source=self.source,
         )
+        return (plan,)
 
     def _texts(self, template: UriTemplate, form: Any, shape: Shape | None) -> Texts:
         if shape is None:

@@ -20,10 +20,9 @@ from ._uri_template import UriTemplate
 
 # RFC 3986: a scheme, and something behind it made of the characters that a URI may have.
 _SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]*:"
-_URI: Final = re.compile(rf"{_SCHEME}(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{{2}})+")
-_STARTS_URI: Final = re.compile(_SCHEME)
+_URI: Final = rf"{_SCHEME}(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{{2}})+"
 _RESTRICTED_NAME: Final = r"[A-Za-z0-9!#$&^_.+-]+"
-_MIME_TYPE: Final = re.compile(rf"{_RESTRICTED_NAME}/{_RESTRICTED_NAME}(?:\s*;[ -~]+)?")
+_MIME_TYPE: Final = rf"{_RESTRICTED_NAME}/{_RESTRICTED_NAME}(?:\s*;[ -~]+)?"
 
 
 def read_uri(value: Any) -> str:
@@ -32,7 +31,7 @@ def read_uri(value: Any) -> str:
         raise ValueError(f"must be a text like 'config://app', {got(value)}")
     if "{" in value:
         raise ValueError(f"has a variable in it; make it a ResourceTemplate, {got(value)}")
-    if not _URI.fullmatch(value):
+    if not re.fullmatch(_URI, value):
         raise ValueError(
             "must be an absolute URI like 'config://app', other characters percent-encoded"
             f" (RFC 3986), {got(value)}"
@@ -49,14 +48,14 @@ def read_uri_template(value: Any) -> str:
         raise ValueError("; ".join(template.faults))
     if not template.variables:
         raise ValueError(f"has no variable in it; make it a Resource, {got(value)}")
-    if not _STARTS_URI.match(value):
+    if not re.match(_SCHEME, value):
         raise ValueError(f"must begin with a scheme, like 'db://{{table}}', {got(value)}")
     return value
 
 
 def read_mime_type(value: Any) -> str:
     """Take a media type (RFC 6838)."""
-    if not isinstance(value, str) or not _MIME_TYPE.fullmatch(value):
+    if not isinstance(value, str) or not re.fullmatch(_MIME_TYPE, value):
         raise ValueError(f"must be a media type like 'application/json', {got(value)}")
     return value
 

@@ -4,12 +4,11 @@ A class statement leaves a plan; a registration binds it to an instance: a spec.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
-
-import attrs
+from typing import Any
 
 from .._util import UNSET, Unset, final
 from ._completion import Source, completer
+from ._frozen import Frozen
 from ._handler import Mode
 from ._method import Method
 from ._options import hidden_by
@@ -18,8 +17,7 @@ from ._uri_template import UriTemplate
 
 
 @final
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class ResourceSpec:
+class ResourceSpec(Frozen):
     """A registered resource.
 
     Attributes:
@@ -53,8 +51,7 @@ class ResourceSpec:
 
 
 @final
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class TemplateSpec:
+class TemplateSpec(Frozen):
     """A registered resource template.
 
     Attributes:
@@ -99,7 +96,7 @@ class TemplateSpec:
         return f"TemplateSpec({self.uri_template.text!r}, {self.source})"
 
 
-class ResourcePlan(NamedTuple):
+class ResourcePlan(Frozen):
     """What a class statement settles about a resource.
 
     Attributes:
@@ -148,7 +145,7 @@ class ResourcePlan(NamedTuple):
         )
 
 
-class TemplatePlan(NamedTuple):
+class TemplatePlan(Frozen):
     """What a class statement settles about a resource template.
 
     Attributes:

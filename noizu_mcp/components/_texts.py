@@ -13,8 +13,8 @@ from ..schema import Shape, Violation
 
 Cast = Callable[[str], Any]
 
-_INTEGER: Final = re.compile(r"-?[0-9]{1,4000}")
-_NUMBER: Final = re.compile(r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?")
+_INTEGER: Final = r"-?[0-9]{1,4000}"
+_NUMBER: Final = r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?"
 _TRUTHS: Final = {"true": True, "false": False}
 
 
@@ -23,11 +23,11 @@ def _as_it_is(text: str) -> str:
 
 
 def _integer(text: str) -> Any:
-    return int(text) if _INTEGER.fullmatch(text) else text
+    return int(text) if re.fullmatch(_INTEGER, text) else text
 
 
 def _number(text: str) -> Any:
-    if not _NUMBER.fullmatch(text):
+    if not re.fullmatch(_NUMBER, text):
         return text
     number = float(text)
     return number if math.isfinite(number) else text
@@ -45,7 +45,7 @@ _CASTS: Final[Mapping[str, Cast]] = {
 }
 
 
-def cast_of(schema: Any) -> Cast | None:
+def cast_of(schema: Mapping[str, Any]) -> Cast | None:
     """Find how a text becomes a value of a schema.
 
     Args:
@@ -55,8 +55,6 @@ def cast_of(schema: Any) -> Cast | None:
         A function of the text that gives the value, or the text itself where it is none; None if
         no text can stand for a value: objects and lists.
     """
-    if not isinstance(schema, Mapping):
-        return _as_it_is
     if "enum" in schema:
         return _choice(schema["enum"])
     if "anyOf" in schema:
@@ -112,7 +110,7 @@ class Texts:
     def __init__(self, shape: Shape, lists: frozenset[str] = frozenset()) -> None:
         self.shape = shape
         self.lists = lists
-        self.fields: Mapping[str, Any] = shape.schema.get("properties", {})
+        self.fields: Mapping[str, Mapping[str, Any]] = shape.schema.get("properties", {})
         self.names = tuple(self.fields)
         self.required = tuple(shape.schema.get("required", ()))
         self._casts: dict[str, Cast | None] = {
@@ -150,7 +148,7 @@ class Texts:
         return value
 
 
-def _items(schema: Any) -> Any:
+def _items(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give the schema of the items of a list; of what is none one that no text fits."""
-    is_list = isinstance(schema, Mapping) and "array" in _kinds(schema)
-    return schema.get("items", {}) if is_list else {"type": "object"}
+    items: Mapping[str, Any] = schema.get("items", {})
+    return items if "array" in _kinds(schema) else {"type": "object"}

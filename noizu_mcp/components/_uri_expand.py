@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from ._uri_parse import OPERATORS, Expression, Operator, Variable
 
-_NOT_UNRESERVED: Final = re.compile(rb"[^A-Za-z0-9._~-]")
+_NOT_UNRESERVED: Final = rb"[^A-Za-z0-9._~-]"
 # An escape that is there already stays one (section 3.2.1).
-_NOT_RESERVED: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})|[^%A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]")
+_NOT_RESERVED: Final = rb"%(?![0-9A-Fa-f]{2})|[^%A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]"
 
 
 def _escape(match: re.Match[bytes]) -> bytes:
@@ -21,7 +21,7 @@ def encode(text: str) -> str:
     Raises:
         UnicodeEncodeError: The text has a lone surrogate.
     """
-    return _NOT_UNRESERVED.sub(_escape, text.encode()).decode()
+    return re.sub(_NOT_UNRESERVED, _escape, text.encode()).decode()
 
 
 def encode_reserved(text: str) -> str:
@@ -30,7 +30,7 @@ def encode_reserved(text: str) -> str:
     Raises:
         UnicodeEncodeError: The text has a lone surrogate.
     """
-    return _NOT_RESERVED.sub(_escape, text.encode()).decode()
+    return re.sub(_NOT_RESERVED, _escape, text.encode()).decode()
 
 
 def expand(parts: Iterable[str | Expression], values: Mapping[str, Any]) -> str:

@@ -7,27 +7,35 @@ forwards: the time is linear in the length of the URI, whatever its characters.
 
 import re
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-_ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})?")
-_STEP_UP: Final = re.compile(r"(?:^|[/\\])\.\.(?:[/\\]|$)")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_ABSOLUTE: Final = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
+_ESCAPE: Final = rb"%([0-9A-Fa-f]{2})?"
+_STEP_UP: Final = r"(?:^|[/\\])\.\.(?:[/\\]|\Z)"
+_CONTROL: Final = r"[\x00-\x1f\x7f-\x9f]"
+_ABSOLUTE: Final = r"[/\\]|[A-Za-z]:[/\\]"
 
 
-class Fixed(NamedTuple):
+Read = Callable[[str], dict[str, Any]]
+
+
+class Fixed:
     """A text that stands there.
 
     Attributes:
         text: As in a URI.
         skip: The node to go on with when the text is absent; 0 if it must be there.
+        other: Another text of the same length that may stand there; "" for none.
     """
 
-    text: str
-    skip: int = 0
+    __slots__ = ("other", "skip", "text")
+
+    def __init__(self, text: str, skip: int = 0, other: str = "") -> None:
+        self.text = text
+        self.skip = skip
+        self.other = other
 
 
-class Run(NamedTuple):
+class Run:
     """One or more characters that hold the values of variables.
 
     Attributes:
@@ -38,11 +46,14 @@ class Run(NamedTuple):
         confined: Whether a value is no path of its own, and must not become one by decoding.
     """
 
-    names: tuple[str, ...]
-    stops: str
-    pattern: re.Pattern[str]
-    read: Callable[[str], dict[str, Any]]
-    confined: bool
+    __slots__ = ("confined", "names", "pattern", "read", "stops")
+
+    def __init__(self, names: tuple[str, ...], stops: str, read: Read, *, confined: bool) -> None:
+        self.names = names
+        self.stops = stops
+        self.pattern = re.compile(f"[^{re.escape(stops)}]+" if stops else r"(?s:.)+")
+        self.read = read
+        self.confined = confined
 
 
 Nodes = tuple[Fixed | Run, ...]
@@ -54,7 +65,7 @@ def decode(text: str) -> str:
     Raises:
         ValueError: A percent sign that encodes nothing, or what is encoded is not UTF-8.
     """
-    return _ESCAPE.sub(_unescape, text.encode()).decode()
+    return re.sub(_ESCAPE, _unescape, text.encode()).decode()
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:
@@ -70,9 +81,9 @@ def is_unsafe(value: str, *, confined: bool) -> bool:
         value: The value.
         confined: Whether an absolute path counts too, since the variable is not meant for paths.
     """
-    if _STEP_UP.search(value) or _CONTROL.search(value):
+    if (".." in value and re.search(_STEP_UP, value)) or re.search(_CONTROL, value):
         return True
-    return confined and _ABSOLUTE.match(value) is not None
+    return confined and re.match(_ABSOLUTE, value) is not None
 
 
 def find_runs(nodes: Nodes, uri: str) -> list[tuple[Run, str]] | None:
@@ -124,18 +135,19 @@ class _Table:
             if isinstance(node, Run):
                 self.starts[index] = self.kept[index] = self._run(node, after)
             else:
-                self.starts[index] = self.kept[index] = self._fixed(node.text, after)
+                flags = bytearray(len(after))
+                for text in filter(None, (node.text, node.other)):
+                    self._mark(text, after, flags)
+                self.starts[index] = self.kept[index] = flags
                 if node.skip:
                     pairs = zip(self.kept[index], self.starts[node.skip], strict=True)
                     self.starts[index] = bytearray(a | b for a, b in pairs)
 
-    def _fixed(self, text: str, after: bytearray) -> bytearray:
-        flags = bytearray(len(after))
+    def _mark(self, text: str, after: bytearray, flags: bytearray) -> None:
         at = self.uri.find(text)
         while at >= 0:
             flags[at] = after[at + len(text)]
             at = self.uri.find(text, at + 1)
-        return flags
 
     def _run(self, node: Run, after: bytearray) -> bytearray:
         flags = bytearray(len(after))

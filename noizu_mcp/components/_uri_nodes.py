@@ -1,12 +1,11 @@
 """URI templates, prepared for matching: expressions → nodes, and what could not be told apart."""
 
-import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ._uri_expand import encode_reserved
-from ._uri_match import Fixed, Nodes, Run, decode
+from ._uri_match import Fixed, Nodes, Read, Run, decode
 from ._uri_parse import OPERATORS, Expression, Operator, Variable
 
 # A simple value ends where the next component of a URI begins (RFC 3986, section 3).
@@ -62,7 +61,7 @@ class _Compiler:
             variables += after.variables
         row = OPERATORS[part.operator]
         stops = _COMPONENT_ENDS if part.operator == ";" else "#"
-        self.nodes.append(Fixed(row.lead, len(self.nodes) + 2))
+        self.nodes.append(Fixed(row.lead, len(self.nodes) + 2, self._leads(index)[1:]))
         names = tuple(variable.name for variable in variables)
         self._add(names, stops, _read_parameters(row.sep, variables), row.lead)
 
@@ -78,6 +77,20 @@ class _Compiler:
             self._add((variable.name,), stops, _read_value(row, variable), text, part.operator)
             text = row.sep
 
+    def _leads(self, index: int) -> str:
+        """Give the characters that the parameters at a place may begin with."""
+        part, after = (self._operator(place) for place in (index, index + 1))
+        if part not in _NAMED:
+            return ""
+        # With all of `{?a}` absent, `{?a}{&b}` expands to `&b=…`. In `{+var}` before it, an
+        # ampersand would not be told from one of the value.
+        before = self._operator(index - 1) if index else ""
+        return "?&" if part == "?" and after == "&" and before != "+" else part
+
+    def _operator(self, index: int) -> str:
+        part = self.parts[index] if index < len(self.parts) else ""
+        return part.operator if isinstance(part, Expression) else ""
+
     def _stops(self, index: int, part: Expression, variable: Variable) -> str:
         row = OPERATORS[part.operator]
         if row.reserved:
@@ -85,9 +98,7 @@ class _Compiler:
             stops = "".join({"?", "#"} & later)
         else:
             stops = _COMPONENT_ENDS
-            after = self.parts[index + 1] if index + 1 < len(self.parts) else ""
-            if isinstance(after, Expression) and after.operator in (";", "&"):
-                stops += after.operator
+            stops += self._leads(index + 1)
             if any("?" in before for before in self.parts[:index] if isinstance(before, str)):
                 stops += "&"  # parameters that are written out: ?q={q}&lang={lang}
         if variable.explode:
@@ -100,12 +111,11 @@ class _Compiler:
         self,
         names: tuple[str, ...],
         stops: str,
-        read: Callable[[str], dict[str, Any]],
+        read: Read,
         lead: str,
         operator: str | None = None,
     ) -> None:
-        pattern = re.compile(f"[^{re.escape(stops)}]+" if stops else r"(?s:.)+")
-        run = Run(names, stops, pattern, read, confined=operator in ("", ".", "/"))
+        run = Run(names, stops, read, confined=operator in ("", ".", "/"))
         self._check(run, lead)
         self.nodes.append(run)
 
@@ -121,7 +131,7 @@ class _Compiler:
                 )
 
 
-def _read_value(row: Operator, variable: Variable) -> Callable[[str], dict[str, Any]]:
+def _read_value(row: Operator, variable: Variable) -> Read:
     name, prefix, sep = variable.name, variable.prefix, row.sep
     if variable.explode:
         return lambda text: {name: [decode(item) for item in text.split(sep)]}
@@ -134,7 +144,7 @@ def _cut(value: str, prefix: int | None) -> str:
     return value
 
 
-def _read_parameters(sep: str, variables: Sequence[Variable]) -> Callable[[str], dict[str, Any]]:
+def _read_parameters(sep: str, variables: Sequence[Variable]) -> Read:
     known = {variable.name: variable for variable in variables}
 
     def read(text: str) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """URI templates, read: text → literals and expressions (RFC 6570, section 2)."""
 
 import re
-from typing import Final, NamedTuple, NoReturn
+from typing import Final, NoReturn
 
 
-class Operator(NamedTuple):
+# Plain classes and late patterns here: templates are in few programs, this import in all.
+class Operator:
     """What a row of the table in appendix A of RFC 6570 says about an operator.
 
     Attributes:
@@ -15,11 +16,22 @@ class Operator(NamedTuple):
         reserved: Whether reserved characters stay as they are.
     """
 
-    lead: str
-    sep: str
-    named: bool = False
-    if_empty: str = ""
-    reserved: bool = False
+    __slots__ = ("if_empty", "lead", "named", "reserved", "sep")
+
+    def __init__(
+        self,
+        lead: str,
+        sep: str,
+        *,
+        named: bool = False,
+        if_empty: str = "",
+        reserved: bool = False,
+    ) -> None:
+        self.lead = lead
+        self.sep = sep
+        self.named = named
+        self.if_empty = if_empty
+        self.reserved = reserved
 
 
 OPERATORS: Final = {
@@ -36,22 +48,25 @@ OPERATORS: Final = {
 _LATER: Final = "=,!@|"
 
 _NAME: Final = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+"
-_VARIABLE: Final = re.compile(
+_VARIABLE: Final = (
     rf"(?P<name>{_NAME}(?:\.{_NAME})*)(?::(?P<prefix>[1-9][0-9]{{0,3}})|(?P<explode>\*))?"
 )
 # Section 2.1: what a literal cannot hold. The apostrophe is allowed by erratum 6937.
-_BAD_LITERAL: Final = re.compile(r'[\x00-\x20"<>\\^`{|}\x7f-\x9f]|%(?![0-9A-Fa-f]{2})')
+_BAD_LITERAL: Final = r'[\x00-\x20"<>\\^`{|}\x7f-\x9f]|%(?![0-9A-Fa-f]{2})'
 
 
-class Variable(NamedTuple):
+class Variable:
     """A variable as an expression writes it: `{name}`, `{name:3}`, `{name*}`."""
 
-    name: str
-    prefix: int | None
-    explode: bool
+    __slots__ = ("explode", "name", "prefix")
+
+    def __init__(self, name: str, prefix: int | None, *, explode: bool) -> None:
+        self.name = name
+        self.prefix = prefix
+        self.explode = explode
 
 
-class Expression(NamedTuple):
+class Expression:
     """What stands between braces.
 
     Attributes:
@@ -59,8 +74,11 @@ class Expression(NamedTuple):
         variables: At least one.
     """
 
-    operator: str
-    variables: tuple[Variable, ...]
+    __slots__ = ("operator", "variables")
+
+    def __init__(self, operator: str, variables: tuple[Variable, ...]) -> None:
+        self.operator = operator
+        self.variables = variables
 
 
 def parse(text: str) -> tuple[str | Expression, ...]:
@@ -94,7 +112,7 @@ def parse(text: str) -> tuple[str | Expression, ...]:
 
 
 def _check_literal(text: str, start: int, end: int) -> None:
-    bad = _BAD_LITERAL.search(text, start, end)
+    bad = re.compile(_BAD_LITERAL).search(text, start, end)
     if bad is None:
         return
     if bad[0] == "}":
@@ -110,7 +128,7 @@ def _expression(text: str, at: int, inner: str) -> Expression:
         _fail(text, at, f"{inner[0]!r} is no operator; there are: + # . / ; ? &")
     variables: list[Variable] = []
     for written in inner[len(operator) :].split(","):
-        match = _VARIABLE.fullmatch(written)
+        match = re.fullmatch(_VARIABLE, written)
         if match is None:
             _fail(
                 text,
@@ -119,7 +137,7 @@ def _expression(text: str, at: int, inner: str) -> Expression:
                 " for a prefix or * for a list",
             )
         prefix = int(match["prefix"]) if match["prefix"] else None
-        variables.append(Variable(match["name"], prefix, bool(match["explode"])))
+        variables.append(Variable(match["name"], prefix, explode=bool(match["explode"])))
     return Expression(operator, tuple(variables))
 
 

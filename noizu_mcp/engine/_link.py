@@ -42,6 +42,8 @@ from ._waiters import OnProgress, Waiter, Waiters
 
 #: Seconds to write what is left once everything else has ended; a peer that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
+#: Seconds that a peer may leave a full outbox unread before the connection is given up.
+STALL_TIMEOUT: Final = 60.0
 #: Messages taken in a row before other tasks get their turn and the answers are written.
 MAX_STREAK: Final = 100
 
@@ -212,9 +214,8 @@ class Link:
         messages: Sequence[bytes | Oversized] = ()
         self._reader = scope
         try:
-            if not self.outbox.has_room:
-                await self.outbox.room()
-            messages = await self._stream.receive()
+            if await self._has_room():
+                messages = await self._stream.receive()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer is gone, or whoever made the stream closed it: both are its end
         finally:
@@ -222,6 +223,17 @@ class Link:
         self._inbox.extend(messages)
         if not messages:
             self._ended.set()
+
+    async def _has_room(self) -> bool:
+        """Wait until the peer has taken enough of what is waiting for it; False if it never does.
+
+        While there is no room nothing is read, not even the end of the stream: a peer that has
+        stopped reading must not hold the connection for ever.
+        """
+        if not self.outbox.has_room:
+            with trio.move_on_after(STALL_TIMEOUT):
+                await self.outbox.room()
+        return self.outbox.has_room
 
     def _receive(self, data: bytes | Oversized, turn: "_Turn") -> Coroutine[Any, Any, None] | None:
         """Take one message; what is returned is the rest of the work on it."""

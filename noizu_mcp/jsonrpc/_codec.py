@@ -133,12 +133,17 @@ def encode_result(id_: Id, result: Mapping[str, Any] | Rendered) -> bytes:
 
 
 def encode_error(error: ErrorResponse) -> bytes:
-    """Write an error response; an unknown id is written as null, as JSON-RPC 2.0 section 5 says."""
+    """Write an error response; without an id when that of the request could not be read.
+
+    JSON-RPC 2.0 section 5 wants null there; the schemas of MCP since 2025-11-25 want nothing, and
+    the older ones have no such answer.
+    """
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
-    id_ = b"null" if error.id is None else _render_id(error.id)
-    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (id_, render(body))
+    if error.id is None:
+        return b'{"jsonrpc":"2.0","error":%b}' % render(body)
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_render_id(error.id), render(body))
 
 
 def _render_id(id_: Id) -> bytes:

@@ -28,9 +28,8 @@ from ..types import (
     Completion,
     Content,
     InputRequired,
-    PromptReference,
     ReadResult,
-    ResourceReference,
+    Reference,
     ToolResult,
 )
 from ._rounds import timed_out
@@ -221,7 +220,7 @@ async def get_registered(
 
 async def complete_registered(
     server: "Server",
-    reference: PromptReference | ResourceReference,
+    reference: Reference,
     name: str,
     prefix: str,
     context: Context,
@@ -238,17 +237,15 @@ async def complete_registered(
     return complete_from(source or (), prefix)
 
 
-def _completed_from(
-    server: "Server", reference: PromptReference | ResourceReference, name: str
-) -> Source | None:
-    if isinstance(reference, PromptReference):
-        prompt = server.registry.find_prompt(reference.name)
+def _completed_from(server: "Server", reference: Reference, name: str) -> Source | None:
+    if reference.type == "ref/prompt":
+        prompt = server.registry.find_prompt(reference.name or "")
         if prompt is None:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {reference.name}")
         if name not in prompt.arguments:
             raise McpError(INVALID_PARAMS, f"Unknown prompt argument: {name}")
         return prompt.complete(name)
-    template = server.registry.template_shelf.specs.get(reference.uri)
+    template = server.registry.template_shelf.specs.get(reference.uri or "")
     if template is None:
         raise McpError(INVALID_PARAMS, f"Unknown resource template: {reference.uri}")
     if name not in template.variables:

@@ -21,7 +21,7 @@ from ..components import (
 from ..components._declare import ComponentMeta, Declaration
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
-from ..types import META_SERVER_INFO, Implementation, PromptReference, ResourceReference
+from ..types import META_SERVER_INFO, Implementation, Reference
 from ._bus import Bus
 from ._calls import (
     call_registered,
@@ -278,9 +278,7 @@ class Server(metaclass=ComponentMeta):
         """
         return await get_registered(self, name, args, ctx)
 
-    async def complete(
-        self, ref: PromptReference | ResourceReference, argument: str, prefix: str, ctx: Context
-    ) -> Any:
+    async def complete(self, ref: Reference, argument: str, prefix: str, ctx: Context) -> Any:
         """Complete an argument of a prompt or a variable of a template.
 
         Args:

@@ -23,9 +23,7 @@ from ._common import Implementation as Implementation
 from ._common import LogLevel as LogLevel
 from ._completion import MAX_COMPLETIONS as MAX_COMPLETIONS
 from ._completion import Completion as Completion
-from ._completion import PromptReference as PromptReference
-from ._completion import ResourceReference as ResourceReference
-from ._completion import read_reference as read_reference
+from ._completion import Reference as Reference
 from ._content import Content as Content
 from ._content import ResourceContents as ResourceContents
 from ._interaction import ELICIT as ELICIT
@@ -84,12 +82,11 @@ __all__ = [
     "PromptArgument",
     "PromptDefinition",
     "PromptMessage",
-    "PromptReference",
     "PromptResult",
     "ReadResult",
+    "Reference",
     "ResourceContents",
     "ResourceDefinition",
-    "ResourceReference",
     "ResourceTemplateDefinition",
     "Role",
     "Root",
@@ -103,7 +100,6 @@ __all__ = [
     "as_tuple",
     "camel_case",
     "plain_text",
-    "read_reference",
     "text_content",
 ]
 

@@ -1,11 +1,10 @@
 """What crosses the wire about completion: what is completed, and with what."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final, Self
 
 import attrs
 
-from .._errors import ProtocolError
 from .._util import final
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
 
@@ -14,66 +13,54 @@ MAX_COMPLETIONS: Final = 100
 
 _PROMPT: Final = "ref/prompt"
 _RESOURCE: Final = "ref/resource"
-
-
-class _Reference(Wire):
-    __slots__ = ()
-
-    def to_wire(self) -> dict[str, Any]:
-        """Write the JSON object, with the `type` that tells references apart."""
-        kind = _PROMPT if isinstance(self, PromptReference) else _RESOURCE
-        return {"type": kind, **super().to_wire()}
+# What must come with each.
+_NEEDS: Final = {_PROMPT: "name", _RESOURCE: "uri"}
 
 
 @final
 @attrs.frozen(eq=False, repr=False)
-class PromptReference(_Reference):
-    """Names the prompt whose argument is to be completed (`ref/prompt`).
+class Reference(Wire):
+    """Names what is completed: an argument of a prompt, or a variable of a resource template.
 
     Attributes:
+        type: `ref/prompt` or `ref/resource`.
         name: The name of the prompt.
-        title: Its name for people (2025-06-18 and later).
-    """
-
-    name: str
-    title: str | None = attrs.field(default=None, kw_only=True)
-
-
-@final
-@attrs.frozen(eq=False, repr=False)
-class ResourceReference(_Reference):
-    """Names the resource template whose variable is to be completed (`ref/resource`).
-
-    Attributes:
         uri: The URI template, as `resources/templates/list` gave it.
-    """
-
-    uri: str
-
-
-_REFERENCES: Final[dict[Any, type[PromptReference] | type[ResourceReference]]] = {
-    _PROMPT: PromptReference,
-    _RESOURCE: ResourceReference,
-}
-
-
-def read_reference(value: Any, where: str = "ref") -> PromptReference | ResourceReference:
-    """Read the `ref` of `completion/complete`.
-
-    Args:
-        value: The decoded JSON value.
-        where: What errors call it.
+        title: The name of the prompt for people (2025-06-18 and later).
 
     Raises:
-        ProtocolError: It is no reference; the message names the field.
+        TypeError: There is no such type, or the name or the URI that belongs to it is missing.
     """
-    found, rest = read_items((_TYPE,), value, where)
-    cls = _REFERENCES.get(found["type"])
-    if cls is None:
-        raise ProtocolError(
-            f"{where}.type: expected {_PROMPT} or {_RESOURCE}, got {found['type']!r}"
-        )
-    return cls.from_wire(rest, where)
+
+    type: str
+    name: str | None = attrs.field(default=None, kw_only=True)
+    uri: str | None = attrs.field(default=None, kw_only=True)
+    title: str | None = attrs.field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if self.type not in _NEEDS:
+            raise TypeError(f"type: expected {_PROMPT} or {_RESOURCE}, got {self.type!r}")
+        if getattr(self, _NEEDS[self.type]) is None:
+            raise TypeError(f"{_NEEDS[self.type]}: expected a string, got nothing")
+
+    @classmethod
+    def prompt(cls, name: str) -> Self:
+        """Name a prompt.
+
+        Args:
+            name: As `prompts/list` gave it.
+        """
+        return cls(_PROMPT, name=name)
+
+    @classmethod
+    def resource(cls, uri: str) -> Self:
+        """Name a resource template.
+
+        Args:
+            uri: The URI template, as `resources/templates/list` gave it.
+        """
+        return cls(_RESOURCE, uri=uri)
 
 
 def _as_values(values: Iterable[Any]) -> tuple[str, ...]:
@@ -84,7 +71,6 @@ def _as_values(values: Iterable[Any]) -> tuple[str, ...]:
     return found
 
 
-_TYPE: Final = Item("type", "type", kind_of(str), required=True)
 _INNER: Final = Item("completion", "completion", kind_of(dict), required=True)
 _META: Final = Item("meta", "_meta", kind_of(dict), required=False)
 _ITEMS: Final = (
@@ -95,8 +81,8 @@ _ITEMS: Final = (
 
 
 @final
-@attrs.frozen
-class Completion:
+@attrs.frozen(eq=False, repr=False)
+class Completion(Wire):
     """What an argument may be completed to (server/utilities/completion), on both ends.
 
     Attributes:
@@ -109,22 +95,21 @@ class Completion:
             the values are under `completion`.
 
     Raises:
-        TypeError: A value is no text.
+        TypeError: A value is no text, or another field has the wrong type.
     """
 
     values: tuple[str, ...] = attrs.field(default=(), converter=_as_values)
     total: int | None = None
     has_more: bool | None = None
-    meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
-    extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
 
     @classmethod
-    def from_wire(cls, value: Any, where: str = "result") -> Self:
+    def from_wire(cls, value: Any, where: str | None = None) -> Self:
         """Read the result of `completion/complete`.
 
         Args:
             value: The decoded JSON value.
-            where: What errors call it.
+            where: What errors call it; `result` by default.
 
         Returns:
             The completion, without the envelope of 2026-07-28.
@@ -132,6 +117,7 @@ class Completion:
         Raises:
             ProtocolError: A field is missing or has the wrong type; the message names it.
         """
+        where = where or "result"
         outer, rest = read_items((_INNER, _META), value, where)
         rest.pop("resultType", None)
         inner, unknown = read_items(_ITEMS, outer["completion"], f"{where}.completion")

@@ -68,18 +68,13 @@ def _as_content(value: Any) -> Content:
     return as_blocks(value)[0]
 
 
-def _check_role(_: Any, __: Any, role: Any) -> None:
-    if role not in _ROLES:
-        raise TypeError(f"a message is of the role 'user' or 'assistant', got {role!r}")
-
-
 _ROLE: Final = Item("role", "role", kind_of(str), required=True)
 _BLOCK: Final = Item("content", "content", kind_of(dict), required=True)
 
 
 @final
-@attrs.frozen
-class PromptMessage:
+@attrs.frozen(eq=False, repr=False)
+class PromptMessage(Wire):
     """One message of a prompt: who says it, and one content block.
 
     Attributes:
@@ -91,9 +86,12 @@ class PromptMessage:
         TypeError: There is no such role, or `content` is not one block.
     """
 
-    role: Role = attrs.field(validator=_check_role)
+    role: Role
     content: Content = attrs.field(converter=_as_content)
-    extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if self.role not in _ROLES:
+            raise TypeError(f"a message is of the role 'user' or 'assistant', got {self.role!r}")
 
     @classmethod
     def user(cls, content: Any) -> Self:
@@ -120,16 +118,17 @@ class PromptMessage:
         return cls("assistant", content)
 
     @classmethod
-    def from_wire(cls, value: Any, where: str = "message") -> Self:
+    def from_wire(cls, value: Any, where: str | None = None) -> Self:
         """Read a message that a peer sent.
 
         Args:
             value: The decoded JSON value.
-            where: What errors call it.
+            where: What errors call it; `message` by default.
 
         Raises:
             ProtocolError: A field is missing or has the wrong type; the message names it.
         """
+        where = where or "message"
         found, rest = read_items((_ROLE, _BLOCK), value, where)
         content = Content.from_wire(found["content"], f"{where}.content")
         try:
@@ -183,8 +182,8 @@ _META: Final = Item("meta", "_meta", kind_of(dict), required=False)
 
 
 @final
-@attrs.frozen
-class PromptResult:
+@attrs.frozen(eq=False, repr=False)
+class PromptResult(Wire):
     """What `prompts/get` answers (server/prompts, GetPromptResult), on both ends.
 
     Attributes:
@@ -194,21 +193,28 @@ class PromptResult:
         extra: Keys that this version of the package does not know, as they came.
 
     Raises:
-        TypeError: `messages` is nothing of the kind.
+        TypeError: `messages` is nothing of the kind, or another field has the wrong type.
     """
 
     messages: tuple[PromptMessage, ...] = attrs.field(converter=as_messages)
     description: str | None = None
     meta: Mapping[str, Any] | None = None
-    extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        for item in (_TEXT, _META):
+            value = getattr(self, item.name)
+            if value is not None and not item.kind.accepts(value):
+                raise TypeError(
+                    f"PromptResult.{item.name}: expected {item.kind.noun}, got {value!r}"
+                )
 
     @classmethod
-    def from_wire(cls, value: Any, where: str = "result") -> Self:
+    def from_wire(cls, value: Any, where: str | None = None) -> Self:
         """Read the result of `prompts/get`.
 
         Args:
             value: The decoded JSON value.
-            where: What errors call it.
+            where: What errors call it; `result` by default.
 
         Returns:
             The result, without the envelope of 2026-07-28.
@@ -216,6 +222,7 @@ class PromptResult:
         Raises:
             ProtocolError: A field is missing or has the wrong type; the message names it.
         """
+        where = where or "result"
         found, rest = read_items((_MESSAGES, _TEXT, _META), value, where)
         rest.pop("resultType", None)
         messages = [

@@ -181,7 +181,7 @@ class Debts:
         Raises:
             AssertionError: A request has no answer, or more than one.
         """
-        given = Counter(_key(answer["id"]) for answer in answers if answer["id"] is not None)
+        given = Counter(_key(answer["id"]) for answer in answers if "id" in answer)
         cancellable = sum(self._most[key] for key in self._cancelled)
         assert self._least_in_all - cancellable <= len(answers) <= self._most_in_all
         for key in self._most | given:

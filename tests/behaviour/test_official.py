@@ -44,4 +44,4 @@ def test_right_messages_pass(check):
     check({"id": 1, "result": {"content": [], **more}}, "tools/call")
     check({"id": "1", "error": {"code": -32601, "message": "m"}})
     check({"method": "notifications/progress", "params": {"progressToken": 0, "progress": 1.5}})
-    check({"id": None, "error": {"code": -32700, "message": "Parse error"}})
+    check({"error": {"code": -32700, "message": "Parse error"}})

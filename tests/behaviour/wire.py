@@ -64,10 +64,9 @@ class Official:
         if document is None:
             return
         definitions = document.get("$defs") or document["definitions"]
-        if message.get("id", 0) is None:
-            # JSON-RPC 2.0 section 5 wants null for an id that could not be read; the schemas since
-            # 2025-11-25 want nothing, the older ones have no such answer.
-            message = {"id": 0, **{k: v for k, v in message.items() if k != "id"}}
+        if "error" in message and "id" not in message and revision < "2025-11-25":
+            # The older schemas have no answer to what could not be read.
+            message = {"id": 0, **message}
         self._check(revision, "JSONRPCMessage", message)
         if "method" in message:
             self._check(revision, self._named(definitions, message["method"]), message)

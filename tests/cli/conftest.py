@@ -37,10 +37,6 @@ class Kit(Toolkit):
     def error(self):
         raise McpError(-32602, "first\\nsecond")
 
-    @mcp
-    def interrupt(self):
-        raise KeyboardInterrupt
-
     @mcp(hidden=True)
     def secret(self):
         return "found"

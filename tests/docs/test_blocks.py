@@ -52,6 +52,17 @@ def matches(expected: str, got: str) -> bool:
     return re.fullmatch(pattern, got.strip(), re.DOTALL) is not None
 
 
+class Printed(io.StringIO):
+    """What a block prints, bytes too."""
+
+    @property
+    def buffer(self) -> "Printed":
+        return self
+
+    def write(self, text: str | bytes) -> int:
+        return super().write(text if isinstance(text, str) else text.decode())
+
+
 class Runner:
     """Runs the blocks of one page in a module `app`, whose file is `app.py`."""
 
@@ -63,7 +74,7 @@ class Runner:
         monkeypatch.setitem(sys.modules, "app", self.module)
 
     def run(self, block: Block) -> str:
-        out = io.StringIO()
+        out = Printed()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
             text = self._python(block) if block.language == "python" else self._commands(block)
         return text + out.getvalue()
@@ -97,7 +108,7 @@ class Runner:
         self.monkeypatch.chdir(ROOT)
         for line in block.text.splitlines():
             words = shlex.split(line)
-            if words[:1] == ["noizu-mcp"] and words[1] in {"list", "call"}:
+            if words[:1] == ["noizu-mcp"] and words[1] != "run":
                 main(words[1:])
         return ""
 

@@ -14,7 +14,7 @@ from noizu_mcp import (
     Client,
     ClientHandler,
     McpError,
-    PromptReference,
+    Reference,
     Stdio,
     ToolResult,
     connect,
@@ -63,7 +63,8 @@ async def names(client: Client) -> list[str]:
 
 def test_every_example_is_here() -> None:
     """A new example needs a test."""
-    tested = {"dynamic", "everything", "gated", "raw_schema", "search", "toolkit", "weather"}
+    tested = {"asking", "dynamic", "everything", "gated", "prompts", "raw_schema", "resources"}
+    tested |= {"search", "toolkit", "weather"}
 
     assert tested == {path.stem for path in EXAMPLES.glob("*.py")}
 
@@ -213,6 +214,88 @@ async def test_everything(serve: Open, version: str) -> None:
         assert "Data for ID: 123" in str(record.contents[0].text)
         asked = await client.get_prompt("test_input_required_result_prompt")
         assert asked.messages[0].content.text == "Explain this, in the context of Ada."
-        reference = PromptReference("test_prompt_with_arguments")
+        reference = Reference.prompt("test_prompt_with_arguments")
         found = await client.complete(reference, "arg2", "o", {"arg1": "one"})
         assert list(found.values) == ["one2"]
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+async def test_resources(serve: Open, version: str) -> None:
+    """A document, instances of a template, completion, and news of what is watched."""
+    news = Changes()
+    async with serve("resources", version=version, handler=news) as client:
+        uris = [each.uri for each in await client.list_resources()]
+        notes = ["notes://2025/trip", "notes://2026/groceries", "notes://2026/tax"]
+        assert uris == ["config://app", "log://today", *notes]
+        config = (await client.read_resource("config://app")).contents[0]
+        assert (config.text, config.mime_type) == (
+            '{"theme":"dark","beta":false}',
+            "application/json",
+        )
+        note = await client.read_resource("notes://2026/groceries")
+        assert note.contents[0].text == "Bread and milk."
+        for uri in ("notes://2026/nothing", "notes://soon/tax"):
+            with pytest.raises(McpError, match="not found"):
+                await client.read_resource(uri)
+        ref = ResourceReference("notes://{year}/{title}")
+        assert list((await client.complete(ref, "year", "202")).values) == ["2025", "2026"]
+        found = await client.complete(ref, "title", "t", {"year": "2026"})
+        assert list(found.values) == ["tax"]
+        if version == "2026-07-28":
+            async with client.listen(uris=["log://today"]):
+                await client.call_tool("note", {"text": "one"})
+                assert await news.wait() == "notifications/resources/updated"
+        else:
+            await client.subscribe("log://today")
+            await client.call_tool("note", {"text": "one"})
+            assert await news.wait() == "notifications/resources/updated"
+        assert (await client.read_resource("log://today")).contents[0].text == "one"
+
+
+async def test_prompts(serve: Open) -> None:
+    """Typed arguments, defaults, and completion that depends on other arguments."""
+    async with serve("prompts") as client:
+        assert [each.name for each in await client.list_prompts()] == ["code_review", "translate"]
+        review = await client.get_prompt("code_review", {"code": "x = 1", "limit": "2"})
+        assert [(each.role, each.content.text) for each in review.messages] == [
+            ("user", "Review this code, at most 2 remarks:\nx = 1"),
+            ("assistant", "Here is a strict review:"),
+        ]
+        for wrong in ({}, {"code": "x", "limit": "many"}, {"code": "x", "style": "rude"}):
+            with pytest.raises(McpError) as caught:
+                await client.get_prompt("code_review", wrong)
+            assert caught.value.code == -32602
+        ref = PromptReference("translate")
+        assert list((await client.complete(ref, "language", "E")).values) == ["English"]
+        found = await client.complete(ref, "dialect", "a", {"language": "English"})
+        assert list(found.values) == ["American", "Australian"]
+
+
+class Guests(ClientHandler):
+    """Names two guests, agrees to the rest, and has a model and a root."""
+
+    def __init__(self) -> None:
+        self.forms = [{"guest": "Ada", "room": "view", "more": True}, {"guest": "Bob"}, {}]
+
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[Any]:
+        if params.get("mode") == "url":
+            assert params["url"] == "https://calendar.example/oauth"
+            return Accept(None)
+        return Accept(self.forms.pop(0))
+
+    async def handle_sampling(self, params: Mapping[str, Any]) -> SamplingResult:
+        asked = params["messages"][0]["content"]["text"]
+        return SamplingResult(role="assistant", content=f"Yes: {asked}", model="none")
+
+    async def list_roots(self) -> list[Root]:
+        return [Root("file:///home/ada/inn", "Inn")]
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_asking(serve: Open, version: str) -> None:
+    """The same questions in either era; the side effect runs once."""
+    async with serve("asking", version=version, handler=Guests()) as client:
+        booked = text(await client.call_tool("book"))
+        assert booked == "Ada (view), Bob (quiet); 2 booked, confirmation sent"
+        assert text(await client.call_tool("connect_calendar")) == "signing in"
+        assert text(await client.call_tool("slogan")) == "Yes: A slogan for Inn"

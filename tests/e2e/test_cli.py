@@ -76,8 +76,8 @@ def test_a_reader_that_is_gone(command, app, word):
 def test_ctrl_c(start, command, tmp_path):
     """An interruption ends the command, and its server, without a word."""
     pid_file = tmp_path / "pid"
-    code = f"import os, time; open({str(pid_file)!r} + '_', 'w').write(str(os.getpid()))"
-    code += f"; os.rename({str(pid_file)!r} + '_', {str(pid_file)!r}); input()"
+    code = f"import os; open({str(pid_file)!r} + '_', 'w').write(str(os.getpid()))"
+    code += f"; os.rename({str(pid_file)!r} + '_', {str(pid_file)!r}); os.read(0, 1)"
     peer = start(command("list", "--timeout", "1000", "--", sys.executable, "-c", code))
     while not pid_file.exists():
         assert peer.process.poll() is None

@@ -9,6 +9,7 @@ import trio.testing
 
 from noizu_mcp import ConnectionClosed, Limits, RequestTimeout
 from noizu_mcp.engine import Link, MessageStream
+from noizu_mcp.engine._link import STALL_TIMEOUT
 from noizu_mcp.protocol import ServerPeer
 from noizu_mcp.transports import memory_pair
 
@@ -58,7 +59,8 @@ async def wired(nursery):
 
 
 async def read(stream):
-    (data,) = await stream.receive()
+    with trio.fail_after(10):
+        (data,) = await stream.receive()
     return json.loads(data)
 
 
@@ -78,10 +80,11 @@ async def test_a_crash_before_the_first_wait_costs_one_request(wired, caplog):
     _, ours = await wired(handle)
     await ours.send([PING % 1, PING % 2])
     seen = {}
-    while len(seen) < 2:
-        for data in await ours.receive():
-            message = json.loads(data)
-            seen[message["id"]] = message
+    with trio.fail_after(10):
+        while len(seen) < 2:
+            for data in await ours.receive():
+                message = json.loads(data)
+                seen[message["id"]] = message
     assert seen[1]["error"] == {"code": -32603, "message": "Request handler failed"}
     assert seen[2]["result"] == {}
     await ours.aclose()
@@ -197,10 +200,18 @@ async def test_a_deadline_ends_in_expired(wired, autojump_clock):
 
 
 class Broken(MessageStream):
-    """Fails in a way that no transport should."""
+    """Gives some messages, then fails in a way that no transport should."""
+
+    def __init__(self, messages):
+        self.messages = messages
+        self.failures = 0
 
     async def receive(self):
-        raise RuntimeError("no transport")
+        if not self.messages:
+            self.failures += 1
+            raise RuntimeError("no transport")
+        messages, self.messages = self.messages, []
+        return messages
 
     def send_nowait(self, messages):
         return True
@@ -212,11 +223,14 @@ class Broken(MessageStream):
         pass
 
 
-async def test_a_broken_transport_ends_the_link():
+@pytest.mark.parametrize("messages", [[], [PING % 1]])
+async def test_a_broken_transport_ends_the_link(messages):
     """An error of the stream itself is raised, not read over and over again."""
-    link = Link(Broken(), ServerPeer(100), Handler(), Limits())
+    stream = Broken(messages)
+    link = Link(stream, ServerPeer(100), Handler(), Limits())
     with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
         await link.run()
+    assert stream.failures == 1
 
 
 async def test_other_tasks_get_their_turn(wired, nursery):
@@ -294,3 +308,19 @@ async def test_requests_of_ours_are_answered(wired):
     link.notify("notifications/x")
     assert await read(ours) == {"jsonrpc": "2.0", "method": "notifications/x"}
     await ours.aclose()
+
+
+async def test_a_peer_that_never_reads_again_is_given_up(autojump_clock):
+    """A full outbox is not waited for without end: the connection ends by itself."""
+    ours, theirs = memory_pair()
+    big = {"text": "x" * 2_000_000}
+
+    def answer(exchange):
+        exchange.reply(big)
+
+    link = Link(theirs, ServerPeer(100), Handler(answer), Limits(outbox=1000))
+    await ours.send([PING % 1])
+    start = trio.current_time()
+    with trio.fail_after(STALL_TIMEOUT + 10):
+        await link.run()
+    assert trio.current_time() - start >= STALL_TIMEOUT

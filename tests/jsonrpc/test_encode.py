@@ -38,7 +38,7 @@ from noizu_mcp.jsonrpc._json import make_writer
         ),
         (
             ErrorResponse(None, -1, "no", {"d": 0}),
-            b'{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"no","data":{"d":0}}}',
+            b'{"jsonrpc":"2.0","error":{"code":-1,"message":"no","data":{"d":0}}}',
         ),
         (
             ErrorResponse('"', -1, "", False),

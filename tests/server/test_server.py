@@ -1,11 +1,15 @@
 """What serving a server means beyond one request."""
 
+import json
 import logging
+import threading
+from functools import partial
 
 import pytest
 import trio
+import trio.testing
 
-from noizu_mcp import ClientHandler, RequestTimeout, Server, Tool, connect
+from noizu_mcp import ClientHandler, Limits, RequestTimeout, Server, Tool, connect
 from noizu_mcp.engine import logger
 from noizu_mcp.server import open_connection, serve
 from noizu_mcp.transports import memory_pair
@@ -79,6 +83,16 @@ async def test_a_session_may_end_while_it_is_set_up(autojump_clock):
             await client.call_tool("waiting")
 
 
+async def test_a_change_that_comes_too_late_is_told_to_nobody():
+    """Another thread may report one while the connection ends."""
+    server = Small()
+    async with connect(server) as client:
+        await client.ping()
+        (listener,) = server.bus._listeners
+    listener("tools")
+    assert server.bus._listeners == ()
+
+
 async def test_updates_reach_those_who_watch(autojump_clock):
     """A change of one thing, named by its URI, goes to whoever asked for that one."""
     seen = []
@@ -109,6 +123,78 @@ def test_running_is_serving_on_stdio(monkeypatch):
     server = Small()
     server.run()
     assert served == [server]
+
+
+async def test_a_client_that_does_not_read_stalls_only_itself():
+    """Its requests wait with their answers; other clients of the server do not notice."""
+
+    class Big(Tool, inline=True):
+        def call(self):
+            handled.append(True)
+            return "x" * 1_000_000
+
+    class Generous(Server, name="generous", version="1", limits=Limits(outbox=1_000_000)):
+        tools = [Big]
+
+    handled = []
+    server = Generous()
+    ours, theirs = memory_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(serve, server, theirs, transport="memory", grace=0))
+        await negotiate_by_hand(ours)
+        for number in range(50):
+            await ours.send([call("big", number)])
+            await trio.testing.wait_all_tasks_blocked()
+        assert len(handled) < 10
+        async with connect(server) as other:
+            await other.ping()
+            assert (await other.call_tool("big")).content
+        answered = 0
+        while answered < 50:  # whoever reads again gets everything
+            answered += len(await ours.receive())
+        await ours.aclose()
+
+
+async def negotiate_by_hand(stream):
+    """Shake hands without a client that would read everything."""
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
+    initialize = {"jsonrpc": "2.0", "id": "i", "method": "initialize", "params": params}
+    initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    await stream.send([json.dumps(initialize).encode()])
+    await stream.receive()
+    await stream.send([json.dumps(initialized).encode()])
+
+
+def call(name, id_):
+    params = {"name": name}
+    message = {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
+    return json.dumps(message).encode()
+
+
+async def test_threads_are_bounded():
+    """With every thread taken, sync handlers wait and everything else goes on."""
+    release = threading.Event()
+
+    class Block(Tool):
+        def call(self):
+            release.wait()
+            return "released"
+
+    class Quick(Tool):
+        async def call(self):
+            return "quick"
+
+    class Narrow(Server, name="narrow", version="1", limits=Limits(threads=1)):
+        tools = [Block, Quick]
+
+    server = Narrow()
+    async with connect(server) as client, trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(client.call_tool, "block")
+        await client.ping()
+        assert (await client.call_tool("quick")).content[0].text == "quick"
+        assert server.threads.borrowed_tokens == 1
+        release.set()
 
 
 async def test_crashes_are_logged_with_their_place(caplog):

@@ -7,7 +7,7 @@ from ..._errors import McpError, ProtocolError
 from ...components import to_completion
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
-from ...types import read_reference
+from ...types import Reference
 from .._connection import Connection
 
 
@@ -25,7 +25,7 @@ def complete(connection: Connection, exchange: Exchange) -> Job | None:
     name, prefix = _argument(params)
     context = connection.context(exchange, completion_arguments=_filled_in(params))
     try:
-        reference = read_reference(params.get("ref"))
+        reference = Reference.from_wire(params.get("ref"), "ref")
     except ProtocolError:
         raise McpError(INVALID_PARAMS, "completion/complete requires a valid ref") from None
 

@@ -1,0 +1,107 @@
+"""What completes an argument, and what becomes of what it returned."""
+
+import functools
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp.components import Completer, Prompt, complete_from, expand_prompts, to_completion
+from noizu_mcp.schema import Schema, argument
+from noizu_mcp.types import Completion
+
+
+def plain(prefix: str, ctx: Any) -> list[str]:
+    return [prefix]
+
+
+async def waiting(prefix: str, ctx: Any) -> list[str]:
+    return [prefix]
+
+
+class Callable:
+    async def __call__(self, prefix: str, ctx: Any) -> list[str]:
+        return [prefix]
+
+
+@pytest.mark.parametrize(
+    ("function", "mode"),
+    [
+        (plain, "thread"),
+        (waiting, "async"),
+        (Callable(), "async"),
+        (functools.partial(waiting), "async"),
+        (lambda *row: list(row), "thread"),
+    ],
+)
+def test_functions_of_every_kind(function: Any, mode: str) -> None:
+    """Whatever takes a prefix and a context completes; a sync one may block."""
+
+    class Asked(Prompt):
+        class Arguments(Schema):
+            word: str = argument(complete=function)
+
+        def get(self, args: Any) -> Any: ...
+
+    (spec,) = expand_prompts([Asked])
+    assert spec.complete("word") == Completer(mode, function)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "values"),
+    [("", ("strict", "Strict", "soft")), ("s", ("strict", "soft")), ("S", ("Strict",)), ("x", ())],
+)
+def test_lists_are_filtered(prefix: str, values: tuple[str, ...]) -> None:
+    """By their beginning, upper and lower case told apart."""
+    assert complete_from(["strict", "Strict", "soft"], prefix) == Completion(values)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.text(max_size=3), max_size=150), st.text(max_size=1))
+def test_completions_fit_the_wire(texts: list[str], prefix: str) -> None:
+    """Never more than 100 values, all with the prefix, and no word on more without more."""
+    inner = complete_from(texts, prefix).to_wire()["completion"]
+    fitting = [text for text in texts if text.startswith(prefix)]
+    assert inner["values"] == fitting[:100]
+    assert inner.get("hasMore", False) == (len(fitting) > 100)
+
+
+READY = Completion(["a"], 5, has_more=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "completion"),
+    [
+        (None, Completion()),
+        ([], Completion()),
+        (("a", "b"), Completion(["a", "b"])),
+        ((text for text in "ab"), Completion(["a", "b"])),
+        (READY, READY),
+    ],
+)
+def test_what_may_be_returned(value: Any, completion: Completion) -> None:
+    """A list of texts, a `Completion`, or nothing."""
+    assert to_completion(value) == completion
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("abc", "expected a list of texts or a Completion, got 'abc'"),
+        ({"a": 1}, "expected a list of texts or a Completion, got {'a': 1}"),
+        (3, "expected a list of texts or a Completion, got 3"),
+        ([3], "a completion is a text, got 3"),
+    ],
+)
+def test_what_may_not(value: Any, message: str) -> None:
+    """Anything else says what it was, for the log."""
+    with pytest.raises(TypeError) as caught:
+        to_completion(value)
+    assert str(caught.value) == message
+
+
+def test_a_forgotten_await() -> None:
+    """A coroutine is no answer, and is closed."""
+    with pytest.raises(TypeError, match="a coroutine was returned; make complete async, or await"):
+        to_completion(waiting("", None))

@@ -1,0 +1,211 @@
+"""Registrations of resources, templates and prompts, and what a server checks in its lists."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from noizu_mcp._errors import DefinitionError
+from noizu_mcp.components import (
+    Prompt,
+    Resource,
+    ResourceTemplate,
+    Tool,
+    check_prompts,
+    check_registrations,
+    check_resources,
+    expand_prompts,
+    expand_resources,
+    prompt,
+    resource,
+    resource_template,
+    tool,
+)
+
+
+class Config(Resource, uri="config://app", hidden=True):
+    def read(self) -> str:
+        return "x"
+
+
+class File(Resource, uri="file:///x"):
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def read(self) -> str:
+        return self.path
+
+
+class Table(ResourceTemplate, uri_template="db://{table}", visible=False):
+    def read(self, uri: str, args: Any) -> Any: ...
+
+
+class Review(Prompt):
+    def get(self) -> str:
+        return "x"
+
+
+class Base(Resource, abstract=True):
+    """No resource."""
+
+
+class Echo(Tool):
+    def call(self) -> None: ...
+
+
+def test_both_kinds_in_one_list() -> None:
+    """Resources and templates come apart, each kind in its order."""
+    items = [Config, Table, resource(File("a"), uri="file:///a"), File("b")]
+    resources, templates = expand_resources(iter(items))
+    assert [spec.uri for spec in resources] == ["config://app", "file:///a", "file:///x"]
+    assert [spec.invoke("u", None) for spec in resources] == ["x", "a", "b"]
+    assert [spec.name for spec in templates] == ["db://{table}"]
+    assert check_resources(items) == []
+
+
+@pytest.mark.parametrize(
+    ("overrides", "hidden"),
+    [
+        ({}, True),
+        ({"hidden": False}, False),
+        ({"visible": True}, False),
+        ({"hidden": True, "visible": True}, True),
+    ],
+)
+def test_hidden_of_a_registration(overrides: Any, hidden: bool) -> None:
+    """The registration's word counts before that of the class; hidden wins over visible."""
+    items = [resource(Config, **overrides), resource_template(Table, **overrides)]
+    (one,), (many,) = expand_resources(items)
+    assert (one.hidden, many.hidden) == (hidden, hidden)
+
+
+def test_registrations_nest() -> None:
+    """A registration of a registration adds to it."""
+    inner = resource(Config, uri="x:1", title="Inner")
+    ((spec,), _) = expand_resources([resource(inner, title="Outer")])
+    assert spec.definition == {"uri": "x:1", "name": "x:1", "title": "Outer"}
+
+
+def test_names_of_a_run_time_are_free() -> None:
+    """A program may register a prompt by any printable name; source code keeps the rule."""
+    registration = prompt(Review, name="review: today")
+    assert expand_prompts([registration])[0].name == "review: today"
+    (problem,) = check_prompts([registration])
+    assert str(problem) == (
+        "prompts[0]: name must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.',"
+        " got 'review: today'"
+    )
+
+
+WRONG = {
+    "resource(Config, bogus=1)": "resource(Config).bogus: unknown option; there are: uri, name,",
+    "resource(Config, uri='x')": "resource(Config).uri: must be an absolute URI like",
+    "resource(File)": "resource(File): File() needs path; register an instance: File(path)",
+    "resource(Base)": "resource(Base): Base is abstract; register a subclass of it",
+    "resource(Table)": (
+        "resource(Table): Table is a resource template; write resource_template(Table)"
+    ),
+    "resource(Echo)": "resource(Echo): Echo is no resource; register it in tools = […]",
+    "resource(3)": "resource(int): 3 is no resource; register a Resource or a ResourceTemplate",
+    "resource_template(Config)": (
+        "resource_template(Config): Config is one resource; write resource(Config)"
+    ),
+    "resource_template(Table, uri='x:a')": "resource_template(Table).uri: unknown option",
+    "resource_template(Review)": (
+        "resource_template(Review): Review is no resource; register it in prompts = […]"
+    ),
+    "prompt(Config)": "prompt(Config): Config is no prompt; register it in resources = […]",
+    "prompt(Prompt)": "prompt(Prompt): Prompt is abstract; register a subclass of it",
+    "prompt(str)": "prompt(str): <class 'str'> is no prompt; register a Prompt",
+    "prompt(Review, name='')": "prompt(Review).name: must be a printable text that is not empty",
+}
+
+
+@pytest.mark.parametrize("source", WRONG)
+def test_wrong_registrations(source: str, load: Callable[[str], ModuleType]) -> None:
+    """Each raises at its own line."""
+    names = {key: value for key, value in globals().items() if not key.startswith("test")}
+    text = f"\n\n\n{source}\n"
+    load("x = 1")
+    with pytest.raises(DefinitionError) as caught:
+        exec(compile(text, str(Path.cwd() / "case.py"), "exec"), dict(names))
+    assert str(caught.value).startswith(f"case.py:4: {WRONG[source]}")
+
+
+def test_check_resources_makes_no_instance() -> None:
+    """All that can be seen in the source is found without running anything of the author's."""
+
+    class Fails(Resource, uri="x:fails"):
+        def __init__(self) -> None:
+            raise AssertionError
+
+        def read(self) -> None: ...
+
+    assert check_resources([Fails, Config, Table]) == []
+    found = check_resources([Config, Base, File, resource(Config, title="T"), Table, Table(), Echo])
+    assert [str(problem) for problem in found] == [
+        "resources[1]: Base is abstract; register a subclass of it",
+        "resources[2]: File() needs path; register an instance: File(path)",
+        "resources[6]: Echo is no resource; register it in tools = […]",
+        (
+            "resources: the uri 'config://app' is registered 2 times; give all but one another with"
+            " resource(…, uri=…)"
+        ),
+        (
+            "resources: the uri_template 'db://{table}' is registered 2 times; the first would"
+            " answer for all; keep one of them"
+        ),
+    ]
+
+
+TWICE = (
+    "prompts: the name 'review' is registered 2 times; give all but one another with"
+    " prompt(…, name=…)"
+)
+
+
+def test_check_prompts() -> None:
+    """Names differ, and everything is a prompt."""
+    assert check_prompts([Review, prompt(Review, name="other")]) == []
+    found = check_prompts([Review, Config, prompt(Review, title="T")])
+    assert [str(problem) for problem in found] == [
+        "prompts[1]: Config is no prompt; register it in resources = […]",
+        TWICE,
+    ]
+
+
+def test_expand_refuses_the_same() -> None:
+    """Whatever reaches it at run time is checked there too."""
+    with pytest.raises(DefinitionError) as caught:
+        expand_resources([File, Config, Config])
+    assert len(caught.value.problems) == 2
+    with pytest.raises(DefinitionError, match=r"prompts\[0\]: 3 is no prompt; register a Prompt"):
+        expand_prompts([3, Review, Review])
+    with pytest.raises(DefinitionError) as caught:
+        expand_prompts([Review, Review()])
+    assert str(caught.value) == TWICE
+
+
+def test_tools_are_told_apart_too() -> None:
+    """What belongs elsewhere is told its place, whichever way round."""
+    (problem,) = check_registrations([Config])
+    assert problem.text == "Config is no tool; register it in resources = […]"
+    with pytest.raises(DefinitionError, match="Review is no tool; register it in prompts"):
+        tool(Review)
+
+
+@pytest.mark.parametrize("kind", ["resource", "template", "prompt"])
+def test_specs_are_settled(kind: str) -> None:
+    """Nobody changes a spec that a server works with; two of one class are two."""
+    (one,), (many,) = expand_resources([Config, Table])
+    (ask,) = expand_prompts([Review])
+    spec = {"resource": one, "template": many, "prompt": ask}[kind]
+    label = type(spec).__name__
+    with pytest.raises(AttributeError, match=f"{label}.hidden cannot be changed"):
+        spec.hidden = False
+    with pytest.raises(AttributeError, match=f"{label}.hidden cannot be taken away"):
+        del spec.hidden
+    assert spec != expand_resources([Config])[0][0]
+    assert {spec: 1}[spec] == 1
