@@ -1,0 +1,309 @@
+"""Our client drives foreign servers that ask, and that have resources, prompts and completion.
+
+All scenarios run once on one connection for each server and revision; each test looks at one.
+"""
+
+import functools
+import importlib.util
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import trio
+
+from noizu_mcp import (
+    Accept,
+    Cancel,
+    Client,
+    ClientHandler,
+    Decline,
+    McpError,
+    PromptReference,
+    ResourceReference,
+    Root,
+    SamplingResult,
+    Stdio,
+    connect,
+)
+
+HERE = Path(__file__).parent
+OLDEST, FORMS, SESSION, LATEST = "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
+SESSIONS = (OLDEST, FORMS, SESSION)
+SERVERS = {
+    "python": (*SESSIONS, LATEST),
+    "typescript-2": (*SESSIONS, LATEST),
+    "typescript-1": SESSIONS,
+}
+SCRIPTS = {
+    "typescript-2": ("features_v2.mjs", "@modelcontextprotocol/server"),
+    "typescript-1": ("features_v1.mjs", "@modelcontextprotocol/sdk"),
+}
+#: Seconds for one scenario, and for one connection.
+PATIENCE, CONNECTED = 10, 30
+WORDS = "test://text"
+
+
+class Person(ClientHandler):
+    """Answers everything; keeps what was asked, and every notification."""
+
+    sampling_tools = True
+
+    def __init__(self) -> None:
+        self.send, self.heard = trio.open_memory_channel[tuple[str, Mapping[str, Any]]](100)
+        self.asked: list[Mapping[str, Any]] = []
+        self.answers: Callable[[Mapping[str, Any]], Accept[Any] | Decline | Cancel] = self.accept
+
+    def accept(self, params: Mapping[str, Any]) -> Accept[Any]:
+        if params.get("mode") == "url":
+            return Accept(None)
+        fields = params["requestedSchema"]["properties"]
+        return Accept({name: field.get("default", "Ada") for name, field in fields.items()})
+
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[Any] | Decline | Cancel:
+        self.asked.append(params)
+        return self.answers(params)
+
+    async def handle_sampling(self, params: Mapping[str, Any]) -> SamplingResult:
+        self.asked.append(params)
+        return SamplingResult(role="assistant", content="thought", model="tiny")
+
+    async def list_roots(self) -> list[Root]:
+        return [Root("file:///work")]
+
+    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        self.send.send_nowait((method, params))
+
+    async def next(self, method: str) -> Mapping[str, Any]:
+        async for heard, params in self.heard:
+            if heard == method:
+                return params
+        raise AssertionError("the channel is never closed")
+
+
+@attrs.define
+class Conversation:
+    """One connection to a foreign server; each method is a scenario and returns what it saw."""
+
+    client: Client
+    person: Person
+
+    async def resources(self) -> Any:
+        listed = await self.client.list_resources()
+        return listed, await self.client.list_resource_templates()
+
+    async def read(self) -> Any:
+        uris = (WORDS, "test://blob", "test://records/12")
+        return [(await self.client.read_resource(uri)).contents for uri in uris]
+
+    async def no_resource(self) -> Any:
+        return await self.client.read_resource("test://nowhere")
+
+    async def prompts(self) -> Any:
+        return await self.client.list_prompts()
+
+    async def prompt(self) -> Any:
+        full = await self.client.get_prompt("review", {"code": "x = 1", "style": "friendly"})
+        return full, await self.client.get_prompt("review", {"code": "x = 1"})
+
+    async def no_argument(self) -> Any:
+        return await self.client.get_prompt("review", {})
+
+    async def complete(self) -> Any:
+        review, record = PromptReference("review"), ResourceReference("test://records/{number}")
+        return (
+            await self.client.complete(review, "style", "f"),
+            await self.client.complete(review, "style", "x", {"code": "x"}),
+            await self.client.complete(record, "number", "1"),
+        )
+
+    async def watch(self) -> Any:
+        updated = "notifications/resources/updated"
+        if self.client.protocol_version == LATEST:
+            async with self.client.listen(uris=[WORDS]) as agreed:
+                await self.client.call_tool("touch")
+                return agreed, await self.person.next(updated)
+        if not (self.client.capabilities.resources or {}).get("subscribe"):
+            return None
+        await self.client.subscribe(WORDS)
+        await self.client.call_tool("touch")
+        notice = await self.person.next(updated)
+        await self.client.unsubscribe(WORDS)
+        return None, notice
+
+    async def ask_everything(self) -> Any:
+        return await self._asked("ask_everything")
+
+    async def ask_page(self) -> Any:
+        return await self._asked("ask_page")
+
+    async def decline(self) -> Any:
+        self.person.answers = lambda _: Decline()
+        result = await self._asked("ask_page")
+        self.person.answers = self.person.accept
+        return result
+
+    async def _asked(self, tool: str) -> Any:
+        self.person.asked = []
+        result = await self.client.call_tool(tool)
+        return result, self.person.asked
+
+
+SCENARIOS = (
+    *("resources", "read", "no_resource", "prompts", "prompt", "no_argument", "complete", "watch"),
+    *("ask_everything", "ask_page", "decline"),
+)
+
+
+async def attempt(scenario: Callable[[], Awaitable[Any]]) -> Any:
+    """What a scenario returns, or the exception that ended it."""
+    try:
+        with trio.fail_after(PATIENCE):
+            return await scenario()
+    except Exception as error:
+        return error
+
+
+async def converse(command: Stdio, version: str) -> dict[str, Any]:
+    person = Person()
+    with trio.fail_after(CONNECTED):
+        async with connect(command, handler=person, version=version) as client:
+            conversation = Conversation(client, person)
+            return {name: await attempt(getattr(conversation, name)) for name in SCENARIOS}
+
+
+@pytest.fixture(scope="module")
+def conversation(node_command: Callable[[str, str], Any]) -> Callable[..., dict[str, Any]]:
+    """Talk to one server in one revision, once; returns what our client saw."""
+
+    def target(name: str) -> Stdio:
+        if name in SCRIPTS:
+            (command, *args), env = node_command(*SCRIPTS[name])
+            return Stdio(command, *args, env=env)
+        if importlib.util.find_spec("mcp") is None:
+            pytest.skip("the package mcp is not installed")
+        return Stdio(sys.executable, str(HERE / "foreign_features.py"))
+
+    @functools.cache
+    def talk(server: str, version: str) -> dict[str, Any]:
+        return trio.run(partial(converse, target(server), version))
+
+    return talk
+
+
+@pytest.fixture
+def seen(conversation: Callable[..., Any], server: str, version: str) -> Callable[[str], Any]:
+    """Look a scenario up; an exception is raised here."""
+    found = conversation(server, version)
+
+    def look(name: str) -> Any:
+        value = found[name]
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    return look
+
+
+pytestmark = pytest.mark.parametrize(
+    ("server", "version"),
+    [
+        pytest.param(server, version, id=f"{server}-{version}")
+        for server, versions in SERVERS.items()
+        for version in versions
+    ],
+)
+
+
+def texts(result: Any) -> list[str]:
+    """The text of a result that is nothing but text and no error."""
+    assert not result.is_error, result
+    return [block.text for block in result.content]
+
+
+def test_resources(seen):
+    """Resources and templates are listed."""
+    resources, templates = seen("resources")
+    assert [each.uri for each in resources] == [WORDS, "test://blob"]
+    assert [each.mime_type for each in resources] == ["text/plain", "image/png"]
+    assert [each.uri_template for each in templates] == ["test://records/{number}"]
+
+
+def test_read(seen):
+    """Text, bytes and what a template serves are read."""
+    words, blob, record = seen("read")
+    assert [(each.uri, each.mime_type, each.text) for each in words] == [
+        (WORDS, "text/plain", "words")
+    ]
+    assert blob[0].blob.startswith(b"\x89PNG")
+    assert record[0].text == "record 12"
+
+
+def test_no_resource(seen, server, version):
+    """A resource that is not there is an error of the protocol."""
+    with pytest.raises(McpError) as caught:
+        seen("no_resource")
+    assert caught.value.code in (-32602, -32002)
+
+
+def test_prompts(seen):
+    """A prompt comes with its arguments, required or not."""
+    (review,) = seen("prompts")
+    assert (review.name, review.description) == ("review", "Review code.")
+    needed = {each.name: bool(each.required) for each in review.arguments}
+    assert needed == {"code": True, "style": False}
+
+
+def test_prompt(seen):
+    """A prompt is filled in."""
+    full, short = seen("prompt")
+    assert [each.content.text for each in full.messages] == ["x = 1 friendly"]
+    assert [(each.role, each.content.text) for each in short.messages] == [("user", "x = 1 strict")]
+
+
+def test_no_argument(seen):
+    """A missing argument is an error of the protocol."""
+    with pytest.raises(McpError):
+        seen("no_argument")
+
+
+def test_complete(seen):
+    """Arguments and variables are completed, in the light of what is filled in."""
+    plain, informed, variable = seen("complete")
+    assert list(plain.values) == ["friendly"]
+    assert list(informed.values) == ["x-like"]
+    assert list(variable.values) == ["12", "13"]
+
+
+def test_watch(seen, version):
+    """An update reaches the handler."""
+    if seen("watch") is None:
+        pytest.skip("this server has no resources/subscribe in a session")
+    agreed, notice = seen("watch")
+    assert notice["uri"] == WORDS
+    assert agreed == ({"resourceSubscriptions": [WORDS]} if version == LATEST else None)
+
+
+def test_ask_everything(seen, version):
+    """The user, the model and the roots answer, live or in an input-required result."""
+    if version == OLDEST:
+        pytest.skip("2025-03-26 cannot ask a person")
+    result, asked = seen("ask_everything")
+    assert texts(result) == ["Ada 3, thought, file:///work"]
+    form = next(each for each in asked if "requestedSchema" in each)
+    assert form["message"] == "Who?"
+    model = next(each for each in asked if "messages" in each)
+    assert model["maxTokens"] == 10
+
+
+@pytest.mark.parametrize(("scenario", "action"), [("ask_page", "accept"), ("decline", "decline")])
+def test_ask_page(seen, version, scenario, action):
+    """A URL is asked for, and the answer arrives."""
+    if version < SESSION:
+        pytest.skip("URLs came with 2025-11-25")
+    result, (asked,) = seen(scenario)
+    assert texts(result) == [action]
+    assert (asked["mode"], asked["url"]) == ("url", "https://example.com/login")
