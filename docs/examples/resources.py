@@ -16,8 +16,7 @@ from noizu_mcp import (
     ResourceTemplate,
     Schema,
     Server,
-    Toolkit,
-    mcp,
+    Tool,
 )
 
 NOTES = {
@@ -66,16 +65,17 @@ class Log(Resource, uri="log://today", mime_type="text/plain", subscribable=True
         return "\n".join(self.lines)
 
 
-class Writing(Toolkit):
-    """What writes to the log."""
+class Note(Tool):
+    """Write a line to the log."""
+
+    class Input(Schema):
+        text: str
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
 
-    @mcp
-    def note(self, args: dict[str, object], ctx: Context, *, text: str) -> str:
-        """Write a line to the log."""
-        self.lines.append(text)
+    def call(self, args: Input, ctx: Context) -> str:
+        self.lines.append(args.text)
         ctx.notify.resource_updated("log://today")
         return f"{len(self.lines)} lines"
 
@@ -84,5 +84,5 @@ LINES: list[str] = []
 
 
 class Library(Server, name="library", version="1.0.0"):
-    tools = [Writing(LINES)]
+    tools = [Note(LINES)]
     resources = [AppConfig, Notes, Log(LINES)]

@@ -15,6 +15,8 @@ from noizu_mcp import (
     ClientHandler,
     McpError,
     Reference,
+    Root,
+    SamplingResult,
     Stdio,
     ToolResult,
     connect,
@@ -237,7 +239,7 @@ async def test_resources(serve: Open, version: str) -> None:
         for uri in ("notes://2026/nothing", "notes://soon/tax"):
             with pytest.raises(McpError, match="not found"):
                 await client.read_resource(uri)
-        ref = ResourceReference("notes://{year}/{title}")
+        ref = Reference.resource("notes://{year}/{title}")
         assert list((await client.complete(ref, "year", "202")).values) == ["2025", "2026"]
         found = await client.complete(ref, "title", "t", {"year": "2026"})
         assert list(found.values) == ["tax"]
@@ -265,7 +267,7 @@ async def test_prompts(serve: Open) -> None:
             with pytest.raises(McpError) as caught:
                 await client.get_prompt("code_review", wrong)
             assert caught.value.code == -32602
-        ref = PromptReference("translate")
+        ref = Reference.prompt("translate")
         assert list((await client.complete(ref, "language", "E")).values) == ["English"]
         found = await client.complete(ref, "dialect", "a", {"language": "English"})
         assert list(found.values) == ["American", "Australian"]
