@@ -50,6 +50,12 @@ def node_command() -> Callable[[str, str], tuple[list[str], dict[str, str]]]:
 
 
 @pytest.fixture(scope="session")
+def node_package() -> Callable[[str], Path]:
+    """Find the folder of an installed Node package, or skip."""
+    return lambda package: node_modules(package) / package
+
+
+@pytest.fixture(scope="session")
 def serve_command() -> Callable[[str], list[str]]:
     """Make the command line that serves `path/to/file.py:Server`, as users write it."""
 

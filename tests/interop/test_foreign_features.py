@@ -22,8 +22,7 @@ from noizu_mcp import (
     ClientHandler,
     Decline,
     McpError,
-    PromptReference,
-    ResourceReference,
+    Reference,
     Root,
     SamplingResult,
     Stdio,
@@ -113,7 +112,7 @@ class Conversation:
         return await self.client.get_prompt("review", {})
 
     async def complete(self) -> Any:
-        review, record = PromptReference("review"), ResourceReference("test://records/{number}")
+        review, record = Reference.prompt("review"), Reference.resource("test://records/{number}")
         return (
             await self.client.complete(review, "style", "f"),
             await self.client.complete(review, "style", "x", {"code": "x"}),
