@@ -85,7 +85,7 @@ class LiveAsker:
         self._connection = connection
         self._exchange = exchange
         self._record = _Record({}, {})
-        self._asked = 0
+        self._rounds = 0
         self._waiting = 0
 
     async def ask(self, request: InputRequest, read: Reader, timeout: float | None) -> Any:
@@ -100,9 +100,7 @@ class LiveAsker:
             await trio.lowlevel.checkpoint()
             return read(self._record.answers[key])
         while True:
-            self._asked += 1
-            if self._asked > MAX_ROUNDS:
-                raise too_many_rounds()
+            self._count_round()
             answer = await self._send(request, timeout)
             try:
                 value = read(answer)
@@ -110,6 +108,13 @@ class LiveAsker:
                 continue
             self._record.answers[key] = answer
             return value
+
+    def _count_round(self) -> None:
+        """What is asked while something else waits belongs to the round of that."""
+        if self._waiting == 0:
+            self._rounds += 1
+        if self._rounds > MAX_ROUNDS:
+            raise too_many_rounds()
 
     async def _send(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
         link = self._connection.link
@@ -143,9 +148,7 @@ class LiveAsker:
             answers[key] = await self._send(request, TIMEOUTS.get(request.method))
 
         self._record.rewind()
-        self._asked += 1
-        if self._asked > MAX_ROUNDS:
-            raise too_many_rounds()
+        self._count_round()
         async with trio.open_nursery() as nursery:
             for key, request in required.requests.items():
                 nursery.start_soon(one, key, request)
@@ -186,6 +189,7 @@ class ReplayAsker:
         self._seen: set[str] = set()
         self._pending: dict[str, InputRequest] = {}
         self._running = 0
+        self._idle = trio.Event()  # set while no step runs
         self._ending = False
 
     async def ask(self, request: InputRequest, read: Reader, timeout: float | None) -> Any:
@@ -215,11 +219,15 @@ class ReplayAsker:
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """Run the side effect, or give what it gave in an earlier round."""
         await trio.lowlevel.checkpoint()
+        if self._running == 0:
+            self._idle = trio.Event()
         self._running += 1
         try:
             return await self._record.step(name, run)
         finally:
             self._running -= 1
+            if self._running == 0:
+                self._idle.set()
 
     async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
         """End the round with the handler's own questions and state."""
@@ -244,7 +252,10 @@ class ReplayAsker:
         while quiet < SETTLING_TURNS:
             before = len(self._pending)
             await trio.lowlevel.checkpoint()
-            quiet = quiet + 1 if not self._running and len(self._pending) == before else 0
+            quiet = quiet + 1 if len(self._pending) == before else 0
+            if self._running:
+                await self._idle.wait()
+                quiet = 0
         if self._exchange.answered or self._exchange.cancelled:
             return
         if await self._forgot():

@@ -223,7 +223,7 @@ class Questions(Toolkit):
 
     def effect(self, name):
         self.effects.append(name)
-        return {"did": name, "as": len(self.effects)}
+        return {"did": name, "times": self.effects.count(name)}
 
     async def slow_effect(self, name):
         await trio.sleep(0.01)

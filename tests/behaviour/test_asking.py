@@ -273,7 +273,7 @@ async def test_in_sequence_in_loops_and_at_once(person):
     assert result[0] == result[2] == ["accept", "to a"]
     assert result[1]["did"] == "s1"
     assert result[3] == [
-        [["accept", "to b"], {"did": "s2", "as": 2}],
+        [["accept", "to b"], {"did": "s2", "times": 1}],
         ["heard c", ["accept", "to d"]],
     ]
     assert result[4:] == [["slow", "s3"], ["file:///w"]]
@@ -334,7 +334,7 @@ async def test_both_ways_in_one_handler(person):
     """Each question is asked once, the side effect happens once."""
     asked = person(by_message)
     told = await asked.text("mixed")
-    assert told == "to first to second to third kept {'did': 'to first', 'as': 1}"
+    assert told == "to first to second to third kept {'did': 'to first', 'times': 1}"
     assert [each["params"]["message"] for each in asked.asked] == ["first", "second", "third"]
     assert await asked.text("done") == '["to first"]'
 
@@ -711,3 +711,13 @@ async def test_a_client_that_cancels_while_its_person_thinks(connected):
         with trio.fail_after(5):
             await ended.wait()
             assert (await client.call_tool("outcomes")).content[0].text == "cancelled"
+
+
+@eliciting
+async def test_many_questions_at_once_are_one_round(person):
+    """The limit counts rounds, not questions, in both eras."""
+    ops = [["both", [[["elicit", str(number)]] for number in range(60)]]]
+    asked = person(by_message)
+    result = await asked.call("script", {"ops": ops})
+    assert "isError" not in result
+    assert len(asked.asked) == 60
