@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import attrs
-
 from ..jsonrpc import ErrorResponse, Id, Notification, Request, Response
 from ._versions import Revision
 
@@ -68,9 +66,16 @@ class Notice(NamedTuple):
     notification: Notification
 
 
-@attrs.frozen
 class Ready:
     """The handshake is complete."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ready)
+
+    def __hash__(self) -> int:
+        return hash(Ready)
 
 
 class Fanout(NamedTuple):

@@ -9,8 +9,6 @@ class, which shows when the value is built for good.
 from collections.abc import Iterator
 from typing import Any
 
-import attrs
-
 from ._build import Build, Builder
 from ._engine import CompiledSchema
 from ._nodes import Array, Format, Map, Node, Object, Scalar, Tuple, Union, walk
@@ -48,7 +46,7 @@ def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build
             return found
         return list(_explain(builder, root, value, ())) or [_violation((), value, "cannot be used")]
 
-    return attrs.evolve(compiled, is_valid=is_valid, violations=violations)
+    return compiled._replace(is_valid=is_valid, violations=violations)
 
 
 def _refused(build: Build, value: Any) -> bool:

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal
-
-import attrs
+from typing import Any, Literal, NamedTuple
 
 from .._errors import SchemaError, SchemaUnsupported
 from ._bounds import MAX_TRUSTED_DEPTH, broken_caps, is_deeper
@@ -15,8 +13,7 @@ from ._violation import Violation
 EngineName = Literal["auto", "native", "python"]
 
 
-@attrs.frozen
-class CompiledSchema:
+class CompiledSchema(NamedTuple):
     """A JSON Schema, ready to judge values.
 
     Attributes:

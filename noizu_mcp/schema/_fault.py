@@ -1,10 +1,9 @@
 """What is wrong in a schema or in a field declaration, found while a class is being made."""
 
-import attrs
+from typing import NamedTuple
 
 
-@attrs.frozen
-class Fault:
+class Fault(NamedTuple):
     """One thing that is wrong in a schema or a declaration.
 
     Attributes:

@@ -29,7 +29,7 @@ from ._violation import show
 SHAPE = "__mcp_shape__"
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Shape:
     """A declared input or output, ready for the call path.
 

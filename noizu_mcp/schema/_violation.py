@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable
 from json import dumps
-from typing import Any
-
-import attrs
+from typing import Any, NamedTuple
 
 # A message is read by a model: a value is there to be recognised, not to be copied.
 MAX_SHOWN = 60
@@ -19,8 +17,7 @@ _NULL_MAY_BREAK = ("type", "enum", "const")
 Path = tuple[str | int, ...]
 
 
-@attrs.frozen
-class Violation:
+class Violation(NamedTuple):
     """One way in which a value breaks its schema.
 
     Attributes:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import attrs
 
-from .._limits import Limits
+from .._limits import DEFAULTS, Limits
 from ..components._options import (
     Table,
     read_count,
@@ -62,8 +63,7 @@ class Cache:
 _STALE: Final = Cache()
 
 
-@attrs.frozen(kw_only=True)
-class ServerOptions:
+class ServerOptions(NamedTuple):
     """The options of one server class, checked.
 
     Attributes:
@@ -92,8 +92,8 @@ class ServerOptions:
     icons: tuple[Any, ...] = ()
     tool_timeout: float | None = TOOL_TIMEOUT
     page_size: int = PAGE_SIZE
-    limits: Limits = attrs.field(factory=Limits)
-    cache: Mapping[str, Cache] = attrs.field(factory=dict)
+    limits: Limits = DEFAULTS
+    cache: Mapping[str, Cache] = MappingProxyType({})
     state_keys: Sequence[str] | None = None
     state_ttl: float = STATE_TTL
 

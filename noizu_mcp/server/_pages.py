@@ -3,9 +3,7 @@
 import base64
 import binascii
 from collections.abc import Sequence
-from typing import Final, Generic, TypeVar
-
-import attrs
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from .._errors import McpError
 from ..jsonrpc import INVALID_PARAMS
@@ -16,8 +14,7 @@ PAGE_SIZE: Final = 50
 Item = TypeVar("Item")
 
 
-@attrs.frozen
-class Page(Generic[Item]):
+class Page(NamedTuple, Generic[Item]):
     """One page of a list.
 
     Attributes:

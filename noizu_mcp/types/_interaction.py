@@ -5,7 +5,8 @@ The same values serve both eras: live requests up to 2025-11-25, input requests 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Generic, Literal, TypeVar
+from types import MappingProxyType
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import attrs
 
@@ -22,9 +23,27 @@ SAMPLE: Final = "sampling/createMessage"
 ROOTS: Final = "roots/list"
 
 
+class _Outcome:
+    """What became of a question; compared by what it holds. Plain classes: they load fast."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and _held(other) == _held(self)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *map(repr, _held(self))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(repr, _held(self)))})"
+
+
+def _held(outcome: Any) -> list[Any]:
+    return [getattr(outcome, name) for name in outcome.__slots__]
+
+
 @final
-@attrs.frozen
-class Accept(Generic[Answer]):
+class Accept(_Outcome, Generic[Answer]):
     """The user filled in the form, or agreed to open the URL.
 
     Attributes:
@@ -32,24 +51,27 @@ class Accept(Generic[Answer]):
             mapping, or an instance whose fields it is; None for a URL.
     """
 
-    content: Answer
-    action: Literal["accept"] = attrs.field(default="accept", init=False)
+    __slots__ = ("content",)
+    action: Final = "accept"
+
+    def __init__(self, content: Answer) -> None:
+        self.content = content
 
 
 @final
-@attrs.frozen
-class Decline:
+class Decline(_Outcome):
     """The user said no."""
 
-    action: Literal["decline"] = attrs.field(default="decline", init=False)
+    __slots__ = ()
+    action: Final = "decline"
 
 
 @final
-@attrs.frozen
-class Cancel:
+class Cancel(_Outcome):
     """The user went away without a choice."""
 
-    action: Literal["cancel"] = attrs.field(default="cancel", init=False)
+    __slots__ = ()
+    action: Final = "cancel"
 
 
 @final
@@ -129,9 +151,7 @@ class SamplingResult:
         return wire
 
 
-@final
-@attrs.frozen
-class InputRequest:
+class InputRequest(NamedTuple):
     """One question of an `InputRequired`; `Context` has what makes them.
 
     Attributes:
@@ -140,7 +160,7 @@ class InputRequest:
     """
 
     method: str
-    params: Mapping[str, Any] = attrs.field(factory=dict)
+    params: Mapping[str, Any] = MappingProxyType({})
 
     def to_wire(self) -> dict[str, Any]:
         """Write the JSON object."""
