@@ -174,3 +174,17 @@ class Asker(Server, name="asker", version="1.0"):
     tools = [Questions]
     resources = [Asked, AskedFor, Impatient]
     prompts = [AskedPrompt]
+
+
+class OldNode(Asker, name="asker", state_keys=["the first secret of all"]):
+    """One of several nodes; its keys are about to be rotated."""
+
+
+class NewNode(
+    Asker, name="asker", state_keys=["the second secret of all", "the first secret of all"]
+):
+    """A node with the new key, that still opens what the old one sealed."""
+
+
+class Forgetting(Asker, name="forgetting", state_ttl=1e-9):
+    """Nobody is fast enough for it."""

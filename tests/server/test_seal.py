@@ -1,0 +1,157 @@
+"""State that travels through the client: good for one request only, and one answer to the rest."""
+
+import base64
+import logging
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp import DefinitionError, McpError, Server
+from noizu_mcp.server._seal import INVALID_STATE, KEYS_VARIABLE, Sealer
+
+OLD, NEW = "an old secret of the server", "a new secret of the server"
+BINDING = {"principal": None, "method": "tools/call", "name": "t", "arguments": "digest"}
+CONTENT = {"answers": {"q": {"action": "accept"}}, "round": 1, "text": "é\u2028"}
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=10,
+)
+
+
+class Clock:
+    """A clock that the test moves."""
+
+    now = 1_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+def refused(sealer, state, binding=BINDING):
+    """Open what must not open; gives the error."""
+    with pytest.raises(McpError) as caught:
+        sealer.open(state, binding)
+    error = caught.value
+    assert (error.code, error.message, error.data) == (-32602, INVALID_STATE, None)
+    assert error.__cause__ is None
+    return error
+
+
+@pytest.fixture
+def reason(caplog):
+    """Give what reads the one reason that was logged since the last time."""
+    caplog.set_level(logging.WARNING, "noizu_mcp")
+
+    def read():
+        (record,) = caplog.records
+        caplog.clear()
+        return record.getMessage().removeprefix("a requestState was refused: ")
+
+    return read
+
+
+@settings(max_examples=100, deadline=None)
+@given(content=json_values)
+def test_what_was_sealed_opens(content):
+    """Any JSON comes back as it was, and never looks the same twice."""
+    sealer = Sealer([NEW])
+    state = sealer.seal(content, BINDING)
+    assert sealer.open(state, BINDING) == content
+    assert sealer.seal(content, BINDING) != state
+    assert state.isascii()
+    assert "answers" not in base64.urlsafe_b64decode(state + "==").decode("latin-1")
+
+
+def test_every_byte_counts():
+    """A state with one bit changed anywhere is refused."""
+    sealer = Sealer([NEW])
+    raw = base64.urlsafe_b64decode(sealer.seal({"a": 1}, {}) + "==")
+    for place in range(len(raw)):
+        changed = bytearray(raw)
+        changed[place] ^= 1
+        refused(sealer, base64.urlsafe_b64encode(changed).rstrip(b"=").decode(), {})
+
+
+@settings(max_examples=200, deadline=None)
+@given(state=st.text(max_size=100) | st.binary(max_size=100) | json_values)
+def test_garbage_is_refused(state):
+    """Whatever a client makes up."""
+    refused(Sealer([NEW]), state)
+
+
+def test_the_reasons_are_in_the_log_only(reason):
+    """The client hears the same of each; the log tells them apart."""
+    clock = Clock()
+    sealer = Sealer([NEW], 60, clock=clock)
+    state = sealer.seal(CONTENT, BINDING)
+    for garbage in (None, 5, "é", "@@@@", "A"):
+        refused(sealer, garbage)
+        assert reason() == "it is no base64 text"
+    refused(sealer, state[:20])
+    assert reason() == "it is too short"
+    refused(sealer, state[:-3] + ("AAA" if state[-3:] != "AAA" else "BBB"))
+    assert reason() == "it was changed on its way"
+    refused(Sealer([OLD]), state)
+    assert reason() == "it was sealed with a key that is not, or no longer, in the ring"
+    for name in BINDING:
+        refused(sealer, state, {**BINDING, name: "other"})
+        assert reason() == f"it belongs to another request: {name} differ"
+    clock.now += 59
+    assert sealer.open(state, BINDING) == CONTENT
+    clock.now += 1
+    refused(sealer, state)
+    assert reason() == "it has expired"
+
+
+def test_keys_rotate():
+    """The first key seals, every one opens; one that is gone opens nothing."""
+    before = Sealer([OLD]).seal(CONTENT, BINDING)
+    both = Sealer([NEW, OLD])
+    assert both.open(before, BINDING) == CONTENT
+    after = both.seal(CONTENT, BINDING)
+    assert Sealer([NEW]).open(after, BINDING) == CONTENT
+    refused(Sealer([OLD]), after)
+    refused(Sealer([NEW]), before)
+
+
+def test_keys_of_the_environment(monkeypatch):
+    """Several nodes share them; without any, each process has its own."""
+    monkeypatch.setenv(KEYS_VARIABLE, f" {NEW} , {OLD},")
+    state = Sealer(None).seal(CONTENT, BINDING)
+    assert Sealer([NEW]).open(state, BINDING) == CONTENT
+    monkeypatch.delenv(KEYS_VARIABLE)
+    refused(Sealer(None), Sealer(None).seal(CONTENT, BINDING))
+    monkeypatch.setenv(KEYS_VARIABLE, "short")
+    with pytest.raises(ValueError, match="at least 16 characters"):
+        Sealer(None)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"state_keys": "one text that is long"}, "must be a list of texts"),
+        ({"state_keys": [5]}, "must be a list of texts"),
+        ({"state_keys": ["short"]}, "a state key needs at least 16 characters"),
+        ({"state_ttl": 0}, "state_ttl"),
+        ({"state_ttl": None}, "must be seconds above 0"),
+        ({"state_ttl": "1 h"}, "state_ttl"),
+    ],
+)
+def test_wrong_options_of_a_server(options, text):
+    """Found when the class is made."""
+    with pytest.raises(DefinitionError, match=text):
+        type("S", (Server,), {"name": "s", "version": "1", **options})
+
+
+def test_options_of_a_server():
+    """They reach the sealer."""
+
+    class S(Server, name="s", version="1", state_keys=[NEW, OLD], state_ttl=5):
+        pass
+
+    state = S().sealer.seal(CONTENT, BINDING)
+    assert Sealer([NEW]).open(state, BINDING) == CONTENT
+    assert S.options.state_ttl == 5
