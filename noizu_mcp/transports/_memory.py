@@ -37,7 +37,8 @@ class _Pipe:
         self._arrived.set()
 
     async def take(self) -> Sequence[bytes | Oversized]:
-        await trio.lowlevel.checkpoint()
+        if self._messages or self.closed:
+            await trio.lowlevel.checkpoint()
         while not self._messages and not self.closed:
             self._arrived = trio.Event()
             await self._arrived.wait()
