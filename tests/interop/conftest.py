@@ -71,7 +71,8 @@ def drive() -> Callable[[str, Sequence[dict[str, Any]]], dict[str, Any]]:
 
     A connection has a `label` under which it is reported; a `kind` of negotiation (`handshake`,
     `pin` or `auto`) and the `version` to ask for; the `command` of the server, and the file that
-    is its `journal`; and `scenarios`, each with a `name` and a `kind` that all drivers know.
+    is its `journal`; and `scenarios`, each with a `name` and a `kind` that all drivers know. It may
+    have a log `level`, and say with `answers` whether the client can be asked anything: it can.
     """
 
     def run(client: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Drives a server with the official Python client and prints what it saw as one JSON object.
 
 Takes one argument, a JSON array of connections, each with `label`, `kind`, `version`, `command`,
-`journal` and `scenarios`, as the fixture `drive` gets them. The report has one object for each
-label, in it one value for each scenario.
+`journal`, `scenarios` and perhaps more, as the fixture `drive` gets them. The report has one object
+for each label, in it one value for each scenario.
 """
 
 import contextlib
@@ -46,11 +46,8 @@ class Driver:
             logging_callback=self.on_log,
             message_handler=self.on_message,
             log_level=connection.get("level", "warning"),
-            elicitation_callback=self.person.elicit,
-            sampling_callback=self.person.sample,
-            sampling_capabilities=types.SamplingCapability(tools=types.SamplingToolsCapability()),
-            list_roots_callback=self.person.roots,
             cache=None,
+            **(self.person.callbacks() if connection.get("answers", True) else {}),
         )
 
     async def __aenter__(self) -> Self:
@@ -266,6 +263,17 @@ class Person:
         self.mood = "accept"
         self.asked: list[Any] = []
         self.called, self.dismissed = trio.Event(), trio.Event()
+
+    def callbacks(self) -> dict[str, Any]:
+        """The options of a client that can be asked."""
+        return {
+            "elicitation_callback": self.elicit,
+            "sampling_callback": self.sample,
+            "sampling_capabilities": types.SamplingCapability(
+                tools=types.SamplingToolsCapability()
+            ),
+            "list_roots_callback": self.roots,
+        }
 
     async def elicit(self, _: Any, params: Any) -> types.ElicitResult:
         question = wire(params)

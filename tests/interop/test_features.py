@@ -131,6 +131,20 @@ SCENARIOS: list[dict[str, Any]] = [
 ]
 #: For sessions: what is no subscription at all there may be refused.
 WATCHES = [_notices("watch a text", "touch", resourceSubscriptions=["test://static-text"])]
+#: What some tools need of a client.
+NEEDS: dict[str, dict[str, Any]] = {
+    "test_elicitation": {"elicitation": {}},
+    "test_missing_capability": {"sampling": {}},
+    "roots": {"roots": {}},
+    "open_page": {"elicitation": {"url": {}}},
+    f"{BY_HAND}multiple_inputs": {"elicitation": {}},
+}
+#: For a client that can be asked nothing.
+MUTE = [
+    _call("test_elicitation", message="Who?"),
+    *(_call(tool) for tool in list(NEEDS)[1:]),
+    _call("test_simple_text"),
+]
 GIVE_UP = {"name": "give up", "kind": "give_up", "tool": "linger", "after": "test_simple_text"}
 TAMPER = {"name": "tamper", "kind": "tamper", "tool": BY_HAND + "tampered_state"}
 
@@ -177,7 +191,8 @@ def driven(
             }
             for mode in MODES[client]
         ]
-        return drive(client, connections)
+        mute = {"label": "mute", "answers": False, "scenarios": MUTE}
+        return drive(client, [*connections, {**connections[-1], **mute}])
 
     return run
 
@@ -627,3 +642,20 @@ def test_give_up(seen, request, version):
     assert texts(seen("give up")) == ["This is a simple text response for testing."]
     lines = request.getfixturevalue("journal")
     assert lines.count("gave up") == 1
+
+
+def test_mute_client(driven, client, version):
+    """A client that can be asked nothing gets the error of its revision, and goes on."""
+    if version != MODES[client][-1]["version"]:
+        pytest.skip("tried with the newest revision of each client")
+    report = driven(client)["mute"]
+    assert "connection" not in report, report["connection"]["failed"]
+    for tool, needs in NEEDS.items():
+        if version == LATEST:
+            error = report[tool]["error"]
+            assert error["code"] == -32021
+            assert error["data"] == {"requiredCapabilities": needs}
+        else:
+            (why,) = failure(report[tool])
+            assert why.startswith("Capability not supported by the client: ")
+    assert texts(report["test_simple_text"])

@@ -32,17 +32,19 @@ class OfferingTransport extends StdioClientTransport {
     }
 }
 
-async function connect({ version }, parameters, hooks) {
+async function connect({ version, answers = true }, parameters, hooks) {
     const client = new Client(
         { name: 'typescript-1', version: '1.32.2' },
-        { capabilities: CAPABILITIES },
+        { capabilities: answers ? CAPABILITIES : {} },
     );
     const { person } = hooks;
-    client.setRequestHandler(ElicitRequestSchema, (request, extra) =>
-        person.elicit(request, extra.signal),
-    );
-    client.setRequestHandler(CreateMessageRequestSchema, (request) => person.sample(request));
-    client.setRequestHandler(ListRootsRequestSchema, (request) => person.roots(request));
+    if (answers) {
+        client.setRequestHandler(ElicitRequestSchema, (request, extra) =>
+            person.elicit(request, extra.signal),
+        );
+        client.setRequestHandler(CreateMessageRequestSchema, (request) => person.sample(request));
+        client.setRequestHandler(ListRootsRequestSchema, (request) => person.roots(request));
+    }
     const notice = ({ method, params }) =>
         hooks.notices.push(params?.uri ? [method, params.uri] : [method]);
     client.setNotificationHandler(PromptListChangedNotificationSchema, notice);

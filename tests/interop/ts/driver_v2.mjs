@@ -15,17 +15,19 @@ const options = {
 // What any result may be: the library wants a validator, the tests look at the wire.
 const anything = { '~standard': { version: 1, vendor: 'tests', validate: (value) => ({ value }) } };
 
-async function connect({ kind, version }, parameters, hooks) {
+async function connect({ kind, version, answers = true }, parameters, hooks) {
     const client = new Client(
         { name: 'typescript-2', version: '2.4.0' },
-        { ...options[kind](version), capabilities: CAPABILITIES },
+        { ...options[kind](version), capabilities: answers ? CAPABILITIES : {} },
     );
     const { person } = hooks;
-    client.setRequestHandler('elicitation/create', (request, context) =>
-        person.elicit(request, context.mcpReq.signal),
-    );
-    client.setRequestHandler('sampling/createMessage', (request) => person.sample(request));
-    client.setRequestHandler('roots/list', (request) => person.roots(request));
+    if (answers) {
+        client.setRequestHandler('elicitation/create', (request, context) =>
+            person.elicit(request, context.mcpReq.signal),
+        );
+        client.setRequestHandler('sampling/createMessage', (request) => person.sample(request));
+        client.setRequestHandler('roots/list', (request) => person.roots(request));
+    }
     for (const kind of ['prompts/list_changed', 'resources/list_changed']) {
         const method = `notifications/${kind}`;
         client.setNotificationHandler(method, () => hooks.notices.push([method]));

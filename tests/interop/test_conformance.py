@@ -1,0 +1,256 @@
+"""What the conformance suite asks of the everything server, over stdio: the suite itself has HTTP.
+
+The tests write and read the lines of 2026-07-28 themselves, so that they see all that is sent.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "everything.py"
+VERSION = "2026-07-28"
+PREFIX = "io.modelcontextprotocol/"
+BY_HAND = "test_input_required_result_"
+ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+ACCEPTED = {
+    "elicitation/create": {"action": "accept", "content": {"name": "Alice", "ok": True}},
+    "sampling/createMessage": {
+        "role": "assistant",
+        "content": {"type": "text", "text": "Paris"},
+        "model": "tiny",
+    },
+    "roots/list": {"roots": [{"uri": "file:///work"}]},
+}
+#: Seconds; reached only where something hangs.
+PATIENCE = 15
+
+
+class Wire:
+    """Sends requests, one after the other, and keeps the notifications that come before answers."""
+
+    def __init__(self, process: trio.Process) -> None:
+        self._process = process
+        self._buffer = b""
+        self._number = 0
+        self.notices: list[dict[str, Any]] = []
+
+    async def send(self, method: str, can: dict[str, Any] = ALL, **params: Any) -> int:
+        """Send a request; returns its id."""
+        self._number += 1
+        meta = {
+            f"{PREFIX}protocolVersion": VERSION,
+            f"{PREFIX}clientInfo": {"name": "suite", "version": "1"},
+            f"{PREFIX}clientCapabilities": can,
+        }
+        message = {
+            "jsonrpc": "2.0",
+            "id": self._number,
+            "method": method,
+            "params": {"_meta": meta, **params},
+        }
+        await self._process.stdin.send_all(json.dumps(message).encode() + b"\n")
+        return self._number
+
+    async def read(self) -> dict[str, Any]:
+        """Read a message; the server asks nothing in this revision."""
+        while b"\n" not in self._buffer:
+            data = await self._process.stdout.receive_some()
+            assert data, "the server ended"
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        message: dict[str, Any] = json.loads(line)
+        assert not {"method", "id"} <= message.keys(), message
+        return message
+
+    async def ask(self, method: str, can: dict[str, Any] = ALL, **params: Any) -> dict[str, Any]:
+        """Send a request and read the answer."""
+        self.notices = []
+        number = await self.send(method, can, **params)
+        while (message := await self.read()).get("id") != number:
+            self.notices.append(message)
+        return message
+
+    async def call(self, tool: str, can: dict[str, Any] = ALL, **params: Any) -> dict[str, Any]:
+        """Call a tool and return its result."""
+        answer = await self.ask("tools/call", can, name=tool, arguments={}, **params)
+        assert "error" not in answer, answer
+        result: dict[str, Any] = answer["result"]
+        return result
+
+
+@asynccontextmanager
+async def serving() -> AsyncIterator[Wire]:
+    command = [sys.executable, "-m", "noizu_mcp", "run", str(EXAMPLE)]
+    with trio.fail_after(PATIENCE):
+        async with trio.open_nursery() as nursery:
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            run = partial(trio.run_process, command, **pipes)
+            process: trio.Process = await nursery.start(run)
+            yield Wire(process)
+            await process.stdin.aclose()
+            await process.wait()
+            nursery.cancel_scope.cancel()
+
+
+def answers(result: dict[str, Any]) -> dict[str, Any]:
+    """Answer each question, by its key."""
+    return {key: ACCEPTED[each["method"]] for key, each in result["inputRequests"].items()}
+
+
+def asked(result: dict[str, Any]) -> dict[str, str]:
+    """The methods of the questions by their keys, of a result that must be one that asks."""
+    assert result["resultType"] == "input_required"
+    return {key: each["method"] for key, each in result["inputRequests"].items()}
+
+
+@pytest.mark.parametrize(
+    ("tool", "questions"),
+    [
+        ("elicitation", {"user_name": "elicitation/create"}),
+        ("sampling", {"capital_question": "sampling/createMessage"}),
+        ("list_roots", {"client_roots": "roots/list"}),
+        ("request_state", {"confirm": "elicitation/create"}),
+        (
+            "multiple_inputs",
+            {
+                "user_name": "elicitation/create",
+                "greeting": "sampling/createMessage",
+                "client_roots": "roots/list",
+            },
+        ),
+    ],
+)
+async def test_questions(tool, questions):
+    """A tool that asks by hand sends its questions under its keys, then its answer."""
+    async with serving() as wire:
+        first = await wire.call(BY_HAND + tool)
+        assert asked(first) == questions
+        assert first["requestState"]
+        second = await wire.call(
+            BY_HAND + tool, inputResponses=answers(first), requestState=first["requestState"]
+        )
+        assert second["resultType"] == "complete"
+        assert second["content"]
+
+
+async def test_rounds():
+    """Each round has a state of its own, and the last one answers."""
+    async with serving() as wire:
+        tool = f"{BY_HAND}multi_round"
+        first = await wire.call(tool)
+        (key,) = asked(first)
+        reply = {key: {"action": "accept", "content": {"name": "Alice"}}}
+        second = await wire.call(tool, inputResponses=reply, requestState=first["requestState"])
+        (key,) = asked(second)
+        assert second["requestState"] != first["requestState"]
+        reply = {key: {"action": "accept", "content": {"color": "blue"}}}
+        third = await wire.call(tool, inputResponses=reply, requestState=second["requestState"])
+        assert third["content"][0]["text"] == "Alice likes blue"
+
+
+async def test_bad_answers():
+    """What is no answer is asked for again; what was not asked for changes nothing."""
+    async with serving() as wire:
+        tool = f"{BY_HAND}elicitation"
+        first = await wire.call(tool)
+        for wrong in ({"other": ACCEPTED["roots/list"]}, {"user_name": 12345}, {}, None):
+            again = await wire.call(tool, inputResponses=wrong, requestState=first["requestState"])
+            assert asked(again) == {"user_name": "elicitation/create"}
+        more = {**answers(first), "other": ACCEPTED["roots/list"]}
+        last = await wire.call(tool, inputResponses=more, requestState=first["requestState"])
+        assert last["content"][0]["text"] == "Hello, Alice!"
+
+
+async def test_tampered_state():
+    """A state that was changed, or belongs to another tool, is an error."""
+    async with serving() as wire:
+        first = await wire.call(f"{BY_HAND}tampered_state")
+        given, state = answers(first), first["requestState"]
+        for tool, changed in (("tampered_state", f"{state}-TAMPERED"), ("multi_round", state)):
+            answer = await wire.ask(
+                "tools/call",
+                name=BY_HAND + tool,
+                arguments={},
+                inputResponses=given,
+                requestState=changed,
+            )
+            assert answer["error"] == {"code": -32602, "message": "Invalid requestState"}
+
+
+async def test_prompt():
+    """A prompt asks in the same way."""
+    async with serving() as wire:
+        name = f"{BY_HAND}prompt"
+        first = (await wire.ask("prompts/get", name=name))["result"]
+        assert asked(first) == {"user_context": "elicitation/create"}
+        reply = {"user_context": {"action": "accept", "content": {"context": "tests"}}}
+        state = first["requestState"]
+        last = await wire.ask("prompts/get", name=name, inputResponses=reply, requestState=state)
+        assert "tests" in last["result"]["messages"][0]["content"]["text"]
+
+
+async def test_capabilities():
+    """A client is asked for what it can do only."""
+    async with serving() as wire:
+        first = await wire.call(f"{BY_HAND}capabilities", {"sampling": {}})
+        assert set(asked(first).values()) == {"sampling/createMessage"}
+        answer = await wire.ask("tools/call", {}, name="test_missing_capability", arguments={})
+        assert answer["error"]["code"] == -32021
+        assert answer["error"]["data"] == {"requiredCapabilities": {"sampling": {}}}
+
+
+async def test_notifications():
+    """Nobody is told what was not asked for, and a tool that asks sends no request."""
+    async with serving() as wire:
+        assert "content" in await wire.call("test_logging_tool")
+        assert wire.notices == []
+        first = await wire.call("test_streaming_elicitation")
+        assert set(asked(first).values()) == {"elicitation/create"}
+        assert wire.notices == []
+
+
+async def test_listening():
+    """A stream opens with what was agreed to, and has what was asked for only."""
+    async with serving() as wire:
+        wanted = {"toolsListChanged": True}
+        number = await wire.send("subscriptions/listen", notifications=wanted)
+        opened = await wire.read()
+        assert opened["method"] == "notifications/subscriptions/acknowledged"
+        assert opened["params"]["notifications"] == wanted
+        for trigger in ("test_trigger_prompt_change", "test_trigger_tool_change"):
+            await wire.send("tools/call", name=trigger, arguments={})
+        seen = [await wire.read() for _ in range(3)]
+        (change,) = [each for each in seen if "method" in each]
+        assert change["method"] == "notifications/tools/list_changed"
+        assert change["params"]["_meta"][f"{PREFIX}subscriptionId"] == number
+
+
+@pytest.mark.parametrize(
+    "method", ["tools/list", "prompts/list", "resources/list", "resources/templates/list"]
+)
+async def test_lists(method):
+    """Lists are complete answers that say how long they hold, the same each time."""
+    async with serving() as wire:
+        first, second = [(await wire.ask(method))["result"] for _ in range(2)]
+        assert first == second
+        assert first["resultType"] == "complete"
+        assert first["ttlMs"] >= 0
+        assert first["cacheScope"] in ("public", "private")
+
+
+async def test_read():
+    """What is read says how long it holds; what is not there is an error with its URI."""
+    async with serving() as wire:
+        result = (await wire.ask("resources/read", uri="test://static-text"))["result"]
+        assert (result["ttlMs"] >= 0, result["cacheScope"]) == (True, "private")
+        uri = "test://nonexistent-resource-for-conformance-testing"
+        error = (await wire.ask("resources/read", uri=uri))["error"]
+        assert (error["code"], error["data"]) == (-32602, {"uri": uri})
