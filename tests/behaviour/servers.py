@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pantry
 import trio
 from askers import Asked, AskedFor, AskedPrompt, Impatient, Questions
 from kits import Changes, Control, Crashes, Echo, Notes, Quick, Returns
@@ -188,3 +189,56 @@ class NewNode(
 
 class Forgetting(Asker, name="forgetting", state_ttl=1e-9):
     """Nobody is fast enough for it."""
+
+
+class Pantry(
+    Server,
+    name="pantry",
+    version="1.0",
+    cache={"read": Cache(ttl=2), "prompts": Cache(ttl=3, scope="public")},
+):
+    """Resources, templates, prompts and completion."""
+
+    tools = [pantry.Touch]
+    resources = [
+        pantry.Text,
+        pantry.Blob,
+        pantry.Several,
+        pantry.Json,
+        pantry.Hidden,
+        pantry.Crash,
+        pantry.Nothing,
+        pantry.Refuse,
+        pantry.Slow,
+        pantry.Item,
+        pantry.Secret,
+    ]
+    prompts = [
+        pantry.Review,
+        pantry.Typed,
+        pantry.Kinds,
+        pantry.Raw,
+        pantry.Hush,
+        pantry.CrashPrompt,
+        pantry.RefusePrompt,
+        pantry.SlowPrompt,
+        pantry.Many,
+        pantry.ManyByMethod,
+    ]
+
+
+class Shelves(Server, name="shelves", version="1.0", page_size=2):
+    """Lists in pages; a template that lists in a thread."""
+
+    resources = [pantry.Text, pantry.Item, pantry.Json, pantry.File]
+    prompts = [pantry.Review, pantry.Typed, pantry.Kinds]
+
+
+class Computing(pantry.Computed, Server, name="computing", version="1.0"):
+    """Registers nothing and computes all of it."""
+
+
+class Unwatched(Server, name="unwatched", version="1.0"):
+    """Has resources, and none that can be watched."""
+
+    resources = [pantry.Json]

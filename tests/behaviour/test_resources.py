@@ -1,0 +1,267 @@
+"""Resources and templates in every revision: lists, contents, errors, and who computes them."""
+
+import base64
+import logging
+
+import pytest
+
+STATELESS = "2026-07-28"
+
+#: What each revision has of a resource with everything.
+FULL = {
+    "uri": "pantry://text",
+    "name": "text",
+    "title": "A text",
+    "description": "Five letters.",
+    "mimeType": "text/plain",
+    "size": 5,
+    "annotations": {"audience": ["user"], "priority": 0.5},
+    "icons": [{"src": "https://example.com/t.png"}],
+    "_meta": {"example.com/k": 1},
+}
+MISSING = {
+    "2025-03-26": {"title", "icons", "_meta"},
+    "2025-06-18": {"icons"},
+    "2025-11-25": set(),
+    STATELESS: set(),
+}
+
+
+@pytest.fixture
+async def wire(opened):
+    async with opened("Pantry") as wire:
+        yield wire
+
+
+async def pages(wire, method, key):
+    found, params = [], {}
+    while params is not None:
+        page = (await wire.ask(method, params))["result"]
+        found.append(page[key])
+        params = {"cursor": page["nextCursor"]} if "nextCursor" in page else None
+    return found
+
+
+async def read(wire, uri):
+    return await wire.ask("resources/read", {"uri": uri})
+
+
+async def contents(wire, uri):
+    answer = await read(wire, uri)
+    return answer["result"]["contents"]
+
+
+async def test_the_list(wire, revision):
+    """In order, with what the revision has; instances of templates too, hidden things not."""
+    ((first, *rest),) = await pages(wire, "resources/list", "resources")
+    assert first == {k: v for k, v in FULL.items() if k not in MISSING[revision]}
+    assert [each["uri"] for each in rest] == [
+        *("pantry://blob", "pantry://several", "pantry://json", "pantry://crash"),
+        *("pantry://nothing", "pantry://refuse", "pantry://slow", "item://1", "item://2"),
+    ]
+    one, two = rest[-2:]
+    assert one == {"uri": "item://1", "name": "item://1", "mimeType": "text/plain"}
+    title = {} if revision == "2025-03-26" else {"title": "Two"}
+    assert two == {"uri": "item://2", "name": "two", "mimeType": "text/plain", **title}
+
+
+async def test_the_list_of_templates(wire):
+    """What is hidden is left out."""
+    ((item,),) = await pages(wire, "resources/templates/list", "resourceTemplates")
+    assert item == {
+        "uriTemplate": "item://{number}{?unit}",
+        "name": "item://{number}{?unit}",
+        "description": "One of many.",
+        "mimeType": "text/plain",
+    }
+
+
+async def test_lists_in_pages(opened):
+    """Resources come first, then what templates list, in pages of one length."""
+    async with opened("Shelves") as wire:
+        found = await pages(wire, "resources/list", "resources")
+        assert [[each["uri"] for each in page] for page in found] == [
+            ["pantry://text", "pantry://json"],
+            ["item://1", "item://2"],
+            ["files:///a.txt"],
+        ]
+        found = await pages(wire, "prompts/list", "prompts")
+        assert [len(page) for page in found] == [2, 1]
+        for method in ("resources/list", "resources/templates/list", "prompts/list"):
+            error = (await wire.ask(method, {"cursor": "nope"}))["error"]
+            assert (error["code"], error["message"]) == (-32602, "Invalid cursor")
+
+
+async def test_text_and_bytes(wire):
+    """A text is text, bytes are base64, from a thread as well; hidden is not forbidden."""
+    text = {"uri": "pantry://text", "mimeType": "text/plain", "text": "hello"}
+    assert await contents(wire, "pantry://text") == [text]
+    blob = base64.b64encode(b"\x89PNG").decode()
+    expected = {"uri": "pantry://blob", "mimeType": "image/png", "blob": blob}
+    assert await contents(wire, "pantry://blob") == [expected]
+    assert (await contents(wire, "pantry://hidden"))[0]["text"] == "found"
+    assert (await contents(wire, "secret://7"))[0]["text"] == "7"
+
+
+async def test_several_contents(wire, revision):
+    """Each with its own URI and type; `_meta` where there is one."""
+    one, two, three = await contents(wire, "pantry://several")
+    assert one == {"uri": "pantry://several", "mimeType": "text/plain", "text": "1"}
+    meta = {} if revision == "2025-03-26" else {"_meta": {"k": 2}}
+    assert two == {"uri": "pantry://several/2", "mimeType": "text/csv", "text": "2", **meta}
+    assert three["blob"] == base64.b64encode(b"3").decode()
+
+
+async def test_other_values_are_json(wire):
+    """Sent as a text of that type."""
+    (only,) = await contents(wire, "pantry://json")
+    assert only["mimeType"] == "application/json"
+    assert only["text"].replace(" ", "") == '{"a":[1,null]}'
+
+
+async def test_what_is_not_there(wire, revision):
+    """-32602 on 2026-07-28, -32002 before; with the URI."""
+    code = -32602 if revision == STATELESS else -32002
+    for uri in ("nope://x", "", "item://x", "item://0", "item://1?unit=t", "PANTRY://text"):
+        error = (await read(wire, uri))["error"]
+        expected = {"code": code, "message": "Resource not found", "data": {"uri": uri}}
+        assert error == expected
+
+
+@pytest.mark.parametrize("params", [{}, {"uri": 5}, {"uri": None}, {"uri": ["pantry://text"]}])
+async def test_a_malformed_read(wire, params):
+    """A request without a URI is none."""
+    assert (await wire.ask("resources/read", params))["error"]["code"] == -32602
+
+
+async def test_typed_variables(wire):
+    """They come as their types; what does not fit is not found."""
+    (only,) = await contents(wire, "item://41?unit=kg")
+    text = "item://41?unit=kg 42 kg"
+    assert only == {"uri": "item://41?unit=kg", "mimeType": "text/plain", "text": text}
+    assert (await contents(wire, "item://1"))[0]["text"] == "item://1 2 None"
+
+
+async def test_traversal_matches_nothing(opened):
+    """A value that leads out of its directory never reaches a handler."""
+    async with opened("Shelves") as wire:
+        assert (await contents(wire, "files:///a/b.txt"))[0]["text"] == "a/b.txt"
+        for path in ("../etc/passwd", "a/../../b", "a/%2e%2e/b", "a%00b", "..%5Cb"):
+            assert "error" in await read(wire, f"files:///{path}")
+
+
+async def test_handlers_that_fail(wire, caplog):
+    """The client learns of an error of the author's choice; of a crash nothing but that."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+    for uri in ("pantry://crash", "pantry://nothing"):
+        error = (await read(wire, uri))["error"]
+        assert error == {"code": -32603, "message": "Request handler failed"}
+    error = (await read(wire, "pantry://refuse"))["error"]
+    assert error == {"code": 4001, "message": "not today", "data": {"when": "tomorrow"}}
+    error = (await read(wire, "pantry://slow"))["error"]
+    assert error == {"code": -32603, "message": "Request timed out"}
+
+
+async def test_how_long_results_may_be_kept(wire, revision):
+    """2026-07-28 says it with each result that may be kept, and nobody else does."""
+    hints = {
+        "resources/read": (2000, "private"),
+        "prompts/list": (3000, "public"),
+        "resources/list": (0, "private"),
+        "resources/templates/list": (0, "private"),
+    }
+    for method, (ttl, scope) in hints.items():
+        params = {"uri": "pantry://text"} if method == "resources/read" else {}
+        result = (await wire.ask(method, params))["result"]
+        if revision == STATELESS:
+            assert (result["ttlMs"], result["cacheScope"]) == (ttl, scope)
+        else:
+            assert "ttlMs" not in result
+            assert "cacheScope" not in result
+
+
+async def test_capabilities_follow_from_what_there_is(opened, revision):
+    """Registered or computed, it is offered; what is not is unknown."""
+    changing = {"listChanged": True}
+    expected = {
+        "Pantry": {
+            "tools": changing,
+            "resources": {**changing, "subscribe": True},
+            "prompts": changing,
+            "completions": {},
+        },
+        "Computing": {
+            "resources": {**changing, "subscribe": True},
+            "prompts": changing,
+            "completions": {},
+        },
+        "Unwatched": {"resources": {**changing, "subscribe": False}},
+        "Empty": {},
+    }
+    for name, capabilities in expected.items():
+        async with opened(name, start=False) as wire:
+            result = await wire.start()
+            assert result["capabilities"] == {"logging": {}, **capabilities}
+            if name != "Empty":
+                continue
+            for method in (
+                *("resources/list", "resources/read", "resources/templates/list"),
+                *("prompts/list", "prompts/get", "completion/complete"),
+                *(() if wire.stateless else ("resources/subscribe", "resources/unsubscribe")),
+            ):
+                error = (await wire.ask(method, {"uri": "x://1"}))["error"]
+                assert error == {"code": -32601, "message": f"Method not found: {method}"}
+
+
+async def test_a_server_that_computes_everything(opened):
+    """Overrides need no registrations; what they return is what handlers may return."""
+    async with opened("Computing") as wire:
+        found = await pages(wire, "resources/list", "resources")
+        assert found == [[{"uri": "x://1", "name": "1"}], [{"uri": "x://2", "name": "2"}]]
+        ((template,),) = await pages(wire, "resources/templates/list", "resourceTemplates")
+        assert template == {"uriTemplate": "x://{n}", "name": "n"}
+        assert await contents(wire, "any://thing") == [
+            {"uri": "any://thing", "text": "read any://thing"}
+        ]
+        assert await contents(wire, "x://result") == [{"uri": "x://result", "text": "whole"}]
+        ((prompt,),) = await pages(wire, "prompts/list", "prompts")
+        assert prompt == {"name": "p", "arguments": [{"name": "a", "required": True}]}
+        params = {"name": "any", "arguments": {"a": "1"}}
+        (message,) = (await wire.ask("prompts/get", params))["result"]["messages"]
+        assert message["content"]["text"] == "got any 1"
+        for ref, said in (
+            ({"type": "ref/prompt", "name": "p"}, "ref/prompt:p:a:v"),
+            ({"type": "ref/resource", "uri": "x://{n}"}, "ref/resource:x://{n}:a:v"),
+        ):
+            params = {"ref": ref, "argument": {"name": "a", "value": "v"}}
+            answer = await wire.ask("completion/complete", params)
+            assert answer["result"]["completion"]["values"] == [said]
+
+
+async def test_the_running_set(wire):
+    """Resources and prompts come and go while the server runs."""
+    assert await wire.text("restock") == "restocked"
+    ((first, *rest),) = await pages(wire, "resources/list", "resources")
+    assert first["uri"] == "pantry://text"
+    assert first.get("title", "Another") == "Another"
+    uris = [each["uri"] for each in rest]
+    assert "pantry://new" in uris
+    assert "files:///a.txt" in uris
+    assert "item://1" not in uris
+    assert (await contents(wire, "files:///b"))[0]["text"] == "b"
+    assert "error" in await read(wire, "item://1")
+    assert "error" in await wire.ask("prompts/get", {"name": "raw"})
+
+
+async def test_our_client(connected, revision):
+    """Typed values on the other side."""
+    async with connected("Shelves") as client:
+        found = await client.list_resources()
+        assert [each.uri for each in found][:2] == ["pantry://text", "pantry://json"]
+        assert found[0].mime_type == "text/plain"
+        (template, files) = await client.list_resource_templates()
+        assert template.uri_template == "item://{number}{?unit}"
+        assert files.uri_template == "files:///{+path}"
+        result = await client.read_resource("item://1")
+        assert result.contents[0].text == "item://1 2 None"
+        assert result.contents[0].mime_type == "text/plain"
