@@ -2,13 +2,30 @@
 
 import logging
 import re
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from mcp import Client, MCPError
 from mcp.server import MCPServer
+from mcp.server.mcpserver import Context as TheirContext
+from mcp.types import ElicitResult
+from pydantic import BaseModel
 
 import noizu_mcp
-from noizu_mcp import DefinitionError, McpError, Schema, Server, Tool, connect
+from noizu_mcp import (
+    Accept,
+    ClientHandler,
+    Context,
+    DefinitionError,
+    McpError,
+    Prompt,
+    ResourceTemplate,
+    Schema,
+    Server,
+    Tool,
+    connect,
+)
 
 # What `mcp` warns of itself is no concern of these tests.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -106,9 +123,108 @@ async def test_failures_that_leave_the_client(theirs: MCPServer) -> None:
     assert caught.group_contains(MCPError)
 
 
-def test_what_is_not_there_yet() -> None:
-    """The last line of the table goes when these names come."""
-    names = {"Resource", "Prompt", "serve_http"}
+class Guest(Schema):
+    name: str
 
-    assert names.isdisjoint(noizu_mcp.__dict__)
-    assert {"resource", "prompt", "streamable_http_app"} <= set(dir(MCPServer))
+
+class Ask(Tool):
+    async def call(self, args: dict[str, Any], ctx: Context) -> str:
+        answer = await ctx.elicit("Who?", Guest)
+        return f"hello {answer.content.name}" if isinstance(answer, Accept) else answer.action
+
+
+class Page(ResourceTemplate, uri_template="page://{number}"):
+    class Arguments(Schema):
+        number: int
+
+    def read(self, uri: str, args: Arguments) -> str:
+        return str(args.number)
+
+
+class Review(Prompt):
+    class Arguments(Schema):
+        code: str
+
+    def get(self, args: Arguments) -> str:
+        return args.code
+
+
+class More(Server, name="more", version="1"):
+    tools = [Ask]
+    resources = [Page]
+    prompts = [Review]
+
+
+class Ada(ClientHandler):
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[dict[str, str]]:
+        return Accept({"name": "Ada"})
+
+
+@pytest.fixture
+def more() -> MCPServer:
+    """The same, with `mcp`."""
+    server = MCPServer("more")
+
+    class Form(BaseModel):
+        name: str
+
+    @server.tool()
+    async def ask(ctx: TheirContext) -> str:  # type: ignore[type-arg]
+        answer = await ctx.elicit("Who?", Form)
+        return f"hello {answer.data.name}"  # type: ignore[union-attr]
+
+    @server.resource("page://{number}")
+    def page(number: int) -> str:
+        return str(number)
+
+    @server.prompt()
+    def review(code: str) -> str:
+        return code
+
+    return server
+
+
+async def ada(_: Any, __: Any) -> ElicitResult:
+    return ElicitResult(action="accept", content={"name": "Ada"})
+
+
+async def test_a_question_in_a_handler(more: MCPServer) -> None:
+    """Answered on every revision here; on 2026-07-28 a failure there."""
+    for version in ("2025-11-25", "2026-07-28"):
+        async with connect(More, handler=Ada(), version=version) as ours:
+            assert (await ours.call_tool("ask")).content[0].text == "hello Ada"
+    async with Client(more, elicitation_callback=ada, mode="legacy") as client:
+        old = await client.call_tool("ask", {})
+        assert not old.is_error
+    async with Client(more, elicitation_callback=ada) as client:
+        assert client.protocol_version == "2026-07-28"
+        with pytest.raises(MCPError, match="no back-channel"):
+            await client.call_tool("ask", {})
+
+
+async def test_a_variable_of_the_wrong_type(more: MCPServer) -> None:
+    """A URI that is not found here, an internal error there."""
+    async with connect(More) as ours:
+        with pytest.raises(McpError, match=re.escape("Resource not found (-32602)")):
+            await ours.read_resource("page://one")
+    async with Client(more) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource("page://one")
+    assert caught.value.error.code == -32603
+
+
+async def test_an_argument_of_a_prompt_is_missing(more: MCPServer) -> None:
+    """Said by name here, an internal error there."""
+    async with connect(More) as ours:
+        with pytest.raises(McpError, match=re.escape("Missing required arguments: code (-32602)")):
+            await ours.get_prompt("review")
+    async with Client(more) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.get_prompt("review", {})
+    assert caught.value.error.code == -32603
+
+
+def test_what_is_not_there_yet() -> None:
+    """The last line of the table goes when this name comes."""
+    assert "serve_http" not in dir(noizu_mcp)
+    assert "streamable_http_app" in dir(MCPServer)

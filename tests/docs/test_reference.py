@@ -3,14 +3,13 @@
 import inspect
 import re
 from pathlib import Path
-from types import ModuleType
 
 import attrs
 import pytest
 
 import noizu_mcp
-from noizu_mcp import Limits, Server, Tool
-from noizu_mcp.components import _options
+from noizu_mcp import Limits, Prompt, Resource, ResourceTemplate, Server, Tool
+from noizu_mcp.components import _options, _resource_options
 from noizu_mcp.jsonrpc import _codes
 from noizu_mcp.protocol import REVISIONS
 
@@ -33,11 +32,7 @@ def section(text: str, title: str) -> str:
 
 def test_every_public_name_is_listed() -> None:
     """The page of public names has each of them, and no other."""
-    public = {
-        name
-        for name, value in vars(noizu_mcp).items()
-        if not name.startswith("_") and (not isinstance(value, ModuleType) or name == "fields")
-    }
+    public = {*noizu_mcp.__all__}
     text = page("reference/names")
     names = {cells[0].strip("`") for cells in rows(text) if re.fullmatch(r"`\w+`", cells[0])}
     names |= set(re.findall(r"`(\w+)`", section(text, "Errors")))
@@ -62,6 +57,25 @@ def test_limits() -> None:
     }
 
     assert table == attrs.asdict(Limits())
+
+
+def test_limits_of_asking() -> None:
+    """The numbers that hold for questions are those of the code."""
+    from noizu_mcp.client import _answers
+    from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT
+    from noizu_mcp.components._asking import ROOTS_TIMEOUT
+    from noizu_mcp.server import _rounds, _seal
+    from noizu_mcp.types import MAX_COMPLETIONS
+
+    numbers = [cells[0] for cells in rows(page("reference/limits"))]
+    timeouts = (ELICIT_TIMEOUT, SAMPLE_TIMEOUT, ROOTS_TIMEOUT)
+
+    assert ", ".join(f"{seconds:g} s" for seconds in timeouts) in numbers
+    assert _rounds.MAX_ROUNDS == _answers.MAX_ROUNDS
+    for number in (_rounds.MAX_ROUNDS, _rounds.MAX_STATE, _seal.MIN_SECRET, MAX_COMPLETIONS):
+        assert str(number) in numbers
+    assert f"{_seal.STATE_TTL:g} s" in numbers
+    assert f"{_rounds.PATIENCE:g} s" in numbers
 
 
 def test_error_codes() -> None:
@@ -109,6 +123,14 @@ def test_options_of_all_kinds() -> None:
 
     for at, names in enumerate(takes, start=1):
         assert {cells[0].strip("`") for cells in table if cells[at] == "yes"} == names
+    kinds = (Resource, ResourceTemplate, Prompt)
+    table = rows(section(page("reference/options"), "Of resources, templates and prompts"))[1:]
+    for at, kind in enumerate(kinds, start=1):
+        listed = {cells[0].strip("`") for cells in table if cells[at] == "yes"}
+        assert listed == kind.__mcp_table__.keys()
+    registered = {cells[0].strip("`") for cells in table if cells[4] == "yes"}
+    overrides = _resource_options.RESOURCE_OVERRIDES.keys()
+    assert registered == overrides | _resource_options.PROMPT_OVERRIDES.keys()
     servers = rows(section(page("reference/options"), "Of a server"))[1:]
     assert {cells[0].strip("`") for cells in servers} == Server.__mcp_table__.keys()
 
@@ -129,7 +151,7 @@ def test_revisions() -> None:
         assert (flags["`resource_link` blocks"][name] == "yes") == revision.resource_links
 
 
-@pytest.mark.parametrize("command", ["list", "call"])
+@pytest.mark.parametrize("command", ["list", "call", "read", "prompt", "complete"])
 def test_options_of_the_commands(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each option of a command is explained."""
     from noizu_mcp.cli import main
