@@ -4,6 +4,7 @@ import io
 import os
 import pty
 import select
+import signal
 import sys
 import threading
 
@@ -13,6 +14,7 @@ from noizu_mcp.cli import main
 from noizu_mcp.cli._ask import host_of
 from noizu_mcp.cli._form import Field, read_fields
 
+CTRL_C = "\x03"
 ERAS = ("2025-11-25", "2026-07-28")
 SERVER = '''
 from typing import Literal
@@ -120,7 +122,11 @@ class Talk:
         while True:
             while waiting and (at := self.text.find(waiting[0][0], seen)) >= 0:
                 seen = at + len(waiting[0][0])
-                os.write(self._master, waiting.pop(0)[1].encode())
+                typed = waiting.pop(0)[1]
+                if typed == CTRL_C:  # the terminal of the tests controls no process
+                    os.kill(os.getpid(), signal.SIGINT)
+                else:
+                    os.write(self._master, typed.encode())
             if not select.select([self._master], [], [], 10)[0]:
                 self.text += f" ... where is {waiting[:1]}?"
                 os.write(self._master, b"\x04")
@@ -285,6 +291,12 @@ def test_a_question_that_is_taken_back(talk):
     words = call("impatient", version=ERAS[0])
     status, out, shown = talk(words, ("(the question is no longer asked)", ""))
     assert (status, out) == (0, "went on\n"), shown
+
+
+@pytest.mark.parametrize("version", ERAS)
+def test_ctrl_c(talk, version):
+    """It ends the command, and the server gets no answer."""
+    assert talk(call("agree", version=version), ("Answer?", CTRL_C))[:2] == (130, "")
 
 
 def test_the_time_of_the_person_is_not_that_of_the_server(talk):

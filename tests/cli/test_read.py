@@ -41,7 +41,7 @@ def test_list_of_everything(run):
     """`--all` asks only for what the server says that it has."""
     found = json.loads(run("list", DEMO, "--all", "--json")[1])
     assert {kind: len(each) for kind, each in found.items()} == {
-        "tools": 6,
+        "tools": 5,
         "resources": 2,
         "templates": 1,
         "prompts": 1,
