@@ -245,6 +245,9 @@ class Driver:
         found = await self.heard.receive()
         for uri in watched:
             await self.client.unsubscribe_resource(uri)
+            await self.call(
+                scenario
+            )  # a notice of it would be the first that a later scenario gets
         return {"notice": found}
 
     async def _change(self, scenario: dict[str, Any], heard: Any) -> Any:

@@ -17,7 +17,6 @@ import trio
 
 from noizu_mcp import (
     Accept,
-    Cancel,
     Client,
     ClientHandler,
     Decline,
@@ -54,7 +53,9 @@ class Person(ClientHandler):
     def __init__(self) -> None:
         self.send, self.heard = trio.open_memory_channel[tuple[str, Mapping[str, Any]]](100)
         self.asked: list[Mapping[str, Any]] = []
-        self.answers: Callable[[Mapping[str, Any]], Accept[Any] | Decline | Cancel] = self.accept
+        #: None: the person never answers.
+        self.answers: Callable[[Mapping[str, Any]], Accept[Any] | Decline] | None = self.accept
+        self.called, self.dismissed = trio.Event(), trio.Event()
 
     def accept(self, params: Mapping[str, Any]) -> Accept[Any]:
         if params.get("mode") == "url":
@@ -62,9 +63,15 @@ class Person(ClientHandler):
         fields = params["requestedSchema"]["properties"]
         return Accept({name: field.get("default", "Ada") for name, field in fields.items()})
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[Any] | Decline | Cancel:
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[Any] | Decline:
         self.asked.append(params)
-        return self.answers(params)
+        if self.answers is not None:
+            return self.answers(params)
+        self.called.set()
+        try:
+            return await trio.sleep_forever()
+        finally:
+            self.dismissed.set()
 
     async def handle_sampling(self, params: Mapping[str, Any]) -> SamplingResult:
         self.asked.append(params)
@@ -139,6 +146,17 @@ class Conversation:
     async def ask_page(self) -> Any:
         return await self._asked("ask_page")
 
+    async def give_up(self) -> Any:
+        self.person.answers = None
+        with trio.CancelScope() as waiting:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.client.call_tool, "ask_everything")
+                await self.person.called.wait()
+                waiting.cancel()
+        await self.person.dismissed.wait()
+        self.person.answers = self.person.accept
+        return await self.client.call_tool("touch")
+
     async def decline(self) -> Any:
         self.person.answers = lambda _: Decline()
         result = await self._asked("ask_page")
@@ -148,7 +166,7 @@ class Conversation:
     async def _asked(self, tool: str) -> Any:
         self.person.asked = []
         result = await self.client.call_tool(tool)
-        return result, self.person.asked
+        return result, list(self.person.asked)
 
 
 SCENARIOS = (
@@ -168,10 +186,12 @@ async def attempt(scenario: Callable[[], Awaitable[Any]]) -> Any:
 
 async def converse(command: Stdio, version: str) -> dict[str, Any]:
     person = Person()
+    # Before 2025-06-18 nobody is asked, and nobody can give up.
+    names = SCENARIOS if version == OLDEST else (*SCENARIOS, "give_up")
     with trio.fail_after(CONNECTED):
         async with connect(command, handler=person, version=version) as client:
             conversation = Conversation(client, person)
-            return {name: await attempt(getattr(conversation, name)) for name in SCENARIOS}
+            return {name: await attempt(getattr(conversation, name)) for name in names}
 
 
 @pytest.fixture(scope="module")
@@ -306,3 +326,10 @@ def test_ask_page(seen, version, scenario, action):
     result, (asked,) = seen(scenario)
     assert texts(result) == [action]
     assert (asked["mode"], asked["url"]) == ("url", "https://example.com/login")
+
+
+def test_give_up(seen, server, version):
+    """A call that is cancelled while a person is asked ends the question, and nothing else."""
+    if version == OLDEST:
+        pytest.skip("2025-03-26 cannot ask a person")
+    assert texts(seen("give_up")) == ["touched"]

@@ -15,11 +15,11 @@ const server = new McpServer(
     { capabilities: { resources: { subscribe: true, listChanged: true } } },
 );
 
-async function askEverything() {
+async function askEverything({ signal }) {
     const answers = await Promise.all([
-        server.server.elicitInput(QUESTIONS.person),
-        server.server.createMessage(QUESTIONS.thought),
-        server.server.listRoots(),
+        server.server.elicitInput(QUESTIONS.person, { signal }),
+        server.server.createMessage(QUESTIONS.thought, { signal }),
+        server.server.listRoots({}, { signal }),
     ]);
     return summary(...answers);
 }

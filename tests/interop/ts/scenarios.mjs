@@ -132,6 +132,8 @@ const kinds = {
         const notice = await client.hooks.notices.next();
         if (!subscription) for (const uri of watched) await client.client.unsubscribeResource({ uri });
         await subscription?.close();
+        // A notice of it would be the first that a later scenario gets.
+        if (watched.length > 0) await client.call({ name: tool, arguments: {} });
         return { agreed: subscription?.honoredFilter, notice };
     },
 };
