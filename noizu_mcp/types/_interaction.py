@@ -152,7 +152,9 @@ class SamplingResult:
 
 
 class InputRequest(NamedTuple):
-    """One question of an `InputRequired`; `Context` has what makes them.
+    """One question of an `InputRequired`, as it goes over the wire.
+
+    Written by hand, it is sent as it is; `ctx.elicit` and its kin write theirs for each revision.
 
     Attributes:
         method: `elicitation/create`, `sampling/createMessage` or `roots/list`.

@@ -1,6 +1,6 @@
 """What the conformance suite asks of the everything server, over stdio: the suite itself has HTTP.
 
-The tests write and read the lines of 2026-07-28 themselves, so that they see all that is sent.
+The tests write and read the lines themselves, so that they see all that is sent.
 """
 
 import json
@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 import trio
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "everything.py"
+HERE = Path(__file__).parent
+EXAMPLE = HERE.parents[1] / "docs" / "examples" / "everything.py"
 VERSION = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
 BY_HAND = "test_input_required_result_"
-ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
+ALL = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 ACCEPTED = {
     "elicitation/create": {"action": "accept", "content": {"name": "Alice", "ok": True}},
     "sampling/createMessage": {
@@ -50,24 +51,30 @@ class Wire:
             f"{PREFIX}clientInfo": {"name": "suite", "version": "1"},
             f"{PREFIX}clientCapabilities": can,
         }
-        message = {
-            "jsonrpc": "2.0",
-            "id": self._number,
-            "method": method,
-            "params": {"_meta": meta, **params},
-        }
-        await self._process.stdin.send_all(json.dumps(message).encode() + b"\n")
+        await self.write(id=self._number, method=method, params={"_meta": meta, **params})
         return self._number
 
-    async def read(self) -> dict[str, Any]:
-        """Read a message; the server asks nothing in this revision."""
+    async def write(self, **message: Any) -> None:
+        """Send a message as it is."""
+        line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+        await self._process.stdin.send_all(line)
+
+    async def greet(self, version: str) -> None:
+        """Shake hands as an older revision has it, with all that a client can say it can do."""
+        who = {"clientInfo": {"name": "suite", "version": "1"}, "capabilities": ALL}
+        await self.write(id=0, method="initialize", params={"protocolVersion": version, **who})
+        assert (await self.read())["result"]["protocolVersion"] == version
+        await self.write(method="notifications/initialized")
+
+    async def read(self, *, request: bool = False) -> dict[str, Any]:
+        """Read a message; it must be a request, or must be none."""
         while b"\n" not in self._buffer:
             data = await self._process.stdout.receive_some()
             assert data, "the server ended"
             self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         message: dict[str, Any] = json.loads(line)
-        assert not {"method", "id"} <= message.keys(), message
+        assert ({"method", "id"} <= message.keys()) == request, message
         return message
 
     async def ask(self, method: str, can: dict[str, Any] = ALL, **params: Any) -> dict[str, Any]:
@@ -87,8 +94,8 @@ class Wire:
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[Wire]:
-    command = [sys.executable, "-m", "noizu_mcp", "run", str(EXAMPLE)]
+async def serving(target: str = str(EXAMPLE)) -> AsyncIterator[Wire]:
+    command = [sys.executable, "-m", "noizu_mcp", "run", target]
     with trio.fail_after(PATIENCE):
         async with trio.open_nursery() as nursery:
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -254,3 +261,32 @@ async def test_read():
         uri = "test://nonexistent-resource-for-conformance-testing"
         error = (await wire.ask("resources/read", uri=uri))["error"]
         assert (error["code"], error["data"]) == (-32602, {"uri": uri})
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18"])
+@pytest.mark.parametrize("tool", ["open_page", "use_tools"])
+async def test_too_old(version, tool):
+    """What came with 2025-11-25 is not asked before, whatever the client says that it can do."""
+    async with serving(f"{HERE / 'everything_server.py'}:Interop") as wire:
+        await wire.greet(version)
+        await wire.write(id=1, method="tools/call", params={"name": tool, "arguments": {}})
+        result = (await wire.read())["result"]
+        assert result["isError"] is True
+        assert result["content"][0]["text"].startswith("Capability not supported by the client")
+
+
+async def test_url():
+    """2025-11-25 wants an id with every URL, each with its own."""
+    async with serving(f"{HERE / 'everything_server.py'}:Interop") as wire:
+        await wire.greet("2025-11-25")
+        ids = set()
+        for number in (1, 2):
+            params = {"name": "open_page", "arguments": {}}
+            await wire.write(id=number, method="tools/call", params=params)
+            question = await wire.read(request=True)
+            ids.add(question["params"].pop("elicitationId"))
+            page = "https://example.com/login"
+            assert question["params"] == {"mode": "url", "message": "Sign in", "url": page}
+            await wire.write(id=question["id"], result={"action": "accept"})
+            assert (await wire.read())["result"]["content"][0]["text"] == "accept"
+        assert len(ids) == 2
