@@ -99,6 +99,11 @@ class Interests:
             self._watched.remove(uri)
             self._used -= 1
 
+    def close(self) -> None:
+        """Watch nothing any more: the connection has ended."""
+        self._used -= len(self._watched)
+        self._watched.clear()
+
     def changed(self, kind: str) -> list[Notification]:
         """Make the notices for a changed list: `tools`, `prompts` or `resources`."""
         method = CHANGES[kind][0]

@@ -100,6 +100,7 @@ class Connection:
             finally:
                 self.server.bus.discard(listener)
                 merger.close()
+                self.interests.close()
                 nursery.cancel_scope.cancel()
 
     def stop(self) -> None:

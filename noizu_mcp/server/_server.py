@@ -250,7 +250,7 @@ class Server(metaclass=ComponentMeta):
         Raises:
             McpError: There is no such resource (-32002), or nobody may watch it (-32600).
         """
-        if not await self.may_watch(uri, ctx):
+        if not await self.can_watch(uri, ctx):
             if not self.overrides("read_resource") and self.registry.find_resource(uri) is None:
                 raise not_found(uri, ctx.protocol_version)
             raise McpError(INVALID_REQUEST, f"Resource is not subscribable: {uri}")
@@ -352,10 +352,6 @@ class Server(metaclass=ComponentMeta):
     def can_be_watched(self) -> bool:
         """True if a resource is subscribable, or the server decides it by itself."""
         return self.overrides("can_watch", "subscribe") or self.registry.has_subscribable
-
-    async def may_watch(self, uri: Any, ctx: Context) -> bool:
-        """Ask `can_watch`, for what may be a URI at all."""
-        return isinstance(uri, str) and await self.can_watch(uri, ctx)
 
     def slots(self, spec: ToolSpec) -> trio.CapacityLimiter:
         """Return what bounds the concurrent calls of a tool that has `max_concurrency`."""

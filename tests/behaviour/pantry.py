@@ -296,3 +296,29 @@ class Computed:
 
     async def complete(self, ref, argument, prefix, ctx):
         return [f"{ref.type}:{ref.name or ref.uri}:{argument}:{prefix}"]
+
+
+class Heard(Toolkit):
+    """Says who subscribed."""
+
+    @mcp
+    async def heard(self, args, ctx: Context):
+        return " ".join(ctx.server.heard)
+
+
+class Decision:
+    """Decides by itself who may watch what, and takes note of it."""
+
+    def __init__(self):
+        self.heard = []
+
+    async def can_watch(self, uri, ctx):
+        return uri.startswith("x://") or uri == "pantry://hidden"
+
+    async def subscribe(self, uri, ctx):
+        await super().subscribe(uri, ctx)
+        self.heard.append(f"+{uri}")
+
+    async def unsubscribe(self, uri, ctx):
+        await super().unsubscribe(uri, ctx)
+        self.heard.append(f"-{uri}")

@@ -242,3 +242,10 @@ class Unwatched(Server, name="unwatched", version="1.0"):
     """Has resources, and none that can be watched."""
 
     resources = [pantry.Json]
+
+
+class Deciding(pantry.Decision, Server, name="deciding", version="1.0"):
+    """Says itself who may watch what."""
+
+    tools = [pantry.Touch, pantry.Heard]
+    resources = [pantry.Text, pantry.Hidden]

@@ -20,17 +20,27 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
     given = params.get("notifications")
     wanted: dict[str, Any] = given if isinstance(given, dict) else {}
     uris = wanted.get(URIS)
-    if not isinstance(uris, list) or not connection.server.can_be_watched:
+    if not _can_be_asked(connection, uris):
         _open(connection, exchange, params)
         return None
     context = connection.context(exchange)
 
     async def ask() -> None:
         # What the caller may not watch is left out of the agreement, not refused.
-        allowed = [uri for uri in uris if await connection.server.may_watch(uri, context)]
+        allowed = [uri for uri in uris if await connection.server.can_watch(uri, context)]
         _open(connection, exchange, {"notifications": {**wanted, URIS: allowed}})
 
     return connection.in_background(exchange, ask)
+
+
+def _can_be_asked(connection: Connection, uris: Any) -> bool:
+    """Tell whether it is worth to ask about each URI; what is no filter or too much is not."""
+    return (
+        connection.server.can_be_watched
+        and isinstance(uris, list)
+        and len(uris) <= connection.server.options.limits.subscriptions
+        and all(isinstance(uri, str) for uri in uris)
+    )
 
 
 def _open(connection: Connection, exchange: Exchange, params: Mapping[str, Any]) -> None:
