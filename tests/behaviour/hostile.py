@@ -9,7 +9,8 @@ from typing import Any
 
 PREFIX = "io.modelcontextprotocol/"
 STATELESS = "2026-07-28"
-META = {f"{PREFIX}protocolVersion": STATELESS, f"{PREFIX}clientCapabilities": {}}
+CAPABILITIES = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+META = {f"{PREFIX}protocolVersion": STATELESS, f"{PREFIX}clientCapabilities": CAPABILITIES}
 
 TOOLS = ["text", "typed", "quick", "echo", "hold", "raises", "too_slow", "progress", "log", "nope"]
 METHODS = [
@@ -20,10 +21,21 @@ METHODS = [
     "subscriptions/listen",
     "logging/setLevel",
     "initialize",
+    "resources/list",
+    "resources/templates/list",
     "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
     "nope",
     "",
 ]
+#: Tools that ask, of another server.
+ASKING = ["name", "form", "url", "sample", "roots", "hand", "count", "mixed", "watched"]
+URIS = ["pantry://text", "pantry://blob", "item://1", "item://x", "ask://one", "x://1", "", "%"]
+PROMPTS = ["review", "typed", "kinds", "raw", "asked", "nope", ""]
 NOTIFICATIONS = [
     "notifications/initialized",
     "notifications/cancelled",
@@ -55,10 +67,24 @@ def request(choose: random.Random) -> dict[str, Any]:
     method = choose.choice([*METHODS, "tools/call", "tools/call", "tools/list"])
     params: dict[str, Any] = {}
     if method == "tools/call":
+        tools = choose.choice([TOOLS, ASKING])
         arguments = choose.choice([{}, {"key": "k"}, {"message": "m"}, {"message": 5}, None])
-        params = {"name": choose.choice(TOOLS), "arguments": arguments}
+        params = {"name": choose.choice(tools), "arguments": arguments}
     if method == "subscriptions/listen":
-        params = {"notifications": choose.choice([{}, {"toolsListChanged": True}])}
+        filters = [{}, {"toolsListChanged": True}, {"resourceSubscriptions": URIS[:3]}]
+        params = {"notifications": choose.choice(filters)}
+    if method in ("resources/read", "resources/subscribe", "resources/unsubscribe"):
+        params = {"uri": choose.choice(URIS)}
+    if method == "prompts/get":
+        arguments = choose.choice([{}, {"code": "x"}, {"count": "1"}, {"count": 1}, None])
+        params = {"name": choose.choice(PROMPTS), "arguments": arguments}
+    if method == "completion/complete":
+        params = completion(choose)
+    if method in ("tools/call", "prompts/get", "resources/read") and choose.random() < 0.2:
+        answer = {"action": "accept", "content": {"name": "x"}}
+        params["inputResponses"] = choose.choice([{}, {"q": answer}, {"who": answer}, 5])
+        if choose.random() < 0.5:
+            params["requestState"] = choose.choice(["", "x", "A" * 80, 5, None, {}])
     meta = dict(META) if choose.random() < 0.5 else {}
     if choose.random() < 0.3:
         meta["progressToken"] = choose.choice([0, "", "p", 1.5, None])
@@ -66,6 +92,18 @@ def request(choose: random.Random) -> dict[str, Any]:
         params["_meta"] = meta
     id_ = choose.choice([choose.randrange(10**6), str(choose.randrange(10**6)), 1, "1", 0, ""])
     return {"jsonrpc": "2.0", "id": id_, "method": method, "params": params}
+
+
+def completion(choose: random.Random) -> dict[str, Any]:
+    """Make the params of `completion/complete`."""
+    refs = [
+        {"type": "ref/prompt", "name": choose.choice(PROMPTS)},
+        {"type": "ref/resource", "uri": "item://{number}{?unit}"},
+        {"type": "ref/nope"},
+    ]
+    argument = {"name": choose.choice(["style", "number", "language", "nope"]), "value": "s"}
+    context = choose.choice([{}, {"arguments": {"field": "web"}}, {"arguments": 5}, None])
+    return {"ref": choose.choice(refs), "argument": argument, "context": context}
 
 
 def other(choose: random.Random) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
+SERVERS = ("Kitchen", "Pantry", "Asker")
 PATIENCE = 30
 
 
@@ -67,12 +68,13 @@ def cancellation(line):
 
 @settings(max_examples=150, deadline=None)
 @given(
+    name=st.sampled_from(SERVERS),
     revision=st.sampled_from(REVISIONS),
     choose=st.randoms(use_true_random=False),
     count=st.integers(1, 60),
     cancel=st.booleans(),
 )
-def test_in_memory(revision, choose, count, cancel, loaded, served):
+def test_in_memory(name, revision, choose, count, cancel, loaded, served):
     """Thousands of good and bad messages, in any order, in every revision."""
     hostile = loaded("hostile")
     lines = [hostile.line(choose) for _ in range(count)]
@@ -81,7 +83,8 @@ def test_in_memory(revision, choose, count, cancel, loaded, served):
         lines += [made for made in map(cancellation, lines) if made is not None]
 
     async def main():
-        async with served("Kitchen", revision, 0) as wire, trio.open_nursery() as nursery:
+        async with served(name, revision, 0) as wire, trio.open_nursery() as nursery:
+            wire.capabilities = loaded("asking").ABLE[revision]
             await wire.start()
             said = Conversation(wire)
             nursery.start_soon(said.read)
@@ -91,7 +94,9 @@ def test_in_memory(revision, choose, count, cancel, loaded, served):
             if cancel:  # nothing of it is left while the connection lives on
                 assert wire.connection.link._exchanges == {}
                 assert wire.connection.peer.ledger.inbound == 0
-                assert wire.connection.interests._used == 0
+                interests = wire.connection.interests
+                assert interests._used == len(interests._watched)
+                assert len(wire.connection.link._waiters) == 0
             wire.connection.stop()
         debts = hostile.Debts(batches=revision == "2025-03-26")
         for line in lines:
@@ -117,14 +122,16 @@ def half_close(fd):
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
-def test_over_stdio(revision, loaded, forked):
+@pytest.mark.parametrize("name", SERVERS)
+def test_over_stdio(name, revision, loaded, forked):
     """A thousand lines in chunks of any size, one far too long, and half a line at the end."""
     hostile = loaded("hostile")
-    choose = random.Random(f"seed of {revision}")
+    choose = random.Random(f"seed of {name} {revision}")
     lines = [hostile.line(choose) for _ in range(1000)]
 
     async def main():
-        async with forked("Kitchen", revision, 0) as wire, trio.open_nursery() as nursery:
+        async with forked(name, revision, 0) as wire, trio.open_nursery() as nursery:
+            wire.capabilities = loaded("asking").ABLE[revision]
             await wire.start()
             said = Conversation(wire)
             nursery.start_soon(said.read)
