@@ -234,7 +234,12 @@ class Person(Respondent):
 
 
 def host_of(url: str) -> str | None:
-    """Find the host that a web address leads to; None if it is no web address."""
+    """Find the host that a web address leads to; None if it is no web address.
+
+    Letters that show nothing, or turn others around, are in no address that means well.
+    """
+    if " " in url or not url.isprintable():
+        return None
     try:
         parts = urlsplit(url)
     except ValueError:

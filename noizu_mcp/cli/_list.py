@@ -5,7 +5,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from .._errors import McpError
 from ..client import Client
+from ..jsonrpc import METHOD_NOT_FOUND
 from ..types import ToolDefinition
 from ._errors import OK
 from ._output import print_json, print_table
@@ -88,7 +90,16 @@ def list_offers(args: argparse.Namespace) -> int:
 async def _fetch(kinds: Sequence[str], client: Client, *, every: bool) -> dict[str, Sequence[Any]]:
     """List some kinds; of all kinds those that the server has."""
     return {
-        kind: await KINDS[kind].fetch(client)
+        kind: await _listed(KINDS[kind], client)
         for kind in kinds
         if not every or client.capabilities.has(KINDS[kind].capability)
     }
+
+
+async def _listed(kind: _Kind, client: Client) -> Sequence[Any]:
+    try:
+        return await kind.fetch(client)
+    except McpError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        return ()  # a server without any does not know the method either

@@ -6,6 +6,7 @@ from functools import partial
 
 from .._errors import McpError
 from ..client import Client
+from ..jsonrpc import METHOD_NOT_FOUND
 from ..types import (
     Completion,
     PromptResult,
@@ -87,4 +88,12 @@ async def _complete(args: argparse.Namespace, client: Client) -> Completion:
     is_template = "{" in args.ref or "://" in args.ref
     ref = Reference.resource(args.ref) if is_template else Reference.prompt(args.ref)
     prefix = "".join(args.arguments)
-    return await client.complete(ref, args.argument, prefix, read_texts(args.context) or None)
+    context = read_texts(args.context) or None
+    try:
+        return await client.complete(ref, args.argument, prefix, context)
+    except McpError as error:
+        if error.code == METHOD_NOT_FOUND:
+            raise CommandError("the server completes nothing") from error
+        if is_template:
+            await suggest("template", args.ref, client.list_resource_templates, error)
+        await suggest("prompt", args.ref, client.list_prompts, error)

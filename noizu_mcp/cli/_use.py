@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 from .._errors import McpError
 from ..client import Client, connect
-from ..jsonrpc import INVALID_PARAMS
+from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema._nearest import nearest
 from ..transports import Stdio, diverted_stdio
 from ._ask import Respondent, respondent
@@ -23,6 +23,8 @@ Work = Callable[[Client], Awaitable[Result]]
 
 #: What servers say of something that is not there: -32002 was the word for it up to 2025-11-25.
 _NOT_THERE = (INVALID_PARAMS, -32002)
+#: What definitions are known by, if not by their name.
+_KEYS = {"resource": "uri", "template": "uri_template"}
 
 
 def use(args: argparse.Namespace, work: Work[Result]) -> Result:
@@ -65,18 +67,21 @@ async def suggest(
     """Say which one was meant; if it is there, what the server said stands.
 
     Args:
-        kind: What it is: `tool`, `prompt`, `resource`.
+        kind: What it is: `tool`, `prompt`, `resource`, `template`.
         name: What was asked for.
-        list_names: Lists what there is: definitions with a `name`, or of resources a `uri`.
+        list_names: Lists what there is: definitions.
         error: What the server said.
 
     Raises:
-        CommandError: There is none of that name.
+        CommandError: There is none of that name, or none at all.
         McpError: There is one, or the error is about something else.
     """
+    if error.code == METHOD_NOT_FOUND:
+        raise CommandError(f"the server has no {kind}s") from error
     if error.code not in _NOT_THERE:
         raise error
-    names = [each.uri if kind == "resource" else each.name for each in await list_names()]
+    key = _KEYS.get(kind, "name")
+    names = [getattr(each, key) for each in await list_names()]
     if name in names:
         raise error
     meant = nearest(name, names)

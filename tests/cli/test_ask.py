@@ -284,6 +284,7 @@ def test_no_web_address(talk):
     assert (status, out) == (0, "decline\n")
     assert "This is no web address: declined." in shown
     assert host_of("http://[") is None
+    assert host_of("https://example.com/\u202egpj.exe") is None
 
 
 def test_a_question_that_is_taken_back(talk):

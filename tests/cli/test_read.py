@@ -149,3 +149,43 @@ def test_what_is_asked_wrongly(run, words, message):
     status, out, err = run(*words)
     assert (status, out) == (2, "")
     assert err.startswith(f"noizu-mcp: {message}")
+
+
+@pytest.mark.parametrize(
+    ("words", "stderr"),
+    [
+        (("read", "bare.py", "x://y"), "noizu-mcp: the server has no resources\n"),
+        (("prompt", "bare.py", "x"), "noizu-mcp: the server has no prompts\n"),
+        (("complete", "bare.py", "x", "y"), "noizu-mcp: the server completes nothing\n"),
+    ],
+)
+def test_a_server_without_any(run, words, stderr):
+    """It is said in words, not with the name of a method."""
+    assert run(*words) == (1, "", stderr)
+
+
+def test_list_of_what_a_server_does_not_have(run):
+    """A server without any has an empty list."""
+    assert json.loads(run("list", "bare.py", "--prompts", "--json")[1]) == []
+    assert run("list", "bare.py", "--prompts") == (0, "NAME  ARGUMENTS  DESCRIPTION\n", "")
+
+
+def test_a_list_that_fails(run, folder):
+    """Any other error stands."""
+    (folder / "bad.py").write_text(
+        "from noizu_mcp import McpError, Server\n"
+        "class Bad(Server, name='bad', version='1'):\n"
+        "    async def list_tools(self, cursor, ctx):\n"
+        "        raise McpError(-32603, 'no list today')\n"
+    )
+    assert run("list", "bad.py") == (1, "", "noizu-mcp: no list today (-32603)\n")
+
+
+def test_an_unknown_completion(run):
+    """The nearest prompt or template is suggested; what the server says of arguments stands."""
+    hint = "noizu-mcp: no prompt reviw; did you mean review?\n"
+    assert run("complete", DEMO, "reviw", "style") == (2, "", hint)
+    hint = "noizu-mcp: no template note://{dya}; did you mean note://{day}?\n"
+    assert run("complete", DEMO, "note://{dya}", "day") == (2, "", hint)
+    status, _, err = run("complete", DEMO, "review", "nope")
+    assert (status, err) == (1, "noizu-mcp: Unknown prompt argument: nope (-32602)\n")
