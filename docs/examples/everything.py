@@ -7,9 +7,10 @@ again with the answers in `ctx.input_responses`: then the keys are its own, and 
 
 Try it:
 
-    noizu-mcp list docs/examples/everything.py
-    noizu-mcp call docs/examples/everything.py test_multiple_content_types
-    noizu-mcp call docs/examples/everything.py test_tool_with_progress
+    noizu-mcp list --all docs/examples/everything.py
+    noizu-mcp call docs/examples/everything.py test_input_required_result_multi_round
+    noizu-mcp read docs/examples/everything.py test://template/123/data
+    noizu-mcp prompt docs/examples/everything.py test_prompt_with_arguments arg1=a arg2=b
 """
 
 import base64

@@ -22,6 +22,10 @@ def _call(name: str, tool: str, **arguments: Any) -> dict[str, Any]:
     return {"name": name, "kind": "call", "tool": tool, "arguments": arguments}
 
 
+def _ask(tool: str) -> dict[str, Any]:
+    return {"name": tool, "kind": "ask", "mood": "accept", "what": _call("", tool)}
+
+
 #: For each server of the examples what is asked of it.
 TARGETS: dict[str, list[dict[str, Any]]] = {
     "weather.py": [LIST, _call("oslo", "get_weather", city="Oslo")],
@@ -60,6 +64,41 @@ TARGETS: dict[str, list[dict[str, Any]]] = {
             "remove": {"tool": "unload", "arguments": {"plugin": "shout"}},
         },
     ],
+    "resources.py": [
+        {"name": "resources", "kind": "resources"},
+        {"name": "note", "kind": "read", "uri": "notes://2026/tax"},
+        {"name": "none", "kind": "read", "uri": "notes://2026/none"},
+        {
+            "name": "title",
+            "kind": "complete",
+            "ref": {"type": "ref/resource", "uri": "notes://{year}/{title}"},
+            "argument": {"name": "title", "value": "t"},
+            "context": {"year": "2026"},
+        },
+        {
+            "name": "watch",
+            "kind": "notices",
+            "listen": {"resourceSubscriptions": ["log://today"]},
+            "tool": "note",
+            "arguments": {"text": "rain"},
+        },
+    ],
+    "prompts.py": [
+        {
+            "name": "review",
+            "kind": "prompt",
+            "prompt": "code_review",
+            "arguments": {"code": "x = 1", "limit": "2"},
+        },
+        {
+            "name": "dialect",
+            "kind": "complete",
+            "ref": {"type": "ref/prompt", "name": "translate"},
+            "argument": {"name": "dialect", "value": "a"},
+            "context": {"language": "English"},
+        },
+    ],
+    "asking.py": [_ask("book"), _ask("connect_calendar"), _ask("slogan")],
 }
 
 pytestmark = pytest.mark.parametrize(
@@ -189,3 +228,38 @@ def test_plugins(seen):
     changes = seen("dynamic.py:Plugins", "changes")
     assert changes["add"] == ["load", "unload", "shout"]
     assert changes["remove"] == ["load", "unload"]
+
+
+def test_resources(seen):
+    """A resource, computed ones with completion, and one that can be watched."""
+    uris = [each["uri"] for each in seen("resources.py", "resources")["resources"]]
+    assert uris[:2] == ["config://app", "log://today"]
+    assert "notes://2026/tax" in uris
+    assert seen("resources.py", "note")["contents"][0]["text"] == "Due in May."
+    assert seen("resources.py", "none")["error"]["data"] == {"uri": "notes://2026/none"}
+    assert seen("resources.py", "title")["values"] == ["tax"]
+    notice = seen("resources.py", "watch")["notice"]
+    assert notice == ["notifications/resources/updated", "log://today"]
+
+
+def test_prompts(seen):
+    """Typed arguments, messages of both roles, and completion by what is filled in."""
+    ask, answer = seen("prompts.py", "review")["messages"]
+    assert ask["content"]["text"] == "Review this code, at most 2 remarks:\nx = 1"
+    assert answer == {
+        "role": "assistant",
+        "content": {"type": "text", "text": "Here is a strict review:"},
+    }
+    assert seen("prompts.py", "dialect")["values"] == ["American", "Australian"]
+
+
+def test_asking(seen):
+    """A form in a loop with a side effect, a URL, and a model with roots."""
+    book = seen("asking.py", "book")
+    (told,) = texts(book["result"])
+    assert told == "re: Who is guest 1? (quiet); 1 booked, confirmation sent"
+    assert len(book["asked"]) == 2
+    assert texts(seen("asking.py", "connect_calendar")["result"]) == ["signing in"]
+    slogan = seen("asking.py", "slogan")
+    assert texts(slogan["result"]) == ["a model's answer"]
+    assert [each["method"] for each in slogan["asked"]] == ["roots/list", "sampling/createMessage"]

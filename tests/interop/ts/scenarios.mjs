@@ -124,16 +124,16 @@ const kinds = {
 
     tamper: (client, { tool }) => client.tamper(tool),
 
-    async notices(client, { listen, tool }) {
+    async notices(client, { listen, tool, arguments: args = {} }) {
         const watched = listen.resourceSubscriptions ?? [];
         const subscription = await client.listen(listen);
         if (!subscription) for (const uri of watched) await client.client.subscribeResource({ uri });
-        await client.call({ name: tool, arguments: {} });
+        await client.call({ name: tool, arguments: args });
         const notice = await client.hooks.notices.next();
         if (!subscription) for (const uri of watched) await client.client.unsubscribeResource({ uri });
         await subscription?.close();
         // A notice of it would be the first that a later scenario gets.
-        if (watched.length > 0) await client.call({ name: tool, arguments: {} });
+        if (watched.length > 0) await client.call({ name: tool, arguments: args });
         return { agreed: subscription?.honoredFilter, notice };
     },
 };
