@@ -25,7 +25,7 @@ async def with_rounds(send: Send, params: Mapping[str, Any], answerer: Answerer)
         ProtocolError: The server asks in circles, or answers with something unknown.
     """
     answers: dict[str, Any] = {}
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_ROUNDS + 1):
         result = await send({**params, **answers})
         kind = result.get("resultType", "complete")
         if kind == "complete":

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 
 
+#: What may be answered with questions (2026-07-28 `basic/patterns/mrtr`), and so in every era.
+ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+
+
 class _Nothing:
     """What there is to await when nothing was sent."""
 
@@ -172,6 +176,8 @@ class Call:
     def _rounds(self) -> LiveAsker | ReplayAsker:
         if self.exchange is None:
             raise LocalProtocolError("init belongs to no request: there is nobody to ask yet")
+        if self.exchange.request.method not in ASKING:
+            raise LocalProtocolError("only tools, prompts and resources can ask, or run steps")
         if self._asker is None:
             self._asker = make_asker(self.connection, self.exchange)
         return self._asker

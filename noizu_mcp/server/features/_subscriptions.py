@@ -19,7 +19,7 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
     params = exchange.request.params or {}
     given = params.get("notifications")
     wanted: dict[str, Any] = given if isinstance(given, dict) else {}
-    uris = wanted.get(URIS)
+    uris: Any = wanted.get(URIS)
     if not _can_be_asked(connection, uris):
         _open(connection, exchange, params)
         return None

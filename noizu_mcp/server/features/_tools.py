@@ -1,6 +1,7 @@
 """`tools/list` and `tools/call` (`server/tools`)."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import trio
@@ -11,8 +12,8 @@ from ...components import ToolSpec, prepare, to_result
 from ...engine import Exchange, Job, is_crash
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_tool_result
-from ...types import ToolResult
-from .._calls import failure, find, run, run_inline
+from ...types import InputRequired, ToolResult
+from .._calls import failure, find, run, run_inline, settle
 from .._connection import Connection
 from ._lists import list_computed, list_shelf
 
@@ -101,7 +102,10 @@ def _ask_override(
 
     async def ask() -> None:
         try:
-            result, _ = to_result(None, await server.call_tool(name, arguments, context))
+            value = await settle(partial(server.call_tool, name, arguments, context), context)
+            if isinstance(value, InputRequired):
+                return
+            result, _ = to_result(None, value)
         except BaseException as error:
             if not is_crash(error):
                 raise

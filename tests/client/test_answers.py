@@ -1,0 +1,324 @@
+"""What a client says to a server that asks, in both eras."""
+
+import logging
+
+import attrs
+import pytest
+import trio
+
+from noizu_mcp import (
+    Accept,
+    Cancel,
+    ClientHandler,
+    Content,
+    Decline,
+    McpError,
+    ProtocolError,
+    Root,
+    SamplingResult,
+)
+
+FORM = {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}
+URL = {"mode": "url", "message": "m", "url": "https://example.com"}
+SAMPLE = {"messages": [], "maxTokens": 1}
+TOOLS = {**SAMPLE, "tools": []}
+CHOICE = {**SAMPLE, "toolChoice": {"mode": "none"}}
+DONE = {"resultType": "complete", "content": []}
+
+
+@attrs.frozen
+class Name:
+    """What a handler may fill a form in with."""
+
+    name: str
+
+
+class Person(ClientHandler):
+    """Does what the test says."""
+
+    def __init__(self, answer=None):
+        self.answer = answer
+        self.asked = []
+
+    async def _say(self, params):
+        self.asked.append(params)
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+    async def handle_elicitation(self, params):
+        return await self._say(params)
+
+    async def handle_sampling(self, params):
+        return await self._say(params)
+
+    async def list_roots(self):
+        return await self._say({})
+
+
+class WithTools(Person):
+    sampling_tools = True
+
+
+class FormsOnly(Person):
+    elicitation_modes = ("form",)
+
+
+SAID = SamplingResult(role="assistant", content="hi", model="m", stop_reason="endTurn")
+ANSWERS = [
+    ("elicitation/create", FORM, Accept({"a": 1}), {"action": "accept", "content": {"a": 1}}),
+    ("elicitation/create", FORM, Accept(Name("x")), {"action": "accept", "content": {"name": "x"}}),
+    ("elicitation/create", FORM, Decline(), {"action": "decline"}),
+    ("elicitation/create", FORM, Cancel(), {"action": "cancel"}),
+    ("elicitation/create", URL, Accept(None), {"action": "accept"}),
+    ("elicitation/create", URL, Decline(), {"action": "decline"}),
+    ("sampling/createMessage", SAMPLE, SAID, SAID.to_wire()),
+    ("roots/list", {}, [], {"roots": []}),
+    (
+        "roots/list",
+        {},
+        ["file:///a", Root("file:///b", "B")],
+        {"roots": [{"uri": "file:///a"}, {"uri": "file:///b", "name": "B"}]},
+    ),
+]
+FAILURES = [
+    ("elicitation/create", FORM, None, -32603),
+    ("elicitation/create", FORM, {"action": "accept"}, -32603),
+    ("sampling/createMessage", SAMPLE, "text", -32603),
+    ("sampling/createMessage", SAMPLE, RuntimeError("secret"), -32603),
+    ("sampling/createMessage", SAMPLE, ExceptionGroup("g", [OSError("secret")]), -32603),
+    ("sampling/createMessage", SAMPLE, McpError(-1, "no", {"k": 1}), -1),
+    ("roots/list", {}, [5], -32603),
+    ("elicitation/create", {**FORM, "mode": "dance"}, Decline(), -32602),
+    ("sampling/createMessage", TOOLS, SAID, -32602),
+    ("sampling/createMessage", CHOICE, SAID, -32602),
+    ("nope/nope", {}, None, -32601),
+]
+
+
+async def ask_live(script, method, params):
+    """Send a request of the server; gives the client's answer."""
+    await script.say(id="q", method=method, params=params)
+    with trio.fail_after(5):
+        while True:
+            for message in script.received:
+                if message.get("id") == "q":
+                    return message
+            await script.arrived.wait()
+
+
+def asking(*rounds):
+    """Make a server that asks, round after round, and then is done."""
+    results = [{"resultType": "input_required", **each} for each in rounds]
+    return {"tools/call": [*results, DONE]}
+
+
+@pytest.mark.parametrize(("method", "params", "answer", "expected"), ANSWERS)
+async def test_answers(scripted, method, params, answer, expected):
+    """The same values in a live answer and among `inputResponses`."""
+    handler = Person(answer)
+    async with scripted(handler=handler, version="2025-11-25") as (_, script):
+        assert (await ask_live(script, method, params))["result"] == expected
+    request = {"method": method, "params": params}
+    rounds = asking({"inputRequests": {"k": request}, "requestState": "s"})
+    async with scripted(rounds, handler=handler, version="2026-07-28") as (client, script):
+        await client.call_tool("t")
+        retry = script.received[-1]["params"]
+        assert retry["inputResponses"] == {"k": expected}
+        assert retry["requestState"] == "s"
+
+
+@pytest.mark.parametrize(("method", "params", "answer", "code"), FAILURES)
+async def test_failures(scripted, method, params, answer, code, caplog):
+    """The server hears a code and no secrets; in the other era the caller does."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+    handler = Person(answer)
+    async with scripted(handler=handler, version="2025-11-25") as (_, script):
+        error = (await ask_live(script, method, params))["error"]
+        assert error["code"] == code
+        assert "secret" not in error["message"]
+        assert error.get("data") == ({"k": 1} if code == -1 else None)
+    rounds = asking({"inputRequests": {"k": {"method": method, "params": params}}})
+    async with scripted(rounds, handler=handler, version="2026-07-28") as (client, _):
+        with pytest.raises(McpError) as caught:
+            await client.call_tool("t")
+        assert caught.value.code == code
+
+
+async def test_modes_and_tools_are_offered_by_name(scripted):
+    """What was not offered is refused before the handler is asked; what was is not."""
+    handler = FormsOnly(Decline())
+    async with scripted(handler=handler, version="2025-11-25") as (_, script):
+        answer = await ask_live(script, "elicitation/create", URL)
+        assert answer["error"]["code"] == -32602
+        assert handler.asked == []
+    said = SamplingResult(role="assistant", content=[Content.text("a")] * 2, model="m")
+    handler = WithTools(said)
+    async with scripted(handler=handler, version="2025-11-25") as (_, script):
+        answer = await ask_live(script, "sampling/createMessage", {**TOOLS, **CHOICE})
+        assert len(answer["result"]["content"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "offered"),
+    [
+        ("2025-03-26", {"roots": {"listChanged": True}, "sampling": {}}),
+        ("2025-06-18", {"roots": {"listChanged": True}, "sampling": {}, "elicitation": {}}),
+        (
+            "2025-11-25",
+            {
+                "roots": {"listChanged": True},
+                "sampling": {"tools": {}},
+                "elicitation": {"form": {}, "url": {}},
+            },
+        ),
+        (
+            "2026-07-28",
+            {"roots": {}, "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}},
+        ),
+    ],
+)
+async def test_overriding_advertises(scripted, version, offered):
+    """Each revision is told what it knows, and nothing that is not there."""
+    initialized = {
+        "protocolVersion": version,
+        "capabilities": {},
+        "serverInfo": {"name": "s", "version": "0"},
+    }
+    for handler, expected in ((WithTools(), offered), (None, {}), (ClientHandler(), {})):
+        answers = {"initialize": initialized}
+        async with scripted(answers, handler=handler, version=version) as (_, script):
+            params = script.received[0]["params"]
+            meta = params.get("_meta", {})
+            said = meta.get("io.modelcontextprotocol/clientCapabilities", None)
+            assert params.get("capabilities", said) == expected
+
+
+async def test_what_nobody_overrides_is_unknown(scripted):
+    """A handler of its own can do without."""
+    for method in ("elicitation/create", "sampling/createMessage", "roots/list"):
+        async with scripted(handler=ClientHandler(), version="2025-11-25") as (_, script):
+            assert (await ask_live(script, method, {}))["error"]["code"] == -32601
+
+
+async def test_roots_of_a_client(scripted):
+    """`roots=` offers them without a handler; `set_roots` changes them and says so."""
+    async with scripted(roots=["file:///a"], version="2025-11-25") as (client, script):
+        assert (await ask_live(script, "roots/list", {}))["result"] == {
+            "roots": [{"uri": "file:///a"}]
+        }
+        await client.set_roots([Root("file:///b")])
+        await script.until("notifications/roots/list_changed")
+        script.received.clear()
+        assert (await ask_live(script, "roots/list", {}))["result"] == {
+            "roots": [{"uri": "file:///b"}]
+        }
+    requests = {"inputRequests": {"k": {"method": "roots/list"}}}
+    answers = asking(requests, requests)
+    async with scripted(answers, roots=["file:///a"], version="2026-07-28") as (client, script):
+        await client.set_roots(["file:///c"])
+        await client.call_tool("t")
+        responses = script.received[-1]["params"]["inputResponses"]
+        assert responses == {"k": {"roots": [{"uri": "file:///c"}]}}
+        assert "notifications/roots/list_changed" not in [m["method"] for m in script.received]
+
+
+# Rounds of 2026-07-28
+
+
+async def test_rounds_carry_only_the_newest(scripted):
+    """New ids, the same params, the state byte for byte, the answers of the last round."""
+    handler = Person(Decline())
+    question = {"method": "elicitation/create", "params": FORM}
+    answers = asking(
+        {"inputRequests": {"a": question}, "requestState": "s/1+="},
+        {"requestState": "s2"},
+        {"inputRequests": {"b": question, "c": question}},
+    )
+    async with scripted(answers, handler=handler, version="2026-07-28") as (client, script):
+        await client.call_tool("t", {"x": 1})
+        calls = [each for each in script.received if each["method"] == "tools/call"]
+    assert len({each["id"] for each in calls}) == 4
+    sent = [{k: v for k, v in each["params"].items() if k != "_meta"} for each in calls]
+    params = {"name": "t", "arguments": {"x": 1}}
+    no = {"action": "decline"}
+    assert sent == [
+        params,
+        {**params, "inputResponses": {"a": no}, "requestState": "s/1+="},
+        {**params, "requestState": "s2"},
+        {**params, "inputResponses": {"b": no, "c": no}},
+    ]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"resultType": "input_required"},
+        {"resultType": "input_required", "inputRequests": 5},
+        {"resultType": "input_required", "requestState": 5},
+        {"resultType": "input_required", "inputRequests": {"k": 5}},
+        {"resultType": "input_required", "inputRequests": {"k": {"params": {}}}},
+        {"resultType": "mystery"},
+    ],
+)
+async def test_rounds_that_are_none(scripted, result):
+    """A `ProtocolError` that says what is wrong, for one request; the session lives on."""
+    answers = {"tools/call": [result, DONE]}
+    async with scripted(answers, handler=Person(), version="2026-07-28") as (client, _):
+        with pytest.raises(ProtocolError):
+            await client.call_tool("t")
+        assert (await client.call_tool("t")).content == ()
+
+
+async def test_a_server_that_asks_in_circles(scripted):
+    """After so many rounds the client has enough."""
+    again = {"resultType": "input_required", "requestState": "s"}
+    async with scripted({"tools/call": lambda _: again}, version="2026-07-28") as (client, script):
+        with pytest.raises(ProtocolError, match="more than 50 times"):
+            await client.call_tool("t")
+        assert len(script.received) == 52
+
+
+async def test_questions_of_a_round_are_asked_at_once(scripted):
+    """A slow person does not delay a quick one."""
+    both = trio.Event()
+
+    class Two(ClientHandler):
+        count = 0
+
+        async def handle_elicitation(self, params):
+            self.count += 1
+            if self.count == 2:
+                both.set()
+            await both.wait()
+            return Decline()
+
+    question = {"method": "elicitation/create", "params": FORM}
+    answers = asking({"inputRequests": {"a": question, "b": question}})
+    async with scripted(answers, handler=Two(), version="2026-07-28") as (client, _):
+        with trio.fail_after(5):
+            await client.call_tool("t")
+
+
+async def test_a_server_that_no_longer_wants_an_answer(scripted):
+    """The person's task is cancelled, and nothing is sent."""
+    started, ended = trio.Event(), trio.Event()
+
+    class Slow(ClientHandler):
+        async def handle_elicitation(self, params):
+            started.set()
+            try:
+                await trio.sleep_forever()
+            finally:
+                ended.set()
+
+    async with scripted(handler=Slow(), version="2025-11-25") as (client, script):
+        script.answers["ping"] = {}
+        await script.say(id="q", method="elicitation/create", params=FORM)
+        await started.wait()
+        await client.ping()  # a slow person never blocks the client's own requests
+        await script.say(method="notifications/cancelled", params={"requestId": "q"})
+        with trio.fail_after(5):
+            await ended.wait()
+        await client.ping()
+        assert "q" not in [each.get("id") for each in script.received]

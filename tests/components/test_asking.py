@@ -1,0 +1,143 @@
+"""Questions to clients, as they go over the wire, and answers as handlers get them."""
+
+import pytest
+
+from noizu_mcp import (
+    Accept,
+    Cancel,
+    Content,
+    Decline,
+    DefinitionError,
+    PromptMessage,
+    ProtocolError,
+    Root,
+    SamplingResult,
+    Schema,
+)
+from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT, TIMEOUTS
+from noizu_mcp.components._asking import (
+    elicit_request,
+    elicit_url_request,
+    form_shape,
+    read_elicited,
+    read_roots,
+    roots_request,
+    sample_request,
+)
+
+
+class Name(Schema):
+    """A form."""
+
+    name: str
+    age: int | None = None
+
+
+class Nested(Schema):
+    """No form."""
+
+    inner: Name
+
+
+RAW = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+SEVERAL = {
+    "type": "object",
+    "properties": {"tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}},
+}
+
+
+def test_forms_of_all_declarations():
+    """A class gives instances, a JSON Schema mappings; the shape of a class is kept."""
+    shape = form_shape(Name)
+    assert form_shape(Name) is shape
+    assert read_elicited({"action": "accept", "content": {"name": "Ann"}}, shape) == Accept(
+        Name(name="Ann")
+    )
+    answer = read_elicited({"action": "accept", "content": {"name": "Ann"}}, form_shape(RAW))
+    assert answer == Accept({"name": "Ann"})
+
+
+def test_what_is_no_form():
+    """The error names the field, and the class."""
+    with pytest.raises(DefinitionError, match=r"Nested\.inner"):
+        form_shape(Nested)
+    with pytest.raises(DefinitionError, match="elicit"):
+        form_shape({"type": "object", "properties": {"x": {"type": "object"}}})
+
+
+def test_the_request_of_a_form():
+    """In the words of the revision; what it cannot ask is an error."""
+    request = elicit_request("Who?", form_shape(Name), "2025-06-18")
+    assert request.method == "elicitation/create"
+    assert request.params["message"] == "Who?"
+    assert request.params["requestedSchema"]["required"] == ["name"]
+    with pytest.raises(DefinitionError, match="2025-06-18 has no form field"):
+        elicit_request("Which?", form_shape(SEVERAL), "2025-06-18")
+    assert elicit_request("Which?", form_shape(SEVERAL), "2025-11-25").params["requestedSchema"]
+
+
+def test_the_request_of_a_url():
+    """With the mode that says so."""
+    params = elicit_url_request("Log in", "https://example.com").params
+    assert params == {"mode": "url", "message": "Log in", "url": "https://example.com"}
+    assert read_elicited({"action": "accept", "content": {"x": 1}}, None) == Accept(None)
+
+
+def test_the_other_answers():
+    """Their content is none of our business."""
+    shape = form_shape(Name)
+    assert read_elicited({"action": "decline", "content": 5}, shape) == Decline()
+    assert read_elicited({"action": "cancel"}, None) == Cancel()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        5,
+        [],
+        {},
+        {"action": "ACCEPT"},
+        {"action": "accept"},
+        {"action": "accept", "content": {}},
+        {"action": "accept", "content": {"name": 5}},
+        {"action": "accept", "content": {"name": "x", "age": "old"}},
+    ],
+)
+def test_what_is_no_answer(answer):
+    """Malformed, or against the form."""
+    with pytest.raises(ProtocolError):
+        read_elicited(answer, form_shape(Name))
+
+
+def test_the_messages_of_a_model():
+    """A text, or a list of everything that can be one."""
+    user = {"role": "user", "content": {"type": "text", "text": "hi"}}
+    assert sample_request("hi", 5, {}).params == {"messages": [user], "maxTokens": 5}
+    said = SamplingResult(role="assistant", content=Content.text("yes"), model="m")
+    messages = ["hi", PromptMessage.user("hi"), user, said]
+    params = sample_request(messages, 5, {"temperature": 0, "tools": None}).params
+    assert params["messages"][:3] == [user, user, user]
+    assert params["messages"][3] == {"role": "assistant", "content": said.to_wire()["content"]}
+    assert params["temperature"] == 0
+    assert "tools" not in params
+    with pytest.raises(TypeError, match="is no message"):
+        sample_request([5], 5, {})
+
+
+def test_roots():
+    """Values with what the client said of them."""
+    assert roots_request().method == "roots/list"
+    (root,) = read_roots({"roots": [{"uri": "file:///a", "name": "A"}]})
+    assert isinstance(root, Root)
+    assert (root.uri, root.name) == ("file:///a", "A")
+    for answer in (None, {}, {"roots": {}}, {"roots": [5]}, {"roots": [{}]}):
+        with pytest.raises(ProtocolError):
+            read_roots(answer)
+
+
+def test_everybody_has_a_time():
+    """Questions asked by hand have the same as the others."""
+    assert TIMEOUTS["elicitation/create"] == ELICIT_TIMEOUT
+    assert TIMEOUTS["sampling/createMessage"] == SAMPLE_TIMEOUT
+    assert set(TIMEOUTS) == {"elicitation/create", "sampling/createMessage", "roots/list"}

@@ -1,0 +1,303 @@
+"""Asking: its clocks, its ends, and who may not ask."""
+
+import logging
+
+import pytest
+import trio
+
+from noizu_mcp import (
+    Accept,
+    ClientHandler,
+    Context,
+    InputRequest,
+    InputRequired,
+    McpError,
+    Prompt,
+    Resource,
+    Schema,
+    Server,
+    Tool,
+    Toolkit,
+    connect,
+    mcp,
+)
+from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT
+from noizu_mcp.server import serve
+from noizu_mcp.transports import memory_pair
+
+ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+
+
+class Name(Schema):
+    """A form."""
+
+    name: str
+
+
+RAW = {"type": "object", "properties": {"name": {"type": "string"}}}
+BY_HAND = InputRequest("elicitation/create", {"message": "m", "requestedSchema": RAW})
+
+
+class Questions(Toolkit):
+    """Tools that ask."""
+
+    @mcp
+    async def form(self, args, ctx: Context):
+        answer = await ctx.elicit("m", Name)
+        return answer.content.name
+
+    @mcp(timeout=None)
+    async def unlimited(self, args, ctx: Context):
+        return (await ctx.elicit("m", Name)).content.name
+
+    @mcp
+    async def model(self, args, ctx: Context):
+        return (await ctx.sample("m", max_tokens=1)).text
+
+    @mcp(max_concurrency=1)
+    async def hand(self, args, ctx: Context):
+        given = ctx.input_responses
+        return given["q"]["content"]["name"] if given else InputRequired({"q": BY_HAND}, "st")
+
+    @mcp(inline=True)
+    def inline(self, args, ctx: Context):
+        return InputRequired(state="never")
+
+    @mcp
+    async def half(self, args, ctx: Context):
+        """Ask in the time that is left."""
+        await trio.sleep(20)
+        await ctx.elicit("m", Name)
+        await trio.sleep(20)
+
+
+class SlowResource(Resource, uri="ask://slow"):
+    """Asks and waits."""
+
+    async def read(self, uri, ctx):
+        return (await ctx.elicit("m", Name)).content.name
+
+
+class HandPrompt(Prompt, name="hand"):
+    """Comes back for ever."""
+
+    async def get(self):
+        return InputRequired(state="again")
+
+
+class Asking(Server, name="asking", version="1"):
+    tools = [Questions]
+    resources = [SlowResource]
+    prompts = [HandPrompt]
+
+
+class Person(ClientHandler):
+    """Takes its time."""
+
+    sampling_tools = True
+
+    def __init__(self, seconds=0.0):
+        self.seconds = seconds
+
+    async def handle_elicitation(self, params):
+        await trio.sleep(self.seconds)
+        return Accept({"name": "Ann"})
+
+    async def handle_sampling(self, params):
+        await trio.sleep_forever()
+
+
+@pytest.mark.parametrize(
+    ("tool", "seconds"),
+    [("form", ELICIT_TIMEOUT), ("hand", ELICIT_TIMEOUT), ("model", SAMPLE_TIMEOUT)],
+)
+async def test_who_never_answers_times_out(autojump_clock, tool, seconds):
+    """The question has a time of its own; that of the handler, which is shorter, stands still."""
+    async with connect(Asking, handler=Person(9999), version="2025-11-25", timeout=1000) as client:
+        start = trio.current_time()
+        result = await client.call_tool(tool)
+        assert trio.current_time() - start == pytest.approx(seconds)
+        assert result.is_error
+        assert result.content[0].text.startswith("The client did not answer in time: ")
+        await client.ping()
+
+
+async def test_a_resource_that_waits_in_vain(autojump_clock):
+    """It has no `isError`; the error says what happened."""
+    async with connect(Asking, handler=Person(9999), version="2025-11-25", timeout=1000) as client:
+        with pytest.raises(McpError, match="did not answer in time") as caught:
+            await client.read_resource("ask://slow")
+        assert caught.value.code == -32603
+
+
+@ERAS
+async def test_a_slow_person_is_no_slow_handler(autojump_clock, version):
+    """Two hundred seconds for an answer, thirty for the handler."""
+    async with connect(Asking, handler=Person(200), version=version, timeout=1000) as client:
+        for tool in ("form", "unlimited", "hand"):
+            assert (await client.call_tool(tool)).content[0].text == "Ann"
+
+
+async def test_the_clock_goes_on_with_what_was_left(autojump_clock):
+    """Twenty seconds before the question and ten after it are thirty."""
+    async with connect(Asking, handler=Person(200), version="2025-11-25", timeout=1000) as client:
+        start = trio.current_time()
+        result = await client.call_tool("half")
+        assert result.content[0].text == "Tool execution timed out"
+        assert trio.current_time() - start == pytest.approx(230)
+
+
+@ERAS
+async def test_what_cannot_ask(version, caplog):
+    """An inline handler must not wait; a prompt that never reads its answers goes in circles."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+    async with connect(Asking, handler=Person(), version=version) as client:
+        result = await client.call_tool("inline")
+        assert result.content[0].text == "Tool execution failed"
+        with pytest.raises(McpError, match="50 rounds"):
+            await client.get_prompt("hand")
+
+
+class Everywhere(Server, name="everywhere", version="1"):
+    """Asks where nobody may."""
+
+    def __init__(self):
+        self.said = []
+
+    async def _try(self, ctx):
+        for ask in (lambda: ctx.elicit("m", Name), lambda: ctx.step(len, "x")):
+            try:
+                await ask()
+            except Exception as error:
+                self.said.append(f"{type(error).__name__}: {error}")
+
+    async def init(self, ctx):
+        await self._try(ctx)
+
+    async def list_tools(self, cursor, ctx):
+        await self._try(ctx)
+        return []
+
+    async def complete(self, ref, argument, prefix, ctx):
+        await self._try(ctx)
+        return []
+
+    async def call_tool(self, name, args, ctx):
+        if name == "form":
+            return (await ctx.elicit("m", Name)).content.name
+        given = ctx.input_responses
+        return given["q"]["content"]["name"] if given else InputRequired({"q": BY_HAND})
+
+
+@ERAS
+async def test_only_tools_prompts_and_resources_ask(version):
+    """Other methods have no such answer on 2026-07-28, so they ask in no era."""
+    server = Everywhere()
+    async with connect(server, handler=Person(), version=version) as client:
+        assert await client.list_tools() == []
+        await client.complete({"type": "ref/prompt", "name": "p"}, "a", "v")
+    refused = "LocalProtocolError: only tools, prompts and resources can ask, or run steps"
+    begin = "LocalProtocolError: init belongs to no request: there is nobody to ask yet"
+    expected = [begin, begin] if version == "2025-11-25" else []
+    assert server.said == [*expected, *([refused] * 4)]
+
+
+@ERAS
+async def test_an_override_asks_as_a_tool_does(version):
+    """With `ctx`, and by hand; and says so where the client cannot."""
+    async with connect(Everywhere, handler=Person(), version=version) as client:
+        for tool in ("form", "hand"):
+            assert (await client.call_tool(tool)).content[0].text == "Ann"
+    async with connect(Everywhere, version="2025-11-25") as client:
+        for tool in ("form", "hand"):
+            result = await client.call_tool(tool)
+            assert result.is_error
+            text = "Capability not supported by the client: elicitation"
+            assert result.content[0].text == text
+
+
+async def test_a_client_that_goes_away_is_no_crash(caplog):
+    """The handler ends; the log has no traceback of it."""
+    caplog.set_level(logging.INFO, "noizu_mcp")
+    ours, theirs = memory_pair()
+    asked = trio.Event()
+
+    class Away(ClientHandler):
+        async def handle_elicitation(self, params):
+            asked.set()
+            await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+
+        async def run():
+            await serve(Asking(), theirs, transport="memory")
+
+        nursery.start_soon(run)
+        async with (
+            connect(ours, handler=Away(), version="2025-11-25") as client,
+            trio.open_nursery() as calls,
+        ):
+            calls.start_soon(client.call_tool, "form")
+            await asked.wait()
+            calls.start_soon(client.read_resource, "ask://slow")
+            await client.ping()
+            await ours.aclose()
+            calls.cancel_scope.cancel()
+    assert caplog.records == []
+
+
+class Failing(Tool):
+    """Fails on its way out."""
+
+    async def call(self, args, ctx: Context):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._fail)
+            await ctx.report_progress(1)
+            await trio.sleep_forever()
+
+    async def _fail(self):
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise RuntimeError("on the way out")
+
+
+class Failures(Server, name="failures", version="1"):
+    """Has a tool, and a session, that fail while they are cancelled."""
+
+    tools = [Failing]
+
+    async def init(self, ctx):
+        if ctx.client_info.name == "waits":
+            await Failing().call({}, ctx)
+
+
+@pytest.mark.parametrize("where", ["call", "init"])
+async def test_failing_while_the_server_ends_is_logged_only(where, caplog):
+    """What fails while everything is cancelled ends with it; the server ends in order."""
+    from noizu_mcp import Implementation
+
+    ours, theirs = memory_pair()
+    server = Failures()
+    async with trio.open_nursery() as nursery:
+
+        async def run():
+            await serve(server, theirs, transport="memory", grace=0)
+
+        nursery.start_soon(run)
+        info = Implementation("waits" if where == "init" else "calls", "1")
+        async with connect(ours, version="2025-11-25", client_info=info) as client:
+            if where == "init":
+                await client.ping()
+            else:
+                started = trio.Event()
+                async with trio.open_nursery() as calls:
+
+                    async def call():
+                        await client.call_tool("failing", progress=lambda _: started.set())
+
+                    calls.start_soon(call)
+                    await started.wait()
+                    await ours.aclose()
+                    calls.cancel_scope.cancel()
+    assert any("failed" in record.getMessage() for record in caplog.records)
