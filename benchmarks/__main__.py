@@ -9,13 +9,31 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from . import bench_import, bench_list, bench_memory, bench_schema, bench_stdio
+from . import (
+    bench_ask,
+    bench_import,
+    bench_list,
+    bench_memory,
+    bench_notify,
+    bench_read,
+    bench_schema,
+    bench_stdio,
+)
 from ._harness import Benchmark, Results, Settings, check_targets, positive, render, run
 from ._peers import PEERS, Unavailable, node_version
 
 BENCHMARKS = {
     module.BENCHMARK.name: module.BENCHMARK
-    for module in (bench_import, bench_memory, bench_stdio, bench_list, bench_schema)
+    for module in (
+        bench_import,
+        bench_memory,
+        bench_stdio,
+        bench_list,
+        bench_read,
+        bench_ask,
+        bench_notify,
+        bench_schema,
+    )
 }
 
 

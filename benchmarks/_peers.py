@@ -124,6 +124,23 @@ def _node_peer(name: str, package: str, eras: tuple[str, ...]) -> Peer:
     return Peer(name, eras, version, command)
 
 
+def offering(peer: Peer, watched: int = 1) -> list[str]:
+    """Return the command of a server with resources, prompts and questions.
+
+    Args:
+        peer: One of `OFFERING`.
+        watched: How many resources a call of its tool `touch` changes.
+
+    Raises:
+        Unavailable: It is not installed.
+    """
+    peer.version()
+    return [peer.python or "", str(SERVERS / f"offer_{peer.name}.py"), str(watched)]
+
+
+#: Those that have such a server.
+OFFERING = ("noizu", "mcp")
+
 #: In the order of the tables. `trio` is no framework: a loop that answers by hand, a task for each
 #: request, which is about the least that a server on trio can cost.
 PEERS = {

@@ -29,7 +29,13 @@ CLIENT = {"name": "bench", "version": "1"}
 _ID = re.compile(rb'"id": ?(\d+)')
 
 
-def encode(era: str, method: str, params: dict[str, Any], identifier: int | None) -> bytes:
+def encode(
+    era: str,
+    method: str,
+    params: dict[str, Any],
+    identifier: int | None,
+    capabilities: dict[str, Any] | None = None,
+) -> bytes:
     """Encode a message as one line.
 
     Args:
@@ -37,10 +43,12 @@ def encode(era: str, method: str, params: dict[str, Any], identifier: int | None
         method: The method.
         params: Its params.
         identifier: Its id; None for a notification.
+        capabilities: What this client can do, for 2026-07-28.
     """
     if era != LEGACY:
         prefix = "io.modelcontextprotocol/"
-        meta = {"protocolVersion": era, "clientInfo": CLIENT, "clientCapabilities": {}}
+        declared = capabilities or {}
+        meta = {"protocolVersion": era, "clientInfo": CLIENT, "clientCapabilities": declared}
         params = {**params, "_meta": {prefix + key: value for key, value in meta.items()}}
     message: dict[str, Any] = {"jsonrpc": "2.0"}
     if identifier is not None:
@@ -129,8 +137,12 @@ class Process:
             raise RuntimeError(f"the server ended: {said[-1] if said else 'it said nothing'}")
         return chunk
 
-    def open(self, era: str) -> float:
+    def open(self, era: str, capabilities: dict[str, Any] | None = None) -> float:
         """Shake hands in an era.
+
+        Args:
+            era: The revision.
+            capabilities: What this client can do, for 2025-11-25.
 
         Returns:
             Seconds from the start of the process to its first answer.
@@ -140,7 +152,8 @@ class Process:
         """
         params: dict[str, Any] = {}
         if era == LEGACY:
-            params = {"protocolVersion": era, "capabilities": {}, "clientInfo": CLIENT}
+            declared = capabilities or {}
+            params = {"protocolVersion": era, "capabilities": declared, "clientInfo": CLIENT}
         method = "initialize" if era == LEGACY else "server/discover"
         answer = self.ask(encode(era, method, params, 0))
         took = time.perf_counter() - self.started
@@ -165,11 +178,14 @@ class Process:
             era: The revision.
             method: The method of all requests.
             params: Their params.
-            options: As for `_Load`, and `warm_up` and `seconds`: how long each takes.
+            options: As for `Load`, and `warm_up` and `seconds`: how long each takes.
         """
         warm_up, seconds = options.pop("warm_up"), options.pop("seconds")
+        return self.pace(Load(self, era, method, params, **options), warm_up, seconds)
+
+    def pace(self, load: "Load", warm_up: float, seconds: float) -> Run:
+        """Warm up, then run a load for a while; both in seconds."""
         self._watch(PATIENCE + 10 * (warm_up + seconds))
-        load = _Load(self, era, method, params, **options)
         count, spent, rate = 2 * load.window, 0.0, 0.0
         while spent < warm_up:
             run = load.run(count)
@@ -195,7 +211,7 @@ def started(command: list[str]) -> Iterator[Process]:
 
 
 @dataclass
-class _Load:
+class Load:
     """Requests of one kind.
 
     Attributes:
@@ -203,6 +219,7 @@ class _Load:
         expected: What stands in every answer.
         whole: Whether every answer is looked at. Otherwise, where answers are too large to be
             kept, the last one is, and all must have its length.
+        capabilities: What this client can do, for 2026-07-28.
     """
 
     process: Process
@@ -212,11 +229,14 @@ class _Load:
     window: int
     expected: bytes
     whole: bool = True
+    capabilities: dict[str, Any] | None = None
 
     def run(self, count: int) -> Run:
         """Send as many requests and wait for their answers."""
         ids = self.process.ids(count)
-        requests = b"".join(encode(self.era, self.method, self.params, i) for i in ids)
+        requests = b"".join(
+            encode(self.era, self.method, self.params, i, self.capabilities) for i in ids
+        )
         gc.collect()
         gc.disable()
         try:

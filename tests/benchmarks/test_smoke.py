@@ -16,6 +16,8 @@ ERAS = ("2025-11-25", "2026-07-28")
         ("memory", [f"memory {era}" for era in ERAS], ["noizu"]),
         ("stdio", [f"stdio {era}" for era in ERAS], ["noizu", "trio"]),
         ("list", [f"list {era}" for era in ERAS], ["noizu", "trio"]),
+        ("read", [f"{name} {era}" for name in ("read", "prompt") for era in ERAS], ["noizu"]),
+        ("notify", [f"notify {era}" for era in ERAS], ["noizu"]),
     ],
 )
 def test_a_benchmark_measures_every_row(measured, name, tables, peers):
@@ -30,6 +32,26 @@ def test_a_benchmark_measures_every_row(measured, name, tables, peers):
         for columns in rows.values():
             assert columns
             assert all(column["median"] > 0 for column in columns.values())
+
+
+def test_questions_are_asked_both_ways(measured):
+    """A plain `ctx.elicit` and a returned `InputRequired` both are asked, in both eras."""
+    report = measured("ask", "noizu")
+
+    assert report["notes"] == {}
+    assert sorted(report["tables"]) == [f"ask {era}" for era in ERAS]
+    for rows in report["tables"].values():
+        assert sorted(rows) == ["noizu", "noizu, InputRequired"]
+
+
+@pytest.mark.parametrize("name", ["read", "ask", "notify"])
+def test_the_official_package_is_measured_too(measured, name):
+    """The server in the official package offers the same: every figure of its rows is there."""
+    pytest.importorskip("mcp.server.mcpserver")
+    report = measured(name, "mcp")
+
+    assert report["notes"] == {}
+    assert all("mcp" in rows for rows in report["tables"].values())
 
 
 def test_the_schemas_are_accepted_and_refused(measured):
