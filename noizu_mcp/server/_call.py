@@ -189,9 +189,7 @@ class Call:
             McpError: The state is not good for this request (-32602).
         """
         rounds = self._rounds
-        if isinstance(rounds, ReplayAsker):
-            self.input_responses = rounds.responses
-            self.request_state = rounds.state
+        self.input_responses, self.request_state = rounds.responses, rounds.state
 
     def require(self, needs: Mapping[str, Any]) -> None:
         """Check that the client can do something, before anything is sent.

@@ -79,9 +79,15 @@ class LiveAsker:
     Args:
         connection: The connection.
         exchange: The request whose handler asks.
+
+    Attributes:
+        responses: Nothing: no answers come with a request.
+        state: None, for the same reason.
     """
 
     def __init__(self, connection: "Connection", exchange: Exchange) -> None:
+        self.responses: Mapping[str, Any] = {}
+        self.state: str | None = None
         self._connection = connection
         self._exchange = exchange
         self._record = _Record({}, {})

@@ -117,6 +117,11 @@ class File(ResourceTemplate, uri_template="files:///{+path}", subscribable=True)
         return [{"uri": "files:///a.txt", "name": "a"}]
 
 
+class Mute(ResourceTemplate, uri_template="mute://{x}"):
+    def read(self, uri, args):
+        return args.x
+
+
 class Secret(ResourceTemplate, uri_template="secret://{x}", hidden=True, subscribable=True):
     async def read(self, uri, args, ctx):
         return args.x

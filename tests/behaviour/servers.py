@@ -19,6 +19,7 @@ from noizu_mcp import (
     Server,
     Tool,
     ToolDefinition,
+    prompt,
     tool,
 )
 from noizu_mcp.tools import Catalog
@@ -230,7 +231,7 @@ class Pantry(
 class Shelves(Server, name="shelves", version="1.0", page_size=2):
     """Lists in pages; a template that lists in a thread."""
 
-    resources = [pantry.Text, pantry.Item, pantry.Json, pantry.File]
+    resources = [pantry.Text, pantry.Item, pantry.Json, pantry.File, pantry.Mute]
     prompts = [pantry.Review, pantry.Typed, pantry.Kinds]
 
 
@@ -249,3 +250,28 @@ class Deciding(pantry.Decision, Server, name="deciding", version="1.0"):
 
     tools = [pantry.Touch, pantry.Heard]
     resources = [pantry.Text, pantry.Hidden]
+
+
+class Inheriting(Server, name="inheriting", version="1.0"):
+    """Overrides everything, and leaves everything as it is."""
+
+    resources = [pantry.Text, pantry.Item]
+    prompts = [pantry.Review, prompt(pantry.Raw, hidden=True)]
+
+    async def list_resources(self, cursor, ctx):
+        return await super().list_resources(cursor, ctx)
+
+    async def list_resource_templates(self, cursor, ctx):
+        return await super().list_resource_templates(cursor, ctx)
+
+    async def read_resource(self, uri, ctx):
+        return await super().read_resource(uri, ctx)
+
+    async def list_prompts(self, cursor, ctx):
+        return await super().list_prompts(cursor, ctx)
+
+    async def get_prompt(self, name, args, ctx):
+        return await super().get_prompt(name, args, ctx)
+
+    async def complete(self, ref, argument, prefix, ctx):
+        return await super().complete(ref, argument, prefix, ctx)

@@ -238,6 +238,33 @@ async def test_a_server_that_computes_everything(opened):
             assert answer["result"]["completion"]["values"] == [said]
 
 
+async def test_overrides_may_ask_for_what_is_registered(opened):
+    """`super()` has it, without what templates compute; nothing else changes."""
+    async with opened("Inheriting") as wire:
+        found = await pages(wire, "resources/list", "resources")
+        assert [[each["uri"] for each in page] for page in found] == [["pantry://text"]]
+        ((template,),) = await pages(wire, "resources/templates/list", "resourceTemplates")
+        assert template["uriTemplate"] == "item://{number}{?unit}"
+        ((prompt,),) = await pages(wire, "prompts/list", "prompts")
+        assert prompt["name"] == "review"
+        assert (await contents(wire, "item://1"))[0]["text"] == "item://1 2 None"
+        assert "result" in await wire.ask("prompts/get", {"name": "raw"})
+        params = {"ref": {"type": "ref/prompt", "name": "review"}}
+        params["argument"] = {"name": "style", "value": "s"}
+        answer = await wire.ask("completion/complete", params)
+        assert answer["result"]["completion"]["values"] == ["strict"]
+
+
+async def test_lists_without_instances(opened):
+    """Templates that list nothing leave the list alone."""
+    async with opened("Unwatched") as wire:
+        ((only,),) = await pages(wire, "resources/list", "resources")
+        assert only["uri"] == "pantry://json"
+    async with opened("Shelves") as wire:
+        ((*_, last),) = [(await pages(wire, "resources/templates/list", "resourceTemplates"))[-1]]
+        assert last["uriTemplate"] == "mute://{x}"
+
+
 async def test_the_running_set(wire):
     """Resources and prompts come and go while the server runs."""
     assert await wire.text("restock") == "restocked"
@@ -259,7 +286,7 @@ async def test_our_client(connected, revision):
         found = await client.list_resources()
         assert [each.uri for each in found][:2] == ["pantry://text", "pantry://json"]
         assert found[0].mime_type == "text/plain"
-        (template, files) = await client.list_resource_templates()
+        (template, files, _) = await client.list_resource_templates()
         assert template.uri_template == "item://{number}{?unit}"
         assert files.uri_template == "files:///{+path}"
         result = await client.read_resource("item://1")

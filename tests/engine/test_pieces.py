@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from noizu_mcp import ConnectionClosed, RequestTimeout
-from noizu_mcp.engine import Exchange, LoopGate, is_crash, lone, single_failure
+from noizu_mcp.engine import Exchange, LoopGate, is_crash, lone, single_failure, split
 from noizu_mcp.engine._leader import run_leading
 from noizu_mcp.engine._waiters import MAX_EXTENSIONS, Waiter, Waiters
 from noizu_mcp.jsonrpc import Request, Response
@@ -40,6 +40,19 @@ def test_a_consequence_is_left_out_beside_its_cause():
     with pytest.raises(ExceptionGroup) as caught, single_failure(KeyError):
         raise ExceptionGroup("g", [KeyError(), OSError(), ValueError()])
     assert [type(each) for each in caught.value.exceptions] == [OSError, ValueError]
+
+
+def test_failures_are_taken_apart():
+    """What failed, and what must go on; each keeps its groups."""
+    crash, interrupt = ValueError(), KeyboardInterrupt()
+    assert split(crash) == (crash, None)
+    assert split(interrupt) == (None, interrupt)
+    group = ExceptionGroup("g", [crash])
+    failed, going_on = split(group)
+    assert (lone(failed), going_on) == (crash, None)
+    failed, going_on = split(BaseExceptionGroup("g", [interrupt, group]))
+    assert lone(failed) is crash
+    assert lone(going_on) is interrupt
 
 
 async def test_what_is_a_crash_and_what_must_go_on():

@@ -8,7 +8,22 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp import McpError, Page, Server, Tool, Toolkit, mcp, tool
+from noizu_mcp import (
+    DefinitionError,
+    McpError,
+    Page,
+    Prompt,
+    ProtocolError,
+    Resource,
+    ResourceTemplate,
+    Server,
+    Tool,
+    Toolkit,
+    mcp,
+    prompt,
+    resource,
+    tool,
+)
 from noizu_mcp.engine import Outbox
 from noizu_mcp.server import Registry
 from noizu_mcp.server._bus import MERGE_WINDOW, Bus, Merger
@@ -171,3 +186,102 @@ def test_the_bus_tells_every_listener():
     bus.discard(heard.append)
     bus.publish("tools")
     assert heard == ["tools", "tools"]
+
+
+class Kitchen(Server, name="kitchen", version="1", page_size=1):
+    """One of each kind, and one that is hidden."""
+
+    class Salt(Resource, uri="kitchen://salt"):
+        def read(self):
+            return "salt"
+
+    class Spice(Resource, uri="kitchen://spice", hidden=True):
+        def read(self):
+            return "spice"
+
+    class Shelf(ResourceTemplate, uri_template="shelf://{number}"):
+        def read(self, uri, args):
+            return args.number
+
+    class Cook(Prompt):
+        def get(self):
+            return "cook"
+
+    class Bake(Prompt):
+        def get(self):
+            return "bake"
+
+    resources = [Salt, Spice, Shelf]
+    prompts = [Cook, Bake]
+
+
+def test_every_kind_can_be_asked_for():
+    """Pages of each list, with and without what is hidden; what serves a URI."""
+    registry = Kitchen().registry
+    page = registry.list_resources()
+    assert [spec.uri for spec in page.items] == ["kitchen://salt"]
+    assert page.next_cursor is None
+    page = registry.list_resources(include_hidden=True)
+    page = registry.list_resources(page.next_cursor, include_hidden=True)
+    assert [spec.uri for spec in page.items] == ["kitchen://spice"]
+    (template,) = registry.list_resource_templates().items
+    assert template.definition["uriTemplate"] == "shelf://{number}"
+    page = registry.list_prompts()
+    assert [spec.name for spec in page.items] == ["cook"]
+    assert [spec.name for spec in registry.list_prompts(page.next_cursor).items] == ["bake"]
+    assert registry.find_prompt("bake").name == "bake"
+    assert registry.find_prompt("nope") is None
+    spec, variables = registry.find_resource("shelf://7")
+    assert (spec.name, variables.number) == ("shelf://{number}", "7")
+    assert registry.find_resource("kitchen://spice")[1] is None
+    assert registry.find_resource("nope://x") is None
+    assert [(d["uri"], hidden) for d, hidden in registry.entries("resources")] == [
+        ("kitchen://salt", False),
+        ("kitchen://spice", True),
+    ]
+    assert [d["name"] for d, _ in registry.entries("resource_templates")] == ["shelf://{number}"]
+    assert registry.tools == {}
+    assert not registry.has("tools")
+    assert registry.has("completions")
+    assert not registry.has_subscribable
+
+
+def test_running_sets_of_every_kind():
+    """Resources and templates are one set; names that are taken are told by kind."""
+    server = Kitchen()
+    assert len(server.resources) == 3
+    assert "shelf://{number}" in server.resources
+    assert "kitchen://spice" in server.resources
+    assert [spec.name for spec in server.prompts] == ["cook", "bake"]
+    with pytest.raises(DefinitionError, match="resource 'kitchen://salt': is registered already"):
+        server.resources.add(Kitchen.Salt)
+    with pytest.raises(DefinitionError, match=r"resource template 'shelf://\{number\}'"):
+        server.resources.add(Kitchen.Shelf)
+    server.resources.remove("shelf://{number}")
+    with pytest.raises(KeyError):
+        server.resources.remove("shelf://{number}")
+    server.resources.replace(resource(Kitchen.Salt, title="Salt"))
+    assert server.registry.find_resource("kitchen://salt")[0].definition["title"] == "Salt"
+    server.prompts.remove("cook")
+    server.prompts.replace(prompt(Kitchen.Bake, description="b"))
+    assert server.registry.find_prompt("bake").definition["description"] == "b"
+    for wrong in (5, Kit, Kitchen.Cook):
+        with pytest.raises(DefinitionError):
+            server.resources.add(wrong)
+    with pytest.raises(ValueError, match="no list 'nope'"):
+        server.notify_changed("nope")
+
+
+@pytest.mark.parametrize("item", [5, "x", None, object()])
+def test_what_no_list_can_hold(item):
+    """Specs, definitions and mappings in the shape of the wire; the error says so."""
+    shelf = Kitchen().registry.resource_shelf
+    with pytest.raises(TypeError, match="is no resource: give specs, definitions or mappings"):
+        shelf.cut([item], None)
+
+
+def test_mappings_are_checked_before_a_client_sees_them():
+    """What is no definition is the author's mistake."""
+    shelf = Kitchen().registry.resource_shelf
+    with pytest.raises(ProtocolError):
+        shelf.cut([{"uri": 5}], None)
