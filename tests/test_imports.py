@@ -84,6 +84,21 @@ def test_the_engines_load_with_the_first_schema() -> None:
     assert loaded.split() == ["False", "True"]
 
 
+def test_explanations_load_with_the_first_violation() -> None:
+    """A schema without defaults, and a value that fits it, need none."""
+    loaded = run(
+        "import sys\n"
+        "from noizu_mcp.schema import compile_schema\n"
+        "compiled = compile_schema({'type': 'integer'})\n"
+        "compiled.violations(1)\n"
+        "print('noizu_mcp.schema._explain' in sys.modules)\n"
+        "compiled.violations('x')\n"
+        "print('noizu_mcp.schema._explain' in sys.modules)\n"
+    )
+
+    assert loaded.split() == ["False", "True"]
+
+
 def test_the_cipher_loads_with_the_first_sealed_state() -> None:
     """A server that never asks, and one that asks a client of an earlier revision, need none."""
     loaded = run(

@@ -46,6 +46,9 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib"}}
 
 # Function-level imports, each with its reason.
 LATE = {
+    ("schema/_judge", "._explain"): "loads with the first violation",
+    ("schema/_native", "._native_errors"): "loads with the first violation that needs it",
+    ("schema/_check", "._explain"): "loads with the first default of a schema",
     ("schema/_engine", "._native"): "jsonschema_rs loads when the first schema is compiled",
     ("schema/_engine", "._python"): "fastjsonschema loads when the first schema is compiled",
     ("schema/_engine", "._regex"): "the parser of patterns loads when the first one is compiled",

@@ -7,7 +7,6 @@ from .._errors import SchemaError
 from ._bounds import broken_caps
 from ._dialects import DIALECTS, LATEST, dialect_of
 from ._engine import CompiledSchema, EngineName, compile_schema, pattern_compiler
-from ._explain import Explainer, is_explainable
 from ._fault import Fault
 from ._keywords import Path, walk
 from ._report import describe
@@ -106,6 +105,9 @@ def _own_values(node: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
 
 def _judge(schema: Any, documents: Mapping[str, Any], engine: EngineName) -> Judge:
     """Return what judges a value by the subschema at a path."""
+    # Loaded with the first default or example.
+    from ._explain import Explainer, is_explainable
+
     if dialect_of(schema) == LATEST and is_explainable(schema):
         compiler = pattern_compiler(engine)
         explainer = Explainer(schema, lambda pattern, text: compiler(pattern)(text))

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ._bounds import MAX_VALUE_DEPTH, is_deeper
-from ._explain import Explainer, is_explainable
 from ._not_json import find_not_json
 from ._violation import Violation
 
@@ -59,12 +58,12 @@ class Judge:
         ]
 
     def _choose_report(self) -> Report:
-        if self._translate is None or (self._explainable and is_explainable(self._schema)):
-            return self._explain
-        return self._translate
+        # Most programs never see a violation, and none at import.
+        from ._explain import Explainer, is_explainable
 
-    def _explain(self, value: Any) -> list[Violation]:
-        return Explainer(self._schema, self._matches).explain(self._schema, value)
+        if self._translate is None or (self._explainable and is_explainable(self._schema)):
+            return lambda value: Explainer(self._schema, self._matches).explain(self._schema, value)
+        return self._translate
 
     def _matches(self, pattern: str, text: str) -> bool:
         matcher = self._matchers.get(pattern)

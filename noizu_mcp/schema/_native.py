@@ -10,7 +10,6 @@ from ._bounds import path_text, survey
 from ._dialects import DIALECTS, LATEST, dialect_of
 from ._fault import Fault
 from ._judge import Judge, Verdict
-from ._native_errors import translate
 from ._structure import schema_faults
 from ._violation import Violation
 
@@ -39,6 +38,9 @@ def compile_native(schema: dict[str, Any] | bool, documents: Mapping[str, Any]) 
     standard = dialect_of(schema) == LATEST
 
     def translated(value: Any) -> list[Violation]:
+        # Only few violations need it: see `Judge`.
+        from ._native_errors import translate
+
         try:
             return translate(validator.iter_errors(value), schema, value)
         # A value that the engine cannot show, or an error of a shape that it had not before: the
