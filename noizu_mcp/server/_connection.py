@@ -128,12 +128,8 @@ class Connection:
         return after_init
 
     def _route(self, exchange: Exchange) -> Job | None:
-        route = self._routes.get(exchange.request.method)
         try:
-            if route is None:
-                self.refuse(exchange)
-            else:
-                return route(self, exchange)
+            return self._routes[exchange.request.method](self, exchange)
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             self.crash(exchange, error)
         return None

@@ -380,6 +380,22 @@ class Impatient(Resource, uri="ask://quick"):
         await ctx.elicit("Quick!", Name, timeout=0.02)
 
 
+class Forgetful(ResourceTemplate, uri_template="forget://{how}"):
+    """Asks something else each time, or carries too much."""
+
+    def __init__(self):
+        self._runs = 0
+
+    async def read(self, uri, args, ctx):
+        self._runs += 1
+        if args.how == "much":
+            await ctx.step(self._much)
+        await ctx.elicit(f"Question {self._runs}", Name)
+
+    def _much(self):
+        return "x" * 100_000
+
+
 class AskedPrompt(Prompt, name="asked"):
     """A prompt that asks."""
 

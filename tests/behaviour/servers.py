@@ -6,7 +6,7 @@ from typing import Any
 
 import pantry
 import trio
-from askers import Asked, AskedFor, AskedPrompt, Impatient, Questions
+from askers import Asked, AskedFor, AskedPrompt, Forgetful, Impatient, Questions
 from kits import Changes, Control, Crashes, Echo, Notes, Quick, Returns
 
 from noizu_mcp import (
@@ -174,7 +174,7 @@ class Asker(Server, name="asker", version="1.0"):
     """Asks in every way."""
 
     tools = [Questions]
-    resources = [Asked, AskedFor, Impatient]
+    resources = [Asked, AskedFor, Impatient, Forgetful]
     prompts = [AskedPrompt]
 
 
@@ -255,8 +255,12 @@ class Deciding(pantry.Decision, Server, name="deciding", version="1.0"):
 class Inheriting(Server, name="inheriting", version="1.0"):
     """Overrides everything, and leaves everything as it is."""
 
+    tools = [Quick]
     resources = [pantry.Text, pantry.Item]
     prompts = [pantry.Review, prompt(pantry.Raw, hidden=True)]
+
+    async def call_tool(self, name, args, ctx):
+        return await super().call_tool(name, args, ctx)
 
     async def list_resources(self, cursor, ctx):
         return await super().list_resources(cursor, ctx)

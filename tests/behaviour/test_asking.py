@@ -570,6 +570,17 @@ async def test_a_handler_that_asks_something_else(person):
     assert "ctx.step" in text
 
 
+@stateless
+async def test_resources_say_it_with_an_error(person):
+    """They have no `isError`."""
+    for how, said in (("x", "the handler is not deterministic: "), ("much", "exceed 65536")):
+        answer = await person(accept(name="Ann")).request(
+            "resources/read", {"uri": f"forget://{how}"}
+        )
+        assert answer["error"]["code"] == -32603
+        assert said in answer["error"]["message"]
+
+
 # The wire of 2026-07-28
 
 

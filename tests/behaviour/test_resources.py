@@ -248,6 +248,7 @@ async def test_overrides_may_ask_for_what_is_registered(opened):
         ((prompt,),) = await pages(wire, "prompts/list", "prompts")
         assert prompt["name"] == "review"
         assert (await contents(wire, "item://1"))[0]["text"] == "item://1 2 None"
+        assert await wire.text("quick") == "quick"
         assert "result" in await wire.ask("prompts/get", {"name": "raw"})
         params = {"ref": {"type": "ref/prompt", "name": "review"}}
         params["argument"] = {"name": "style", "value": "s"}

@@ -274,3 +274,23 @@ def test_a_result_that_is_no_json_is_an_internal_error(caplog):
     one = exchange()
     one.reply(cycle)
     assert b"Result is not JSON" in one.link.sent[0]
+
+
+async def test_the_clock_of_a_request_can_stand(autojump_clock):
+    """What was left is left; what has no end has none; without a task nothing is stopped."""
+
+    one = exchange()
+    one.expire_at(trio.current_time() + 10)
+    one.scope = trio.CancelScope(deadline=one.deadline)
+    one.pause()
+    assert one.scope.deadline == math.inf
+    await trio.sleep(100)
+    one.resume()
+    assert one.scope.deadline == pytest.approx(trio.current_time() + 10)
+    one.stop()
+    assert one.scope.cancel_called
+    endless = exchange()
+    endless.pause()
+    endless.resume()
+    endless.stop()
+    assert endless.deadline == math.inf

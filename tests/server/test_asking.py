@@ -1,5 +1,6 @@
 """Asking: its clocks, its ends, and who may not ask."""
 
+import json
 import logging
 
 import pytest
@@ -22,7 +23,9 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT
+from noizu_mcp.protocol._methods import CLIENT_REQUESTS
 from noizu_mcp.server import serve
+from noizu_mcp.server.features import ROUTES
 from noizu_mcp.transports import memory_pair
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
@@ -301,3 +304,41 @@ async def test_failing_while_the_server_ends_is_logged_only(where, caplog):
                     await ours.aclose()
                     calls.cancel_scope.cancel()
     assert any("failed" in record.getMessage() for record in caplog.records)
+
+
+async def test_failing_in_an_array_while_the_server_ends(caplog):
+    """The same for a request that came in an array (2025-03-26)."""
+    ours, theirs = memory_pair()
+
+    def message(method, id_=None, **params):
+        made = {"jsonrpc": "2.0", "method": method, "params": params}
+        return made if id_ is None else {**made, "id": id_}
+
+    async def send(value):
+        await ours.send([json.dumps(value).encode()])
+
+    async with trio.open_nursery() as nursery:
+
+        async def run():
+            await serve(Failures(), theirs, transport="memory", grace=0)
+
+        nursery.start_soon(run)
+        info = {"name": "raw", "version": "0"}
+        version = "2025-03-26"
+        await send(
+            message("initialize", 1, protocolVersion=version, capabilities={}, clientInfo=info)
+        )
+        await ours.receive()
+        await send(message("notifications/initialized"))
+        call = message("tools/call", 2, name="failing", _meta={"progressToken": 1})
+        await send([call, message("ping", 3)])
+        with trio.fail_after(5):
+            while b"notifications/progress" not in b"".join(await ours.receive()):
+                pass
+        await ours.aclose()
+    assert "tools/call failed" in [record.getMessage() for record in caplog.records]
+
+
+def test_every_method_has_its_route():
+    """What clients may ask is served, or refused by what serves it."""
+    assert ROUTES.keys() == CLIENT_REQUESTS.keys()

@@ -24,6 +24,10 @@ def test_the_three_answers_say_what_they_are():
     assert Accept({"a": 1}).action == "accept"
     assert (Decline().action, Cancel().action) == ("decline", "cancel")
     assert Accept(1) == Accept(1) != Accept(2)
+    assert Decline() == Decline() != Cancel()
+    assert len({Accept([1]), Accept([1]), Decline(), Decline(), Cancel()}) == 3
+    assert repr(Accept({"a": 1})) == "Accept({'a': 1})"
+    assert repr(Cancel()) == "Cancel()"
     with pytest.raises(TypeError):
         Accept(1, "decline")
 
