@@ -278,7 +278,6 @@ def test_a_result_that_is_no_json_is_an_internal_error(caplog):
 
 async def test_the_clock_of_a_request_can_stand(autojump_clock):
     """What was left is left; what has no end has none; without a task nothing is stopped."""
-
     one = exchange()
     one.expire_at(trio.current_time() + 10)
     one.scope = trio.CancelScope(deadline=one.deadline)
