@@ -180,7 +180,7 @@ class ReplayAsker:
         self._connection = connection
         self._exchange = exchange
         params = exchange.request.params or {}
-        self._binding = _binding(exchange, params)
+        self._binding = _binding(connection.server.options.name, exchange, params)
         given = params.get("inputResponses")
         #: What the client sent along; only trusted where the state says it was asked.
         self._given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
@@ -192,7 +192,8 @@ class ReplayAsker:
         self._asked: list[str] = recorded.get("asked", [])
         self.responses = recorded.get("given", {}) if self._asked else self._given
         self.state: str | None = recorded.get("state")
-        self._seen: set[str] = set()
+        self._missing = {*self._record.answers, *self._asked}  # what is not asked again yet
+        self._remembered = trio.Event()  # set once all of it is
         self._pending: dict[str, InputRequest] = {}
         self._running = 0
         self._idle = trio.Event()  # set while no step runs
@@ -207,7 +208,9 @@ class ReplayAsker:
         await trio.lowlevel.checkpoint()
         answers = self._record.answers
         key = self._record.key(request.method, request.params)
-        self._seen.add(key)
+        self._missing.discard(key)
+        if not self._missing:
+            self._remembered.set()
         if key in answers:
             return read(answers[key])
         if key in self._asked and key in self._given:
@@ -276,11 +279,9 @@ class ReplayAsker:
 
         A task of the handler that is slower this time gets a moment to ask it.
         """
-        recorded = {*self._record.answers, *self._asked}
         with trio.move_on_after(PATIENCE):
-            while not recorded <= self._seen:
-                await trio.sleep(PATIENCE / 20)
-        return not recorded <= self._seen
+            await self._remembered.wait()
+        return bool(self._missing)
 
     def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> None:
         record = {"answers": self._record.answers, "steps": self._record.steps}
@@ -357,14 +358,15 @@ def _not_deterministic(pending: Mapping[str, InputRequest]) -> str:
     )
 
 
-def _binding(exchange: Exchange, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what a state belongs to: the caller, the method, and everything it was asked for."""
+def _binding(server: str, exchange: Exchange, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Say what a state belongs to: server, caller, method, and everything it was asked for."""
     own = {
         key: value
         for key, value in params.items()
         if key not in {"_meta", "inputResponses", "requestState"}
     }
     return {
+        "server": server,
         "principal": None,
         "method": exchange.request.method,
         "name": own.get("name", own.get("uri")),

@@ -234,6 +234,16 @@ class Questions(Toolkit):
     def done(self):
         return json.dumps(sorted(self.effects))
 
+    @mcp
+    async def withdrawn(self, args, ctx: Context):
+        """Ask, and go on before anyone can answer."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ctx.elicit, "Never mind", Name)
+            for _ in range(3):
+                await trio.lowlevel.checkpoint()
+            nursery.cancel_scope.cancel()
+        return "never mind"
+
     # By hand
 
     @mcp

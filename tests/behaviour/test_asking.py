@@ -291,6 +291,29 @@ async def test_what_is_asked_at_once_goes_out_in_one_round(person):
 
 
 @eliciting
+async def test_steps_end_before_their_round_does(person):
+    """A side effect that was begun is done once, whatever asks beside it."""
+    ops = [["both", [[["slow_step", "s1"]], [["slow_step", "s2"]], [["elicit", "a"]]]]]
+    asked = person(by_message)
+    result = await asked.call("script", {"ops": ops})
+    told = json.loads(result["content"][0]["text"])["told"]
+    assert told == [[[["slow", "s1"]], [["slow", "s2"]], [["accept", "to a"]]]]
+    assert await asked.text("done") == '["s1", "s2"]'
+    assert len(asked.rounds) == 1
+
+
+@eliciting
+async def test_a_question_that_is_withdrawn(asker):
+    """The handler goes on without it; a client that has it is told."""
+    assert await asker.text("withdrawn") == "never mind"
+    if not asker.stateless:
+        question = await asker.question()
+        cancelled = await asker.notice("notifications/cancelled")
+        assert cancelled["requestId"] == question["id"]
+    await asker.is_alive()
+
+
+@eliciting
 async def test_resources_and_prompts_ask_too(person):
     """In both ways: with `ctx`, and by hand."""
     answer = await person(by_message).request("resources/read", {"uri": "ask://one"})
