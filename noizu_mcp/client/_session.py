@@ -63,14 +63,18 @@ class ClientSession:
     def handle(self, exchange: Exchange) -> Job | None:
         """Begin a request of the server: a question, answered in a task of its own."""
 
-        async def answer() -> None:
+        async def respond() -> None:
             request = exchange.request
             try:
-                exchange.reply(await self.answerer.answer(request.method, request.params or {}))
+                # What the server is asked for waits for this answer: the time of a person must not
+                # run out the timeouts of programs.
+                with self.link.held():
+                    answer = await self.answerer.answer(request.method, request.params or {})
+                exchange.reply(answer)
             except McpError as error:
                 exchange.fail(error.code, error.message, error.data)
 
-        return answer
+        return respond
 
     async def listen(
         self,

@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Final, Protocol, cast
 
@@ -157,6 +158,10 @@ class Link:
                 await self._idle.wait()
         for exchange in list(self._exchanges.values()):
             exchange.fail(INTERNAL_ERROR, "The server is shutting down")
+
+    def held(self) -> AbstractContextManager[None]:
+        """Stop the timeouts of our requests while the block runs: the peer waits for us."""
+        return self._waiters.held()
 
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run something beside the requests; it is cancelled when they are."""

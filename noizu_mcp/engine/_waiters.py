@@ -1,7 +1,8 @@
 """Our own requests: who waits for which answer."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 import trio
@@ -64,6 +65,10 @@ class Waiter:
         """Start the timeout again, from now, up to `MAX_EXTENSIONS` timeouts in all."""
         self._scope.deadline = min(trio.current_time() + self._timeout, self._last)
 
+    def hold(self) -> None:
+        """Stop the timeout, but for the limit of `MAX_EXTENSIONS`; `extend` starts it again."""
+        self._scope.deadline = self._last
+
     def report(self, params: Mapping[str, Any]) -> None:
         """Hand progress to whoever asked for it; what that raises ends nothing else."""
         if self.on_progress is not None:
@@ -84,6 +89,7 @@ class Waiters:
     def __init__(self) -> None:
         self._waiting: dict[Id, Waiter] = {}
         self._closed = False
+        self._held = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -97,6 +103,20 @@ class Waiters:
         if self._closed:
             raise ConnectionClosed(f"the connection ended before {waiter.method} was sent")
         self._waiting[id_] = waiter
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Stop the timeouts while the block runs: the peer waits for us meanwhile."""
+        self._held += 1
+        for waiter in self._waiting.values():
+            waiter.hold()
+        try:
+            yield
+        finally:
+            self._held -= 1
+            if self._held == 0:
+                for waiter in self._waiting.values():
+                    waiter.extend()
 
     def discard(self, id_: Id) -> None:
         """Strike a request out."""
@@ -112,7 +132,8 @@ class Waiters:
         """Hand progress to the request it belongs to, and give it more time."""
         waiter = self._waiting.get(id_)
         if waiter is not None:
-            waiter.extend()
+            if self._held == 0:
+                waiter.extend()
             waiter.report(params)
 
     def close(self) -> None:

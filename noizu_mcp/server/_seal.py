@@ -128,7 +128,12 @@ def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
         secrets = [part.strip() for part in given.split(",") if part.strip()]
     if any(len(secret) < MIN_SECRET for secret in secrets):
         raise ValueError(f"a state key needs at least {MIN_SECRET} characters")
-    return [secret.encode() for secret in secrets] or [os.urandom(_KEY)]
+    return [secret.encode() for secret in secrets] or [_process_secret()]
+
+
+@functools.cache
+def _process_secret() -> bytes:
+    return os.urandom(_KEY)
 
 
 def _decrypt(cipher: Any, nonce: bytes, sealed: bytes, kid: bytes) -> bytes:

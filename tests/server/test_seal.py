@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import DefinitionError, McpError, Server
-from noizu_mcp.server._seal import INVALID_STATE, KEYS_VARIABLE, Sealer
+from noizu_mcp.server._seal import INVALID_STATE, KEYS_VARIABLE, Sealer, _process_secret
 
 OLD, NEW = "an old secret of the server", "a new secret of the server"
 BINDING = {"principal": None, "method": "tools/call", "name": "t", "arguments": "digest"}
@@ -123,7 +123,10 @@ def test_keys_of_the_environment(monkeypatch):
     state = Sealer(None).seal(CONTENT, BINDING)
     assert Sealer([NEW]).open(state, BINDING) == CONTENT
     monkeypatch.delenv(KEYS_VARIABLE)
-    refused(Sealer(None), Sealer(None).seal(CONTENT, BINDING))
+    state = Sealer(None).seal(CONTENT, BINDING)
+    assert Sealer(None).open(state, BINDING) == CONTENT
+    _process_secret.cache_clear()  # as in another process
+    refused(Sealer(None), state)
     monkeypatch.setenv(KEYS_VARIABLE, "short")
     with pytest.raises(ValueError, match="at least 16 characters"):
         Sealer(None)
