@@ -8,6 +8,7 @@ start, and gets every answer that it has had before, in the same places (`basic/
 
 import hashlib
 import inspect
+import json
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -375,14 +376,9 @@ def _binding(server: str, exchange: Exchange, params: Mapping[str, Any]) -> dict
 
 
 def _digest(value: Any) -> str:
-    return hashlib.sha256(json_text(_sorted(value)).encode("utf-8", "replace")).hexdigest()
-
-
-def _sorted(value: Any) -> Any:
-    """Order the keys of objects: two spellings of one value are the same."""
-    if isinstance(value, Mapping):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list | tuple) else value
+    """Name a JSON value; two spellings of one value, which order their keys otherwise, are one."""
+    # The one class of values here that `json` does not know is the read-only mapping.
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=dict).encode()).hexdigest()
 
 
 def _as_json(key: str, value: Any) -> Any:
