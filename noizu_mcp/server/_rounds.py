@@ -191,6 +191,8 @@ class ReplayAsker:
         self._round: int = recorded.get("round", 0)
         self._record = _Record(recorded.get("answers", {}), recorded.get("steps", {}))
         self._asked: list[str] = recorded.get("asked", [])
+        #: The answers to these: the client's newest, and those that no task has come to yet.
+        self._answered: dict[str, Any] = {**recorded.get("unread", {}), **self._given}
         self.responses = recorded.get("given", {}) if self._asked else self._given
         self.state: str | None = recorded.get("state")
         self._missing = {*self._record.answers, *self._asked}  # what is not asked again yet
@@ -214,13 +216,13 @@ class ReplayAsker:
             self._remembered.set()
         if key in answers:
             return read(answers[key])
-        if key in self._asked and key in self._given:
+        if key in self._asked and key in self._answered:
             try:
-                answer = read(self._given[key])
+                answer = read(self._answered[key])
             except ProtocolError:
                 pass  # no answer: it is asked again
             else:
-                answers[key] = self._given[key]
+                answers[key] = self._answered[key]
                 return answer
         self._pending[key] = request
         self._end_soon()
@@ -268,12 +270,27 @@ class ReplayAsker:
                 quiet = 0
         if self._exchange.answered or self._exchange.cancelled:
             return
-        if await self._forgot():
+        if not self._is_held_up() and await self._forgot():
             self._connection.fail_call(self._exchange, _not_deterministic(self._pending))
         else:
-            content = {"asked": list(self._pending), "given": self.responses, "state": self.state}
+            unread = {key: self._answered[key] for key in self._unread()}
+            asked = {"asked": [*self._pending, *unread], "unread": unread}
+            content = {**asked, "given": self.responses, "state": self.state}
             self._reply(self._pending, content)
         self._exchange.stop()
+
+    def _is_held_up(self) -> bool:
+        """Tell whether a task waits only because another one asked the same and took its answer.
+
+        Which of them comes first may differ from round to round. The one that waits gets an
+        answer of its own in the next, and goes on to what it asked before.
+        """
+        recorded = {*self._record.answers, *self._asked}
+        return any(_one_before(key) in recorded for key in self._pending)
+
+    def _unread(self) -> list[str]:
+        """List what was answered, and is waited for by a task that did not come to it."""
+        return [key for key in self._asked if key in self._missing and key in self._answered]
 
     async def _forgot(self) -> bool:
         """Tell whether something that was asked before is not asked now.
@@ -296,6 +313,12 @@ class ReplayAsker:
         if requests:
             result["inputRequests"] = {key: each.to_wire() for key, each in requests.items()}
         self._connection.reply(self._exchange, result)
+
+
+def _one_before(key: str) -> str:
+    """Name the same question, asked one time earlier."""
+    name, _, number = key.rpartition("-")
+    return f"{name}-{int(number) - 1}"
 
 
 def _live_params(request: InputRequest) -> dict[str, Any]:

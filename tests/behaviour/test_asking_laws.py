@@ -22,9 +22,7 @@ RIGHT = st.sampled_from(["accept", "accept", "accept", "decline", "cancel"])
 #: For each question: how many bad answers come first, which, and what the good one is.
 ANSWERS = st.lists(st.tuples(st.integers(0, 3), RIGHT), min_size=5, max_size=5)
 
-# Not `roots`: the same question asked by concurrent tasks is told apart by its number alone, and
-# which task has which number may differ from round to round.
-LEAVES = st.sampled_from(["elicit", "elicit", "url", "sample", "step", "slow_step"])
+LEAVES = st.sampled_from(["elicit", "elicit", "url", "sample", "roots", "step", "slow_step"])
 LOOPS = st.tuples(st.just("until"), st.lists(st.sampled_from(["decline", "cancel"]), max_size=3))
 OPS = st.recursive(
     st.lists(st.one_of(LEAVES, LOOPS), max_size=4),
@@ -40,7 +38,7 @@ OPS = st.recursive(
 class Script:
     """A conversation: what the handler does, and what it is answered.
 
-    Names are unique: no two concurrent tasks ask the same.
+    Names are unique, so that each question says who asks it.
     """
 
     def __init__(self, ops, answers):
@@ -72,6 +70,8 @@ class Script:
 
         def answer(question):
             method, params = question["method"], question["params"]
+            if method == "roots/list":
+                return {"roots": [{"uri": "file:///w"}]}
             asks = params.get("message") or params["messages"][0]["content"]["text"]
             before = given[asks] = given.get(asks, -1) + 1
             bad, action = self._answers[int(asks[1:]) % len(self._answers)]

@@ -342,3 +342,49 @@ async def test_failing_in_an_array_while_the_server_ends(caplog):
 def test_every_method_has_its_route():
     """What clients may ask is served, or refused by what serves it."""
     assert ROUTES.keys() == CLIENT_REQUESTS.keys()
+
+
+async def test_twins_that_change_places(autojump_clock):
+    """Two tasks ask the same; whichever comes first in a round, nobody is asked in vain."""
+    runs: list[int] = []
+    asked: list[str] = []
+
+    class Answer(Schema):
+        name: str
+
+    class Twins(Tool):
+        """Ask from two tasks; from the third run on the other one comes first."""
+
+        async def call(self, args, ctx: Context) -> str:
+            runs.append(1)
+            early = len(runs) < 3
+            got = {}
+
+            async def first():
+                if not early:
+                    await trio.sleep(0.1)
+                got["first"] = (await ctx.elicit("same", Answer)).content.name
+                got["more"] = (await ctx.elicit("more", Answer)).content.name
+
+            async def second():
+                if early:
+                    await trio.sleep_forever()
+                got["second"] = (await ctx.elicit("same", Answer)).content.name
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(first)
+                nursery.start_soon(second)
+            return " ".join(sorted(got))
+
+    class Twin(Server, name="twin", version="1"):
+        tools = [Twins]
+
+    class Person(ClientHandler):
+        async def handle_elicitation(self, params):
+            asked.append(params["message"])
+            return Accept({"name": params["message"]})
+
+    async with connect(Twin, handler=Person(), version="2026-07-28") as client:
+        result = await client.call_tool("twins")
+    assert result.content[0].text == "first more second"
+    assert asked == ["same", "more", "same"]
