@@ -329,9 +329,10 @@ def test_deep_values_on_a_small_stack():
     """Depth that overflows a small C stack is rejected before the native engine sees it."""
     compiled = compile_schema(RECURSIVE, "native")
     answers = []
+    deep = nested(50_000)  # made and freed outside: freeing it takes stack too
     old = threading.stack_size(256 * 1024)
     try:
-        thread = threading.Thread(target=lambda: answers.append(compiled.is_valid(nested(50_000))))
+        thread = threading.Thread(target=lambda: answers.append(compiled.is_valid(deep)))
         thread.start()
         thread.join()
     finally:
