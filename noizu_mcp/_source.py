@@ -49,14 +49,18 @@ def _shown(file: str) -> str:
 
 
 def _lines(tree: ast.AST, steps: list[str], member: list[str]) -> list[int]:
-    homes: list[ast.AST] = [tree]
-    for step in steps:
-        homes = [found for home in homes for found in _definitions(home) if found.name == step]
     lines: list[int] = []
-    for home in homes:
+    for home in _homes(tree, steps):
         inside = list(_member_lines(home, member)) if member else []
-        lines.extend(inside or [home.lineno])  # type: ignore[attr-defined]
+        lines.extend(inside or [home.lineno])
     return lines
+
+
+def _homes(inside: ast.AST, steps: list[str]) -> Iterator[_Definition]:
+    step, *rest = steps
+    for found in _definitions(inside):
+        if found.name == step:
+            yield from _homes(found, rest) if rest else (found,)
 
 
 def _statements(home: ast.AST) -> Iterator[ast.AST]:
@@ -74,7 +78,7 @@ def _definitions(home: ast.AST) -> Iterator[_Definition]:
             yield statement
 
 
-def _member_lines(home: ast.AST, member: list[str]) -> Iterator[int]:
+def _member_lines(home: _Definition, member: list[str]) -> Iterator[int]:
     name, keys = member[0], member[1:]
     for statement in _statements(home):
         if isinstance(statement, _Definition) and statement.name == name:

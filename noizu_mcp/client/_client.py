@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import attrs
@@ -76,7 +77,7 @@ class Client:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - the server is told when it expires
+        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
         progress: Callable[[Progress], object] | None = None,
     ) -> dict[str, Any]:
         """Send any request.
@@ -152,7 +153,7 @@ class Client:
         self,
         uri: str,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - the server is told when it expires
+        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
     ) -> ReadResult:
         """Read a resource.
 
@@ -163,7 +164,8 @@ class Client:
         Raises:
             McpError: There is none: -32602 on 2026-07-28, -32002 before.
         """
-        result = await self._ask("resources/read", {"uri": uri}, timeout)
+        send = partial(self.request, "resources/read", timeout=timeout)
+        result = await with_rounds(send, {"uri": uri}, self._session.answerer)
         return ReadResult.from_wire(_without_envelope(result))
 
     async def subscribe(self, uri: str) -> None:
@@ -179,7 +181,7 @@ class Client:
         name: str,
         arguments: Mapping[str, str] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - the server is told when it expires
+        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
     ) -> PromptResult:
         """Get a prompt.
 
@@ -192,7 +194,9 @@ class Client:
             McpError: There is none, or an argument is missing (-32602).
         """
         params = {"name": name, "arguments": dict(arguments or {})}
-        return PromptResult.from_wire(await self._ask("prompts/get", params, timeout))
+        send = partial(self.request, "prompts/get", timeout=timeout)
+        result = await with_rounds(send, params, self._session.answerer)
+        return PromptResult.from_wire(result)
 
     async def complete(
         self,
@@ -235,7 +239,7 @@ class Client:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - the server is told when it expires
+        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
         progress: Callable[[Progress], object] | None = None,
     ) -> ToolResult:
         """Call a tool.
@@ -255,22 +259,9 @@ class Client:
             ConnectionClosed: The connection ended first.
         """
         params = {"name": name, "arguments": dict(arguments or {})}
-        result = await self._ask("tools/call", params, timeout, progress)
+        send = partial(self.request, "tools/call", timeout=timeout, progress=progress)
+        result = await with_rounds(send, params, self._session.answerer)
         return ToolResult.from_wire(_without_envelope(result))
-
-    async def _ask(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        timeout: float | None,  # noqa: ASYNC109 - of each round
-        progress: Callable[[Progress], object] | None = None,
-    ) -> dict[str, Any]:
-        """Send a request that may come back with questions."""
-
-        async def send(params: Mapping[str, Any]) -> dict[str, Any]:
-            return await self.request(method, params, timeout=timeout, progress=progress)
-
-        return await with_rounds(send, params, self._session.answerer)
 
     async def ping(self) -> None:
         """Ask whether the server is there; on 2026-07-28, which has no ping, `server/discover`."""

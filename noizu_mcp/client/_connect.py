@@ -33,7 +33,7 @@ async def connect(
     *,
     handler: ClientHandler | None = None,
     version: str | None = None,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - the default of every request
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - of each request, not of connecting
     probe_timeout: float = PROBE_TIMEOUT,
     roots: Sequence[Root | str] | None = None,
     client_info: Implementation | None = None,

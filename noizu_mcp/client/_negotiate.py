@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+import trio
+
 from .._errors import McpError, ProtocolError, RequestTimeout
 from ..jsonrpc import MODERN_CODES
 from ..protocol import (
@@ -56,15 +58,15 @@ async def _probe(client: Client, session: ClientSession, probe_timeout: float) -
     Any error that only a 2026-07-28 server knows means that era; any other error, and silence,
     means a handshake: old servers answer an unknown method in many ways, or not at all.
     """
-    try:
-        await _discover(client, session, probe_timeout)
-    except McpError as error:
-        if error.code not in MODERN_CODES:
+    with trio.move_on_after(probe_timeout):
+        try:
+            await _discover(client, session)
+        except McpError as error:
+            return _mutual(error) if error.code in MODERN_CODES else LATEST_HANDSHAKE
+        except RequestTimeout:
             return LATEST_HANDSHAKE
-        return _mutual(error)
-    except RequestTimeout:
-        return LATEST_HANDSHAKE
-    return None
+        return None
+    return LATEST_HANDSHAKE
 
 
 def _mutual(error: McpError) -> Revision:
@@ -77,16 +79,16 @@ def _mutual(error: McpError) -> Revision:
 
 async def _discover_pinned(client: Client, session: ClientSession) -> None:
     try:
-        await _discover(client, session, client.timeout)
+        await _discover(client, session)
     except McpError as error:
         text = f"the server does not serve {STATELESS.name}: {error.message}"
         raise ProtocolError(text) from error
 
 
-async def _discover(client: Client, session: ClientSession, timeout: float) -> None:  # noqa: ASYNC109
+async def _discover(client: Client, session: ClientSession) -> None:
     peer = session.peer
     request = peer.request("server/discover", {}, revision=STATELESS)
-    result = await session.link.request(request, timeout=timeout)
+    result = await session.link.request(request, timeout=client.timeout)
     peer.revision = STATELESS
     meta = result.get("_meta")
     info = meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None

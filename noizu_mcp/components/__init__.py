@@ -13,7 +13,6 @@ from ._contents import to_contents as to_contents
 from ._contents import to_listed as to_listed
 from ._contents import to_prompt_result as to_prompt_result
 from ._context import Context as Context
-from ._context import retry as retry
 from ._declare import ComponentMeta as ComponentMeta
 from ._declare import Declaration as Declaration
 from ._declare import is_abstract as is_abstract
@@ -82,7 +81,6 @@ __all__ = [
     "prompt",
     "resource",
     "resource_template",
-    "retry",
     "to_completion",
     "to_contents",
     "to_listed",

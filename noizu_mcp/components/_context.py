@@ -409,21 +409,19 @@ class Context:
         """The state of an `InputRequired` that this handler returned."""
         return self._outbound.request_state
 
+    async def retry(self, required: InputRequired) -> bool:
+        """Ask what a handler asked by hand; servers do it when one returns `InputRequired`.
+
+        Args:
+            required: What it returned.
+
+        Returns:
+            True when the answers are here and the handler is to be run again; False when they
+            come with another request, and this one has its answer.
+        """
+        return await self._outbound.retry(required)
+
     @property
     def completion_arguments(self) -> Mapping[str, str]:
         """In a completion: the other arguments that are filled in already."""
         return self._outbound.completion_arguments
-
-
-async def retry(context: Context, required: InputRequired) -> bool:
-    """Ask what a handler asked by hand; for servers.
-
-    Args:
-        context: The context that the handler was given.
-        required: What it returned.
-
-    Returns:
-        True when the answers are at the context and the handler is to be run again; False when
-        they come with another request, and this one has its answer.
-    """
-    return await context._outbound.retry(required)  # noqa: SLF001 - of this file's own class

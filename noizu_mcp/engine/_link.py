@@ -377,7 +377,7 @@ class Link:
         self,
         request: Request,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - the peer is told when it expires
+        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
         on_progress: OnProgress | None = None,
         cancellable: bool = True,
     ) -> Mapping[str, Any]:

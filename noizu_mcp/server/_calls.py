@@ -15,7 +15,6 @@ from ..components import (
     complete_from,
     error_result,
     prepare,
-    retry,
     to_completion,
     to_contents,
     to_prompt_result,
@@ -129,7 +128,7 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
     while isinstance(value, InputRequired):
         if context is None:
             raise TypeError("a handler that returns InputRequired must take ctx, for the answers")
-        if not await retry(context, value):
+        if not await context.retry(value):
             return value
         value = await invoke()
     return value

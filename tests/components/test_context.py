@@ -3,7 +3,6 @@
 import pytest
 
 from noizu_mcp import Context, DefinitionError, InputRequest, InputRequired, McpError, Schema
-from noizu_mcp.components import retry
 
 
 class Name(Schema):
@@ -90,7 +89,7 @@ async def test_what_the_request_has():
     assert ctx.completion_arguments == {"a": "1"}
     assert await ctx.step(max, 1, 2) == 2
     required = InputRequired({"q": InputRequest("roots/list")})
-    assert await retry(ctx, required) is False
+    assert await ctx.retry(required) is False
     assert request.asked == [required]
 
 
