@@ -1,6 +1,7 @@
 """Which era a server speaks: probe, choose, shake hands (2026-07-28 `basic/versioning`)."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import trio
@@ -58,13 +59,11 @@ async def _probe(client: Client, session: ClientSession, probe_timeout: float) -
     Any error that only a 2026-07-28 server knows means that era; any other error, and silence,
     means a handshake: old servers answer an unknown method in many ways, or not at all.
     """
-    with trio.move_on_after(probe_timeout):
+    with trio.move_on_after(probe_timeout), suppress(RequestTimeout):
         try:
             await _discover(client, session)
         except McpError as error:
             return _mutual(error) if error.code in MODERN_CODES else LATEST_HANDSHAKE
-        except RequestTimeout:
-            return LATEST_HANDSHAKE
         return None
     return LATEST_HANDSHAKE
 
