@@ -51,6 +51,14 @@ async def test_silence_means_a_handshake(scripted, autojump_clock):
         ]
 
 
+async def test_a_request_timeout_within_the_probe_is_silence_too(scripted, autojump_clock):
+    """A client that gives each request less than the probe has goes on to shake hands."""
+    start = trio.current_time()
+    async with scripted({"server/discover": None}, probe_timeout=9, timeout=2) as (client, _):
+        assert trio.current_time() - start == pytest.approx(2)
+        assert client.protocol_version == "2025-11-25"
+
+
 async def test_a_version_in_common_is_chosen_from_the_error(scripted):
     """`-32022` names what the server speaks: the client shakes hands with the best of it."""
     answers = {
