@@ -2,25 +2,29 @@
 
 from .._util import publish
 from ._abc import MessageStream as MessageStream
-from ._exchange import Collector as Collector
-from ._exchange import Delivery as Delivery
+from ._channel import Channel as Channel
+from ._channel import Collector as Collector
+from ._channel import Delivery as Delivery
+from ._desk import Desk as Desk
+from ._desk import Handler as Handler
+from ._desk import Peer as Peer
 from ._exchange import Exchange as Exchange
+from ._exchange import Job as Job
 from ._failure import is_crash as is_crash
 from ._failure import lone as lone
 from ._failure import single_failure as single_failure
 from ._failure import split as split
 from ._gate import LoopGate as LoopGate
-from ._link import Handler as Handler
-from ._link import Job as Job
 from ._link import Link as Link
-from ._link import Peer as Peer
 from ._log import logger as logger
 from ._outbox import Outbox as Outbox
 from ._waiters import OnProgress as OnProgress
 
 __all__ = [
+    "Channel",
     "Collector",
     "Delivery",
+    "Desk",
     "Exchange",
     "Handler",
     "Job",

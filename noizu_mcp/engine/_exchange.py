@@ -1,7 +1,7 @@
 """One request of the peer, from its arrival to its one answer."""
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -13,49 +13,18 @@ from ..jsonrpc import (
     Id,
     Rendered,
     Request,
-    encode_batch,
     encode_error,
     encode_result,
 )
 from ..protocol import Envelope
+from ._channel import Channel, Collector, Delivery
 from ._log import logger
-from ._outbox import Outbox
 
 if TYPE_CHECKING:
-    from ._link import Link
+    from ._desk import Desk
 
-
-class Delivery:
-    """A notice that is on its way; awaiting it waits until the connection has room for more."""
-
-    __slots__ = ("_outbox",)
-
-    def __init__(self, outbox: Outbox) -> None:
-        self._outbox = outbox
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        return self._outbox.room().__await__()
-
-
-class Collector:
-    """Gathers the answers to one array of messages into one array (2025-03-26).
-
-    Args:
-        expected: How many of the messages will be answered or cancelled.
-    """
-
-    def __init__(self, expected: int) -> None:
-        self._expected = expected
-        self._answers: list[bytes] = []
-
-    def add(self, answer: bytes | None) -> bytes | None:
-        """Take one answer, or None for a request that gets none; the last yields the array."""
-        self._expected -= 1
-        if answer is not None:
-            self._answers.append(answer)
-        if self._expected == 0 and self._answers:
-            return encode_batch(self._answers)
-        return None
+#: The rest of the work on a request, to be run in a task of its own.
+Job = Callable[[], Coroutine[Any, Any, None]]
 
 
 @attrs.define(eq=False)
@@ -65,9 +34,10 @@ class Exchange:
     Exactly one of `reply` and `fail` counts, the first; after a cancellation neither does.
 
     Attributes:
-        link: The connection it came on.
+        desk: Keeps it until it is answered.
         request: The request.
         envelope: Its context.
+        channel: Where its messages go.
         batch: Where its answer is gathered, if it came in an array.
         deadline: When it expires, on trio's clock.
         scope: Cancels its task.
@@ -75,9 +45,10 @@ class Exchange:
         answered: True once it has its answer.
     """
 
-    link: "Link"
+    desk: "Desk"
     request: Request
     envelope: Envelope
+    channel: Channel
     batch: Collector | None = None
     deadline: float = math.inf
     scope: trio.CancelScope | None = None
@@ -96,23 +67,38 @@ class Exchange:
             answer = encode_result(self.request.id, result)
         except (ValueError, TypeError, RecursionError) as error:
             logger.error("the result of %s is not JSON", self.request.method, exc_info=error)
-            answer = encode_error(ErrorResponse(self.id, INTERNAL_ERROR, "Result is not JSON"))
-        self._answer(answer)
+            self.fail(INTERNAL_ERROR, "Result is not JSON")
+        else:
+            self._answer(answer, None)
 
     def fail(self, code: int, message: str, data: Any = None) -> None:
         """Answer with an error."""
-        self._answer(encode_error(ErrorResponse(self.id, code, message, data)))
+        self._answer(encode_error(ErrorResponse(self.id, code, message, data)), code)
 
-    def _answer(self, answer: bytes) -> None:
+    def _answer(self, answer: bytes, code: int | None) -> None:
         if not self.answered and not self.cancelled:
             self.answered = True
-            self.link.answer(self, answer)
+            self.desk.finish(self, answer, code)
 
     def notify(self, method: str, params: Mapping[str, Any]) -> Delivery:
         """Send a notice that belongs to this request; after its answer it is dropped."""
         if not self.answered and not self.cancelled:
-            return self.link.inform(method, params)
-        return Delivery(self.link.outbox)
+            return self.desk.inform(method, params, self.channel)
+        return Delivery(self.channel.room)
+
+    async def ask(self, request: Request, seconds: float | None) -> Mapping[str, Any]:
+        """Send a request that belongs to this one to the peer, and wait for its answer.
+
+        Args:
+            request: Made by the peer's ledger.
+            seconds: How long it may take; None for no limit.
+
+        Raises:
+            McpError: The peer answered with an error.
+            RequestTimeout: It did not answer in time; it has been told to stop.
+            ConnectionClosed: The connection ended first.
+        """
+        return await self.desk.request(request, channel=self.channel, timeout=seconds)
 
     def expire_at(self, deadline: float) -> None:
         """Move the deadline while the work is on its way; on trio's clock."""
@@ -138,6 +124,6 @@ class Exchange:
         """Stop working on it: the peer no longer wants the answer."""
         self.cancelled = True
         if self.batch is not None:
-            self.link.gather(self.batch, None)
+            self.batch.add(None)
         if self.scope is not None:
             self.scope.cancel()

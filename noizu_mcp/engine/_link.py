@@ -1,45 +1,21 @@
 """Drives a peer over a stream: one nursery, one reader, one writer, at most a task a request."""
 
-import math
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractContextManager
-from functools import partial
-from typing import Any, Final, Protocol, cast
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, cast
 
 import trio
 
-from .._errors import RequestTimeout
 from .._limits import Limits
-from ..jsonrpc import (
-    INTERNAL_ERROR,
-    Decoded,
-    Notification,
-    Oversized,
-    Request,
-    decode,
-    encode,
-    too_large,
-)
-from ..protocol import (
-    Cancel,
-    Dispatch,
-    Event,
-    Fanout,
-    Ledger,
-    Notice,
-    Progress,
-    Ready,
-    Resolve,
-    Send,
-)
+from ..jsonrpc import Decoded, Oversized, decode, too_large
+from ..protocol import Dispatch
 from ._abc import MessageStream
-from ._exchange import Collector, Delivery, Exchange
+from ._desk import Desk, Handler, Peer
+from ._exchange import Exchange
 from ._failure import split
 from ._leader import run_leading
 from ._log import logger
 from ._outbox import Outbox
-from ._waiters import OnProgress, Waiter, Waiters
 
 #: Seconds to write what is left once everything else has ended; a peer that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
@@ -48,42 +24,8 @@ STALL_TIMEOUT: Final = 60.0
 #: Messages taken in a row before other tasks get their turn and the answers are written.
 MAX_STREAK: Final = 100
 
-#: The rest of the work on a request, to be run in a task of its own.
-Job = Callable[[], Coroutine[Any, Any, None]]
 
-
-class Peer(Protocol):
-    """The sans-IO side of a connection: `ServerPeer` or `ClientPeer`."""
-
-    ledger: Ledger
-
-    def receive(self, message: Decoded) -> Event | None:
-        """Take one message and say what it means."""
-
-
-class Handler(Protocol):
-    """What a connection does with what its peer wants."""
-
-    def handle(self, exchange: Exchange) -> Job | None:
-        """Begin a request: answer it at once, or return the rest of the work. Never raises."""
-
-    def notice(self, notification: Notification) -> None:
-        """Take a notification. Never raises."""
-
-    def ready(self) -> None:
-        """The handshake is complete. Never raises."""
-
-    def cancelled(self, exchange: Exchange) -> None:
-        """A request was cancelled by its sender. Never raises."""
-
-    def expired(self, exchange: Exchange) -> None:
-        """The deadline of a request has passed: answer it. Never raises."""
-
-    def closing(self) -> None:
-        """No more messages come: end what would never end by itself. Never raises."""
-
-
-class Link:
+class Link(Desk):
     """One connection.
 
     Args:
@@ -97,17 +39,13 @@ class Link:
     """
 
     def __init__(self, stream: MessageStream, peer: Peer, handler: Handler, limits: Limits) -> None:
+        super().__init__(peer, handler, self)
         self.outbox = Outbox(stream, limits.outbox)
         self._stream = stream
-        self._peer = peer
-        self._handler = handler
         self._limits = limits
-        self._exchanges: dict[Any, Exchange] = {}
-        self._waiters = Waiters()
         self._inbox: deque[bytes | Oversized] = deque()
         self._reader: trio.CancelScope | None = None
         self._ended = trio.Event()
-        self._idle = trio.Event()
         self._in_chunk = False
         self._nursery: trio.Nursery
 
@@ -146,22 +84,10 @@ class Link:
             await self._ended.wait()
             self._waiters.close()
             self._handler.closing()
-            await self._finish(grace)
+            await self.settle(grace)
             self._nursery.cancel_scope.cancel()
         with trio.move_on_after(DRAIN_TIMEOUT):
             await self.outbox.drain()
-
-    async def _finish(self, grace: float) -> None:
-        with trio.move_on_after(grace):
-            while self._exchanges:
-                self._idle = trio.Event()
-                await self._idle.wait()
-        for exchange in list(self._exchanges.values()):
-            exchange.fail(INTERNAL_ERROR, "The server is shutting down")
-
-    def held(self) -> AbstractContextManager[None]:
-        """Stop the timeouts of our requests while the block runs: the peer waits for us."""
-        return self._waiters.held()
 
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
         """Run something beside the requests; it is cancelled when they are."""
@@ -248,104 +174,33 @@ class Link:
             message = decode(data, self._limits)
         event = self._peer.receive(message)
         if isinstance(event, Dispatch):
-            turn.current, job = self._begin(event, None)
+            turn.current, job = self.begin(event, self)
             return None if job is None else job()
         if event is not None:
-            self._take(event, None)
+            self.take(event, self)
         return None
 
-    def _take(self, event: Event, batch: Collector | None) -> None:
-        if isinstance(event, Dispatch):
-            exchange, job = self._begin(event, batch)
-            if job is not None:
-                self.spawn(partial(self._work, exchange, job))
-        elif isinstance(event, Send):
-            self._gathered(batch, encode(event.message))
-        elif isinstance(event, Resolve):
-            self._waiters.resolve(event.answer.id, event.answer)
-        elif isinstance(event, Progress):
-            self._waiters.progress(event.token, event.params)
-        elif isinstance(event, Cancel):
-            self._cancel(event)
-        elif isinstance(event, Notice):
-            self._handler.notice(event.notification)
-        elif isinstance(event, Ready):
-            self._handler.ready()
-        else:
-            self._fan_out(event)
+    # Channel: all messages of a connection go the same way.
 
-    def _fan_out(self, fanout: Fanout) -> None:
-        events = [event for event in fanout.events if event is not None]
-        answers = sum(isinstance(event, Dispatch | Send) for event in events)
-        collector = Collector(answers)
-        for event in events:
-            self._take(event, collector)
+    def answer(self, message: bytes, _code: int | None = None, /) -> None:
+        """Send an answer; see `Channel`."""
+        self.deliver(message)
 
-    def _begin(self, event: Dispatch, batch: Collector | None) -> tuple[Exchange, Job | None]:
-        exchange = Exchange(self, event.request, event.envelope, batch)
-        job = self._handler.handle(exchange)
-        if not exchange.answered:
-            self._exchanges[exchange.id] = exchange
-        return exchange, job
+    def deliver(self, message: bytes) -> None:
+        """Send a message; see `Channel`."""
+        self.outbox.put(message)
+        self._flush()
 
-    async def _work(self, exchange: Exchange, job: Job) -> None:
-        if exchange.cancelled:
-            return  # by a message in the same array
-        exchange.scope = scope = trio.CancelScope(deadline=exchange.deadline)
-        try:
-            with scope:
-                await job()
-        except BaseException as error:
-            # What the scope left of a group: handlers answer for everything else themselves.
-            crash, going_on = split(error)
-            if crash is None:
-                raise
-            logger.error("%s failed", exchange.request.method, exc_info=crash)
-            if going_on is not None:
-                raise going_on from None
-        self._conclude(exchange, scope)
+    def offer(self, message: bytes) -> None:
+        """Send a message if there is room; see `Channel`."""
+        self.outbox.put(message, droppable=True)
+        self._flush()
 
-    def _conclude(self, exchange: Exchange, scope: trio.CancelScope) -> None:
-        if exchange.answered or exchange.cancelled:
-            return
-        if scope.cancelled_caught:
-            self._handler.expired(exchange)
-        else:
-            exchange.fail(INTERNAL_ERROR, "Request handler failed")
+    async def room(self) -> None:
+        """Wait until there is room; see `Channel`."""
+        await self.outbox.room()
 
-    def _cancel(self, event: Cancel) -> None:
-        exchange = self._exchanges.pop(event.id, None)
-        if exchange is not None:
-            exchange.cancel()
-            self._handler.cancelled(exchange)
-            self._note_idle()
-
-    def answer(self, exchange: Exchange, answer: bytes) -> None:
-        """Send the answer to a request and strike it out."""
-        self._peer.ledger.finish(exchange.id)
-        self._exchanges.pop(exchange.id, None)
-        self._note_idle()
-        self._gathered(exchange.batch, answer)
-
-    def _note_idle(self) -> None:
-        if not self._exchanges:
-            self._idle.set()
-
-    def _gathered(self, batch: Collector | None, answer: bytes) -> None:
-        if batch is None:
-            self.outbox.put(answer)
-            self.flush()
-        else:
-            self.gather(batch, answer)
-
-    def gather(self, batch: Collector, answer: bytes | None) -> None:
-        """Add an answer to those of its array; the last one sends the array."""
-        whole = batch.add(answer)
-        if whole is not None:
-            self.outbox.put(whole)
-            self.flush()
-
-    def flush(self) -> None:
+    def _flush(self) -> None:
         """Write what is queued: now, if nothing else is in flight; else together with the rest.
 
         Writing at once saves a task switch when a peer asks one thing at a time; leaving it to
@@ -357,61 +212,6 @@ class Link:
             self.outbox.flush_soon()
         else:
             self.outbox.flush_now()
-
-    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
-        """Send a notice that belongs to no request in flight."""
-        self.send(Notification(method, None if params is None else dict(params)))
-
-    def inform(self, method: str, params: Mapping[str, Any]) -> Delivery:
-        """Send a notice that can do without being sent: it is dropped if there is no room."""
-        self.outbox.put(encode(Notification(method, dict(params))), droppable=True)
-        self.flush()
-        return Delivery(self.outbox)
-
-    def send(self, notification: Notification) -> None:
-        """Send a notification."""
-        self.outbox.put(encode(notification))
-        self.flush()
-
-    async def request(
-        self,
-        request: Request,
-        *,
-        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
-        on_progress: OnProgress | None = None,
-        cancellable: bool = True,
-    ) -> Mapping[str, Any]:
-        """Send a request, made by the peer's ledger, and wait for its answer.
-
-        Args:
-            request: The request.
-            timeout: Seconds without answer or progress; None for no limit.
-            on_progress: Called with the params of each progress notice.
-            cancellable: Tell the peer when we stop waiting (not for `initialize`).
-
-        Returns:
-            The result.
-
-        Raises:
-            McpError: The peer answered with an error.
-            RequestTimeout: It did not answer in time; it has been told to stop.
-            ConnectionClosed: The connection ended first.
-        """
-        waiter = Waiter(request.method, math.inf if timeout is None else timeout, on_progress)
-        try:
-            self._waiters.add(request.id, waiter)
-            self.outbox.put(encode(request))
-            self.flush()
-            return await waiter.wait()
-        except (RequestTimeout, trio.Cancelled) as error:
-            if cancellable:
-                reason = "timeout" if isinstance(error, RequestTimeout) else "cancelled"
-                params = {"requestId": request.id, "reason": reason}
-                self.notify("notifications/cancelled", params)
-            raise
-        finally:
-            self._waiters.discard(request.id)
-            self._peer.ledger.close(request.id)
 
 
 class _Turn:

@@ -124,11 +124,10 @@ class LiveAsker:
             raise too_many_rounds()
 
     async def _send(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
-        link = self._connection.link
         message = self._connection.peer.ledger.open(request.method, _live_params(request))
         self._pause()
         try:
-            return await link.request(message, timeout=timeout)
+            return await self._exchange.ask(message, timeout)
         finally:
             self._resume()
 

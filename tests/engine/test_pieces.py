@@ -211,22 +211,26 @@ async def test_answers_find_their_waiters():
         waiters.add(2, Waiter("c", 1, None))
 
 
-class FakeLink:
-    """Counts what an exchange does to its link."""
+class FakeDesk:
+    """Counts what an exchange does to its desk; its own channel."""
 
     def __init__(self):
         self.sent = []
-        self.outbox = None
 
-    def answer(self, exchange, answer):
+    def finish(self, exchange, answer, code):
         self.sent.append(answer)
 
-    def inform(self, method, params):
+    def inform(self, method, params, channel):
+        assert channel is self
         self.sent.append(method)
+
+    async def room(self):
+        """Has room."""
 
 
 def exchange():
-    return Exchange(FakeLink(), Request("id", "tools/list", {}), None)
+    desk = FakeDesk()
+    return Exchange(desk, Request("id", "tools/list", {}), None, desk)
 
 
 def test_an_exchange_is_answered_once():
@@ -237,7 +241,7 @@ def test_an_exchange_is_answered_once():
     one.reply({"x": 2})
     one.fail(1, "late")
     one.notify("notifications/progress", {})
-    assert one.link.sent == [
+    assert one.desk.sent == [
         "notifications/progress",
         b'{"jsonrpc":"2.0","id":"id","result":{"x":1}}',
     ]
@@ -259,7 +263,7 @@ def test_after_a_cancellation_there_is_no_answer():
     one.cancel()
     one.reply({"x": 1})
     one.notify("notifications/progress", {})
-    assert one.link.sent == []
+    assert one.desk.sent == []
 
 
 def test_a_result_that_is_no_json_is_an_internal_error(caplog):
@@ -268,12 +272,12 @@ def test_a_result_that_is_no_json_is_an_internal_error(caplog):
     for value in (object(), float("nan")):
         one = exchange()
         one.reply({"x": value})
-        assert b'"code":-32603,"message":"Result is not JSON"' in one.link.sent[0]
+        assert b'"code":-32603,"message":"Result is not JSON"' in one.desk.sent[0]
     cycle = {}
     cycle["x"] = cycle
     one = exchange()
     one.reply(cycle)
-    assert b"Result is not JSON" in one.link.sent[0]
+    assert b"Result is not JSON" in one.desk.sent[0]
 
 
 async def test_the_clock_of_a_request_can_stand(autojump_clock):

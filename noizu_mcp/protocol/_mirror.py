@@ -1,0 +1,148 @@
+"""The HTTP headers that mirror a request of 2026-07-28, and whether they tell the truth.
+
+Proxies route and limit by them without reading bodies, so a server must refuse what differs.
+Source: 2026-07-28 `basic/transports/streamable-http`, "Standard Headers", "Custom Headers".
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NamedTuple
+
+from ..jsonrpc import Request
+
+#: Which parameter `Mcp-Name` mirrors, by method.
+NAMED: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
+_START: Final = "=?base64?"
+_END: Final = "?="
+_ABSENT: Final = object()
+
+
+class Mirrored(NamedTuple):
+    """The headers of one request, without white space around their values; None: not sent.
+
+    Attributes:
+        version: `MCP-Protocol-Version`.
+        method: `Mcp-Method`.
+        name: `Mcp-Name`.
+        params: `Mcp-Param-*`, by the rest of the name in lower case.
+    """
+
+    version: str | None = None
+    method: str | None = None
+    name: str | None = None
+    params: Mapping[str, str] = {}
+
+
+def encode_value(value: str) -> str:
+    """Write a text as the value of a header; what is unsafe there travels in base64.
+
+    Args:
+        value: Any text.
+    """
+    safe = all(" " <= char <= "~" for char in value)
+    if safe and value.strip(" ") == value and not _is_encoded(value):
+        return value
+    return f"{_START}{base64.b64encode(value.encode()).decode()}{_END}"
+
+
+def decode_value(text: str) -> str:
+    """Read the value of a header.
+
+    Args:
+        text: The value, without white space around it.
+
+    Raises:
+        ValueError: It is no base64 of UTF-8 where it says so, or has characters that must be.
+    """
+    if not all(" " <= char <= "~" for char in text):
+        raise ValueError("it has characters that must be sent in base64")
+    if not _is_encoded(text):
+        return text
+    try:
+        return base64.b64decode(text[len(_START) : -len(_END)], validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"it is no base64 of UTF-8 text: {error}") from None
+
+
+def _is_encoded(text: str) -> bool:
+    return text.startswith(_START) and text.endswith(_END) and len(text) >= len(_START + _END)
+
+
+def standard_fault(request: Request, headers: Mirrored) -> str | None:
+    """Say which of `Mcp-Method` and `Mcp-Name` is missing or differs from the body, if one does."""
+    if headers.method is None:
+        return "Mcp-Method header is missing"
+    if headers.method != request.method:
+        return "Mcp-Method header differs from the method of the body"
+    named = NAMED.get(request.method)
+    if named is None:
+        return None
+    if headers.name is None:
+        return "Mcp-Name header is missing"
+    try:
+        name = decode_value(headers.name)
+    except ValueError as error:
+        return f"Mcp-Name header is invalid: {error}"
+    return (
+        None
+        if name == (request.params or {}).get(named)
+        else (f"Mcp-Name header differs from {named} of the body")
+    )
+
+
+def param_fault(
+    declared: Mapping[str, tuple[str, ...]], arguments: Mapping[str, Any], headers: Mirrored
+) -> str | None:
+    """Say which `Mcp-Param-*` header is missing or differs from its argument, if one does.
+
+    Args:
+        declared: The path of the property that each header mirrors; other headers mean nothing.
+        arguments: The arguments, as sent.
+        headers: The headers of the request.
+    """
+    for header, path in declared.items():
+        fault = _fault(_value_at(arguments, path), headers.params.get(header.lower()))
+        if fault is not None:
+            return f"Mcp-Param-{header} header {fault}"
+    return None
+
+
+def _fault(value: Any, text: str | None) -> str | None:
+    if value is _ABSENT:
+        return None if text is None else "is sent without its argument"
+    if text is None:
+        return "is missing"
+    try:
+        same = _is_same(value, decode_value(text))
+    except ValueError as error:
+        return f"is invalid: {error}"
+    return None if same else "differs from its argument"
+
+
+def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
+    """Find an argument; null counts as absent: nothing mirrors it."""
+    for name in path:
+        if not isinstance(arguments, Mapping):
+            return _ABSENT
+        arguments = arguments.get(name)
+    return _ABSENT if arguments is None else arguments
+
+
+def _is_same(value: Any, text: str) -> bool:
+    if isinstance(value, bool):
+        return text == ("true" if value else "false")
+    if isinstance(value, int | float):
+        try:
+            return Decimal(text) == Decimal(str(value))
+        except InvalidOperation:
+            return False
+    return bool(value == text)

@@ -1,0 +1,1 @@
+"""Streamable HTTP: the ASGI application, and serving it on hypercorn."""

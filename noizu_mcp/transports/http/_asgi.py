@@ -1,0 +1,126 @@
+"""The ASGI side: what a request says, its body within bounds, and plain answers."""
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Final
+
+import trio
+
+from ...jsonrpc import INVALID_REQUEST, ErrorResponse, encode_error
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+JSON: Final[Header] = (b"content-type", b"application/json")
+TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
+
+
+class Refused(Exception):
+    """A request that is answered before it reaches the protocol.
+
+    Args:
+        status: The HTTP status.
+        text: What the client reads, in a JSON-RPC error without id.
+        code: The code of that error.
+        headers: More headers.
+    """
+
+    def __init__(
+        self, status: int, text: str, *, code: int, headers: Iterable[Header] = ()
+    ) -> None:
+        super().__init__(text)
+        self.status = status
+        self.headers = list(headers)
+        self.body = encode_error(ErrorResponse(None, code, text))
+
+
+class Disconnected(Exception):
+    """The client went away before it had sent its whole request."""
+
+
+class Head:
+    """What the head of a request says.
+
+    Args:
+        scope: The ASGI scope.
+
+    Attributes:
+        method: `POST` and the like.
+        path: The path below where the application is mounted.
+        headers: The headers by lower-case name, as text without white space around it; the values
+            of a repeated one are joined by commas.
+    """
+
+    __slots__ = ("headers", "method", "path", "scope")
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.path = _path_below(scope)
+        headers: dict[str, str] = {}
+        self.headers = headers
+        for raw, value in scope["headers"]:
+            name = raw.decode("latin-1")
+            text = value.decode("latin-1").strip(" \t")
+            headers[name] = f"{headers[name]}, {text}" if name in headers else text
+
+    @property
+    def client(self) -> str:
+        """The address of the client, for logs."""
+        client = self.scope.get("client")
+        return str(client[0]) if client else "unknown"
+
+
+def _path_below(scope: Scope) -> str:
+    path, root = scope["path"], scope.get("root_path", "")
+    # Since version 2.4 of the ASGI specification the path has its mount point in front.
+    if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/"):
+        path = path[len(root) :]
+    return path.rstrip("/") or "/"
+
+
+async def read_body(receive: Receive, limit: int, seconds: float) -> bytes:
+    """Read the whole body of a request.
+
+    Args:
+        receive: Gives its parts.
+        limit: Bytes that it may have.
+        seconds: Time that it may take.
+
+    Raises:
+        Refused: It is longer (413), or takes longer (408).
+        Disconnected: The client went away.
+    """
+    parts: list[bytes] = []
+    left = limit
+    with trio.move_on_after(seconds):
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            part = message.get("body", b"")
+            left -= len(part)
+            if left < 0:
+                raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
+            if part:
+                parts.append(part)
+            if not message.get("more_body", False):
+                return parts[0] if len(parts) == 1 else b"".join(parts)
+    raise Refused(408, f"The body took over {seconds:g} seconds", code=INVALID_REQUEST)
+
+
+async def respond(send: Send, status: int, headers: Iterable[Header], body: bytes = b"") -> None:
+    """Send a whole answer.
+
+    Args:
+        send: Takes its parts.
+        status: The HTTP status.
+        headers: The headers but for its length.
+        body: The body.
+    """
+    length = (b"content-length", b"%d" % len(body))
+    start = {"type": "http.response.start", "status": status, "headers": [*headers, length]}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})
