@@ -33,11 +33,18 @@ class Channel(Protocol):
             code: The code of the error that it is, if it is one.
         """
 
+    def abandon(self) -> None:
+        """Expect no answer: what was asked was cancelled."""
+
     def deliver(self, message: bytes) -> None:
         """Send a message that must not get lost."""
 
     def offer(self, message: bytes) -> None:
         """Send a message that can do without being sent: it is dropped if there is no room."""
+
+    @property
+    def has_room(self) -> bool:
+        """False while too much is waiting to be written."""
 
     async def room(self) -> None:
         """Wait until there is room for more; a checkpoint."""
@@ -63,3 +70,5 @@ class Collector:
             self._answers.append(answer)
         if self._expected == 0 and self._answers:
             self._channel.answer(encode_batch(self._answers))
+        elif self._expected == 0:
+            self._channel.abandon()

@@ -171,11 +171,17 @@ class Desk(abc.ABC):
             exchange.fail(INTERNAL_ERROR, "Request handler failed")
 
     def _cancel(self, event: Cancel) -> None:
-        exchange = self._exchanges.pop(event.id, None)
+        exchange = self._exchanges.get(event.id)
         if exchange is not None:
-            exchange.cancel()
-            self._handler.cancelled(exchange)
-            self._note_idle()
+            self.drop(exchange)
+
+    def drop(self, exchange: Exchange) -> None:
+        """Stop working on a request: nobody waits for the answer any more."""
+        self._peer.ledger.finish(exchange.id)
+        self._exchanges.pop(exchange.id, None)
+        exchange.cancel()
+        self._handler.cancelled(exchange)
+        self._note_idle()
 
     async def settle(self, grace: float) -> None:
         """Wait until every request is answered; refuse what is not within the time.

@@ -125,5 +125,7 @@ class Exchange:
         self.cancelled = True
         if self.batch is not None:
             self.batch.add(None)
+        else:
+            self.channel.abandon()
         if self.scope is not None:
             self.scope.cancel()

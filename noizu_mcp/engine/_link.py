@@ -186,6 +186,9 @@ class Link(Desk):
         """Send an answer; see `Channel`."""
         self.deliver(message)
 
+    def abandon(self) -> None:
+        """Expect no answer: the others do not depend on it; see `Channel`."""
+
     def deliver(self, message: bytes) -> None:
         """Send a message; see `Channel`."""
         self.outbox.put(message)
@@ -195,6 +198,11 @@ class Link(Desk):
         """Send a message if there is room; see `Channel`."""
         self.outbox.put(message, droppable=True)
         self._flush()
+
+    @property
+    def has_room(self) -> bool:
+        """False while too much is waiting; see `Channel`."""
+        return self.outbox.has_room
 
     async def room(self) -> None:
         """Wait until there is room; see `Channel`."""

@@ -9,12 +9,14 @@ from ._adapt import adapt_tool as adapt_tool
 from ._adapt import adapt_tool_result as adapt_tool_result
 from ._client import ClientPeer as ClientPeer
 from ._era import ServerPeer as ServerPeer
+from ._events import NOWHERE as NOWHERE
 from ._events import Cancel as Cancel
 from ._events import Dispatch as Dispatch
 from ._events import Envelope as Envelope
 from ._events import Event as Event
 from ._events import Fanout as Fanout
 from ._events import Notice as Notice
+from ._events import Origin as Origin
 from ._events import Progress as Progress
 from ._events import Ready as Ready
 from ._events import Resolve as Resolve
@@ -29,8 +31,13 @@ from ._methods import CHANGES as CHANGES
 from ._methods import CLIENT_REQUESTS as CLIENT_REQUESTS
 from ._methods import SERVER_REQUESTS as SERVER_REQUESTS
 from ._methods import Method as Method
+from ._mirror import Mirrored as Mirrored
+from ._mirror import decode_value as decode_value
+from ._mirror import encode_value as encode_value
+from ._mirror import param_fault as param_fault
 from ._stateless import StatelessPeer as StatelessPeer
 from ._stateless import is_stateless as is_stateless
+from ._stateless import unsupported as unsupported
 from ._versions import HANDSHAKE_VERSIONS as HANDSHAKE_VERSIONS
 from ._versions import LATEST_HANDSHAKE as LATEST_HANDSHAKE
 from ._versions import REVISIONS as REVISIONS
@@ -45,6 +52,7 @@ __all__ = [
     "CLIENT_REQUESTS",
     "HANDSHAKE_VERSIONS",
     "LATEST_HANDSHAKE",
+    "NOWHERE",
     "REVISIONS",
     "SERVER_REQUESTS",
     "STATELESS",
@@ -60,7 +68,9 @@ __all__ = [
     "Ledger",
     "Listening",
     "Method",
+    "Mirrored",
     "Notice",
+    "Origin",
     "Phase",
     "Progress",
     "Ready",
@@ -75,8 +85,12 @@ __all__ = [
     "adapt_output_schema",
     "adapt_tool",
     "adapt_tool_result",
+    "decode_value",
+    "encode_value",
     "is_stateless",
     "negotiate",
+    "param_fault",
+    "unsupported",
 ]
 
 publish(globals())

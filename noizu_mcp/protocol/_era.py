@@ -15,7 +15,7 @@ from ..jsonrpc import (
     Response,
     malformed,
 )
-from ._events import Event, Fanout, Resolve, Send
+from ._events import NOWHERE, Event, Fanout, Origin, Resolve, Send
 from ._handshake import HandshakePeer
 from ._inflight import Ledger
 from ._malformed import receive_malformed
@@ -39,22 +39,26 @@ class ServerPeer:
         self.handshake = HandshakePeer(self.ledger)
         self.stateless = StatelessPeer(self.ledger)
 
-    def receive(self, message: Decoded) -> Event | None:
+    def receive(self, message: Decoded, origin: Origin = NOWHERE) -> Event | None:
         """Take one message.
+
+        Args:
+            message: The message.
+            origin: What the transport knows of it.
 
         Returns:
             What it means for the engine; None when it means nothing.
         """
         if isinstance(message, Request):
             if is_stateless(message.params):
-                return self.stateless.receive_request(message)
-            return self.handshake.receive_request(message)
+                return self.stateless.receive_request(message, origin)
+            return self.handshake.receive_request(message, origin)
         if isinstance(message, Notification):
             return self._notification(message)
         if isinstance(message, Response | ErrorResponse):
             return self.ledger.resolve(Resolve(message))
         if isinstance(message, Batch):
-            return self._batch(message)
+            return self._batch(message, origin)
         return receive_malformed(self.ledger, message)
 
     def _notification(self, message: Notification) -> Event | None:
@@ -65,14 +69,14 @@ class ServerPeer:
             return self.ledger.progress(message.params)
         return self.handshake.receive_notification(message)
 
-    def _batch(self, batch: Batch) -> Event:
+    def _batch(self, batch: Batch, origin: Origin) -> Event:
         # Until `initialize` has negotiated one, the revision is the latest, which has no arrays.
         if not self.handshake.revision.batches:
             text = "JSON-RPC batching is not supported by this revision of MCP"
             return Send(malformed(INVALID_REQUEST, text).error)
-        return Fanout(tuple(self._batched(message) for message in batch.messages))
+        return Fanout(tuple(self._batched(message, origin) for message in batch.messages))
 
-    def _batched(self, message: Message | Malformed) -> Event | None:
+    def _batched(self, message: Message | Malformed, origin: Origin) -> Event | None:
         if isinstance(message, Request):
             text = None
             if message.method == "initialize":
@@ -82,4 +86,4 @@ class ServerPeer:
                 text = "A 2026-07-28 request must not be part of a batch"
             if text is not None:
                 return Send(ErrorResponse(message.id, INVALID_REQUEST, text))
-        return self.receive(message)
+        return self.receive(message, origin)

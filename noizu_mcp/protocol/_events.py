@@ -1,10 +1,27 @@
 """What a peer tells the engine after it has taken a message."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..jsonrpc import ErrorResponse, Id, Notification, Request, Response
+from ._mirror import Mirrored
 from ._versions import Revision
+
+
+class Origin(NamedTuple):
+    """What a transport knows of a request beside its text.
+
+    Attributes:
+        headers: The HTTP headers that mirror it; None where there are none.
+        principal: Who asks, verified; None where nobody verifies it.
+    """
+
+    headers: Mirrored | None = None
+    principal: Any = None
+
+
+#: Of messages on a pipe.
+NOWHERE: Final = Origin()
 
 
 class Envelope(NamedTuple):
@@ -17,6 +34,7 @@ class Envelope(NamedTuple):
         log_level: The least severe level it wants; None: it wants no log messages.
         progress_token: Where progress goes, or None.
         meta: `_meta` of the request as sent.
+        origin: What the transport knows of it.
     """
 
     revision: Revision
@@ -25,6 +43,7 @@ class Envelope(NamedTuple):
     log_level: str | None
     progress_token: Id | None
     meta: Mapping[str, Any]
+    origin: Origin = NOWHERE
 
 
 class Dispatch(NamedTuple):

@@ -12,7 +12,7 @@ from ..jsonrpc import (
     Request,
 )
 from ..types import LOG_LEVELS
-from ._events import Dispatch, Envelope, Event, Notice, Ready, Send
+from ._events import NOWHERE, Dispatch, Envelope, Event, Notice, Origin, Ready, Send
 from ._inflight import Ledger, refuse
 from ._meta import mapping, meta_of, token_of
 from ._methods import CLIENT_REQUESTS
@@ -60,16 +60,18 @@ class HandshakePeer:
         """True once the client has sent `notifications/initialized`."""
         return self.phase is Phase.READY
 
-    def receive_request(self, request: Request) -> Event:
+    def receive_request(self, request: Request, origin: Origin = NOWHERE) -> Event:
         """Check a request against phase and method table."""
         method = CLIENT_REQUESTS.get(request.method)
         if request.method == "initialize":
-            return self._initialize(request)
+            return self._initialize(request, origin)
         if self.phase is not Phase.READY and request.method != "ping":
             return self._not_ready(request)
         if method is None or not method.handshake:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        return self._ledger.accept(request) or Dispatch(request, self.envelope(request.params))
+        return self._ledger.accept(request) or Dispatch(
+            request, self.envelope(request.params, origin)
+        )
 
     def receive_notification(self, notification: Notification) -> Event | None:
         """Take a notification; unknown ones mean nothing."""
@@ -79,7 +81,7 @@ class HandshakePeer:
             return Ready()
         return Notice(notification) if self.ready else None
 
-    def _initialize(self, request: Request) -> Event:
+    def _initialize(self, request: Request, origin: Origin) -> Event:
         params = request.params or {}
         version = params.get("protocolVersion")
         phase = REQUEST_TRANSITIONS.get((self.phase, request.method))
@@ -94,7 +96,7 @@ class HandshakePeer:
         self.client_info = mapping(params.get("clientInfo")) or _unknown_client()
         self.client_capabilities = mapping(params.get("capabilities"))
         self.phase = phase
-        return Dispatch(request, self.envelope(request.params))
+        return Dispatch(request, self.envelope(request.params, origin))
 
     def _not_ready(self, request: Request) -> Send:
         if self.phase is Phase.INITIALIZING:
@@ -104,7 +106,9 @@ class HandshakePeer:
         data = {"missing": list(REQUIRED_KEYS), "supported": list(SUPPORTED_VERSIONS)}
         return refuse(request, INVALID_PARAMS, text, data)
 
-    def envelope(self, params: Mapping[str, Any] | None = None) -> Envelope:
+    def envelope(
+        self, params: Mapping[str, Any] | None = None, origin: Origin = NOWHERE
+    ) -> Envelope:
         """Make the context of a request from the session and the request's own `_meta`."""
         meta = meta_of(params)
         return Envelope(
@@ -114,6 +118,7 @@ class HandshakePeer:
             self.log_level,
             token_of(meta),
             meta,
+            origin,
         )
 
 

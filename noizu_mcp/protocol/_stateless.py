@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, UNSUPPORTED_VERSION, Request
+from ..jsonrpc import (
+    HEADER_MISMATCH,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+    Request,
+)
 from ..types import (
     LOG_LEVELS,
     META_CLIENT_CAPABILITIES,
@@ -11,10 +17,11 @@ from ..types import (
     META_LOG_LEVEL,
     META_PROTOCOL_VERSION,
 )
-from ._events import Dispatch, Envelope, Send
+from ._events import NOWHERE, Dispatch, Envelope, Origin, Send
 from ._inflight import Ledger, refuse
 from ._meta import meta_of, token_of
 from ._methods import CLIENT_REQUESTS
+from ._mirror import Mirrored, standard_fault
 from ._versions import STATELESS, SUPPORTED_VERSIONS
 
 #: What `_meta` of every request must hold, and the JSON type of it.
@@ -35,31 +42,55 @@ class StatelessPeer:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def receive_request(self, request: Request) -> Dispatch | Send:
-        """Check the envelope, the version and the method, in the order of the specification.
+    def receive_request(self, request: Request, origin: Origin = NOWHERE) -> Dispatch | Send:
+        """Check headers, envelope, version and method, in the order of the specification.
 
-        Source: 2026-07-28 `basic/index` (`_meta`), `basic/versioning`.
+        Args:
+            request: The request.
+            origin: What the transport knows of it; its headers are checked where there are any.
+
+        Source: 2026-07-28 `basic/index` (`_meta`), `basic/versioning`,
+        `basic/transports/streamable-http`.
         """
         meta = meta_of(request.params)
-        missing = [key for key, kind in REQUIRED_KEYS.items() if type(meta.get(key)) is not kind]
-        if missing:
-            text = f"_meta requires {' and '.join(missing)}"
-            data = {"missing": missing, "supported": list(SUPPORTED_VERSIONS)}
-            return refuse(request, INVALID_PARAMS, text, data)
-        version = meta[META_PROTOCOL_VERSION]
-        if version != STATELESS.name:
-            data = {"supported": list(SUPPORTED_VERSIONS), "requested": version}
-            return refuse(request, UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+        refusal = self._check_version(request, meta, origin.headers)
+        if refusal is None and origin.headers is not None:
+            fault = standard_fault(request, origin.headers)
+            refusal = None if fault is None else refuse(request, HEADER_MISMATCH, fault)
+        if refusal is not None:
+            return refusal
         method = CLIENT_REQUESTS.get(request.method)
         if method is None or not method.stateless:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
         level = meta.get(META_LOG_LEVEL)
         if level is not None and level not in LOG_LEVELS:
             return refuse(request, INVALID_PARAMS, "Invalid log level")
-        return self._ledger.accept(request) or Dispatch(request, _envelope(meta))
+        return self._ledger.accept(request) or Dispatch(request, _envelope(meta, origin))
+
+    def _check_version(
+        self, request: Request, meta: Mapping[str, Any], headers: Mirrored | None
+    ) -> Send | None:
+        if headers is not None and headers.version is None:
+            return refuse(request, HEADER_MISMATCH, "MCP-Protocol-Version header is missing")
+        missing = [key for key, kind in REQUIRED_KEYS.items() if type(meta.get(key)) is not kind]
+        if missing:
+            text = f"_meta requires {' and '.join(missing)}"
+            data = {"missing": missing, "supported": list(SUPPORTED_VERSIONS)}
+            return refuse(request, INVALID_PARAMS, text, data)
+        version = meta[META_PROTOCOL_VERSION]
+        if headers is not None and headers.version != version:
+            text = f"MCP-Protocol-Version header differs from {META_PROTOCOL_VERSION} in _meta"
+            return refuse(request, HEADER_MISMATCH, text)
+        return None if version == STATELESS.name else unsupported(request, version)
 
 
-def _envelope(meta: Mapping[str, Any]) -> Envelope:
+def unsupported(request: Request, version: str) -> Send:
+    """Refuse a request of a revision that is not served (2026-07-28 `basic/versioning`)."""
+    data = {"supported": list(SUPPORTED_VERSIONS), "requested": version}
+    return refuse(request, UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+
+
+def _envelope(meta: Mapping[str, Any], origin: Origin) -> Envelope:
     info = meta.get(META_CLIENT_INFO)
     return Envelope(
         STATELESS,
@@ -68,4 +99,5 @@ def _envelope(meta: Mapping[str, Any]) -> Envelope:
         meta.get(META_LOG_LEVEL),
         token_of(meta),
         meta,
+        origin,
     )

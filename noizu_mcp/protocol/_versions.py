@@ -19,6 +19,7 @@ class Revision(NamedTuple):
         resource_links: The content block `resource_link` exists, and `lastModified` among the
             annotations of content.
         tasks: `execution` on tools, of the experimental tasks (2025-11-25 only).
+        polling: An HTTP answer may end before its message; the client comes back for it.
     """
 
     name: str
@@ -29,11 +30,12 @@ class Revision(NamedTuple):
     icons: bool = True
     resource_links: bool = True
     tasks: bool = False
+    polling: bool = False
 
 
 _ALL = (
     Revision(name="2026-07-28", stateless=True, structured="any"),
-    Revision(name="2025-11-25", tasks=True),
+    Revision(name="2025-11-25", tasks=True, polling=True),
     Revision(name="2025-06-18", icons=False),
     Revision(
         name="2025-03-26",

@@ -32,6 +32,22 @@ def header_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
                 yield Fault(where, text)
 
 
+def header_paths(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Find the properties that headers mirror, in a schema without header faults.
+
+    Args:
+        schema: The whole input schema.
+
+    Returns:
+        The names of the properties that lead to each, by the name of the header.
+    """
+    return {
+        node[HEADER]: tuple(str(step) for step in path[1::2])
+        for path, node in walk(schema)
+        if HEADER in node
+    }
+
+
 def _problem(path: Path, node: Mapping[str, Any]) -> str | None:
     header = node[HEADER]
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):

@@ -1,0 +1,106 @@
+"""Who may call: the host that was asked for, and the web page that asks.
+
+A page of any web site can make its visitor's browser send requests to a local server, and with DNS
+rebinding read the answers (2025-11-25 `basic/transports`, "Security Warning").
+"""
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from ...engine import logger
+from ...jsonrpc import INVALID_REQUEST
+from ._asgi import Head, Header, Refused
+
+#: What a page of an allowed origin may send and read.
+_ALLOWED: tuple[Header, ...] = (
+    (b"access-control-allow-methods", b"GET, POST, DELETE"),
+    (
+        b"access-control-allow-headers",
+        (
+            b"Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id,"
+            b" Mcp-Method, Mcp-Name, Last-Event-ID"
+        ),
+    ),
+    (b"access-control-max-age", b"600"),
+)
+_EXPOSED: Header = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
+_VARY: Header = (b"vary", b"Origin")
+
+
+class Guard:
+    """Checks `Host` and `Origin`.
+
+    Args:
+        hosts: The allowed hosts; see `HttpOptions`.
+        origins: The allowed origins; see `HttpOptions`.
+    """
+
+    def __init__(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
+
+    def check(self, head: Head) -> tuple[Header, ...]:
+        """Check a request.
+
+        Returns:
+            Headers of the answer: what lets an allowed page read it.
+
+        Raises:
+            Refused: Another host was asked for (421), or a page of another origin asks (403).
+        """
+        host = head.headers.get("host", "").lower()
+        if "*" not in self._hosts and not _is_among(host, self._hosts):
+            raise _refuse(421, head, "Host", host, "allowed_hosts")
+        origin = head.headers.get("origin")
+        if origin is None:
+            return ()
+        if not self._may_ask(origin.lower()):
+            raise _refuse(403, head, "Origin", origin, "allowed_origins")
+        return ((b"access-control-allow-origin", origin.encode("latin-1")), _EXPOSED, _VARY)
+
+    def _may_ask(self, origin: str) -> bool:
+        if "*" in self._origins or origin in self._origins:
+            return True
+        scheme, _, host = origin.partition("://")
+        # A page of a host that is served asks for what is its own.
+        return scheme in ("http", "https") and _is_among(host, self._hosts)
+
+
+def preflight(head: Head, cors: tuple[Header, ...]) -> tuple[Header, ...]:
+    """Make the headers that answer what a browser asks before it sends a request of a page.
+
+    Args:
+        head: The `OPTIONS` request.
+        cors: What `Guard.check` returned.
+    """
+    asked = head.headers.get("access-control-request-headers", "").lower().split(",")
+    params = sorted({name.strip() for name in asked if name.strip().startswith("mcp-param-")})
+    (methods, (key, names), age) = _ALLOWED
+    names = b", ".join([names, *(name.encode("latin-1") for name in params)])
+    return (*cors, methods, (key, names), age)
+
+
+def _is_among(host: str, allowed: frozenset[str]) -> bool:
+    return host in allowed or _name_of(host) in allowed
+
+
+def _name_of(host: str) -> str:
+    """Cut the port off."""
+    try:
+        split = urlsplit(f"//{host}")
+        name = split.hostname or ""
+        _ = split.port
+    except ValueError:
+        return ""
+    if "@" in host or "/" in host or "?" in host or "#" in host:
+        return ""
+    return f"[{name}]" if ":" in name else name
+
+
+def _refuse(status: int, head: Head, name: str, value: str, option: str) -> Refused:
+    shown = ascii(value[:200])
+    logger.warning(
+        "refused a request from %s: its %s %s is not in %s", head.client, name, shown, option
+    )
+    text = f"{name} {shown} is not served here; the server's setting {option} decides"
+    return Refused(status, text, code=INVALID_REQUEST)
