@@ -306,7 +306,7 @@ class Link:
         self._conclude(exchange, scope)
 
     def _conclude(self, exchange: Exchange, scope: trio.CancelScope) -> None:
-        if exchange.answered or exchange.cancelled:
+        if exchange.answered or exchange.cancelled or exchange.open:
             return
         if scope.cancelled_caught:
             self._handler.expired(exchange)

@@ -211,6 +211,7 @@ class Connection:
 
     def listen(self, exchange: Exchange) -> None:
         """Keep a listen request open: it ends when its client or its connection does."""
+        exchange.open = True
         self._listening[exchange.id] = exchange
 
     def reply(self, exchange: Exchange, result: Mapping[str, Any]) -> None:
