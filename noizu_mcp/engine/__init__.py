@@ -10,11 +10,13 @@ from ._desk import Handler as Handler
 from ._desk import Peer as Peer
 from ._exchange import Exchange as Exchange
 from ._exchange import Job as Job
+from ._failure import crashes_logged as crashes_logged
 from ._failure import is_crash as is_crash
 from ._failure import lone as lone
 from ._failure import single_failure as single_failure
 from ._failure import split as split
 from ._gate import LoopGate as LoopGate
+from ._leader import run_leading as run_leading
 from ._link import Link as Link
 from ._log import logger as logger
 from ._outbox import Outbox as Outbox
@@ -34,9 +36,11 @@ __all__ = [
     "OnProgress",
     "Outbox",
     "Peer",
+    "crashes_logged",
     "is_crash",
     "logger",
     "lone",
+    "run_leading",
     "single_failure",
     "split",
 ]

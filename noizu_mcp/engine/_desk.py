@@ -25,8 +25,7 @@ from ..protocol import (
 )
 from ._channel import Channel, Collector, Delivery
 from ._exchange import Exchange, Job
-from ._failure import split
-from ._log import logger
+from ._failure import crashes_logged
 from ._waiters import OnProgress, Waiter, Waiters
 
 
@@ -149,21 +148,13 @@ class Desk(abc.ABC):
             trio.Cancelled: And what else must go on; what fails is answered and logged here.
         """
         exchange.scope = scope = trio.CancelScope(deadline=exchange.deadline)
-        try:
-            with scope:
-                await work
-        except BaseException as error:
-            # What the scope left of a group: handlers answer for everything else themselves.
-            crash, going_on = split(error)
-            if crash is None:
-                raise
-            logger.error("%s failed", exchange.request.method, exc_info=crash)
-            if going_on is not None:
-                raise going_on from None
+        # What the scope leaves of a group: handlers answer for everything else themselves.
+        with crashes_logged("%s failed", exchange.request.method), scope:
+            await work
         self._conclude(exchange, scope)
 
     def _conclude(self, exchange: Exchange, scope: trio.CancelScope) -> None:
-        if exchange.answered or exchange.cancelled:
+        if exchange.answered or exchange.cancelled or exchange.open:
             return
         if scope.cancelled_caught:
             self._handler.expired(exchange)
@@ -195,6 +186,16 @@ class Desk(abc.ABC):
                 await self._idle.wait()
         for exchange in list(self._exchanges.values()):
             exchange.fail(INTERNAL_ERROR, "The server is shutting down")
+            exchange.stop()
+
+    @property
+    def busy(self) -> bool:
+        """True while requests of the peer have no answer."""
+        return bool(self._exchanges)
+
+    def close(self) -> None:
+        """Expect no answers to our requests any more: the peer is gone."""
+        self._waiters.close()
 
     def finish(self, exchange: Exchange, answer: bytes, code: int | None) -> None:
         """Send the answer to a request and strike it out."""

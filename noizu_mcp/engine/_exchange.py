@@ -43,6 +43,7 @@ class Exchange:
         scope: Cancels its task.
         cancelled: True once the peer has cancelled it: nothing may follow for its id.
         answered: True once it has its answer.
+        open: True once it needs no task: it stays until its peer or its connection ends it.
     """
 
     desk: "Desk"
@@ -54,6 +55,7 @@ class Exchange:
     scope: trio.CancelScope | None = None
     cancelled: bool = False
     answered: bool = False
+    open: bool = False
     _left: float = math.inf
 
     @property

@@ -9,15 +9,18 @@ from ._pages import PAGE_SIZE as PAGE_SIZE
 from ._pages import Page as Page
 from ._registry import Registry as Registry
 from ._serve import GRACE as GRACE
+from ._serve import StreamConnection as StreamConnection
 from ._serve import open_connection as open_connection
 from ._serve import serve as serve
 from ._server import Server as Server
 from ._shelf import RunningSet as RunningSet
+from .features import ROUTES as ROUTES
 
 __all__ = [
     "GRACE",
     "MERGE_WINDOW",
     "PAGE_SIZE",
+    "ROUTES",
     "Cache",
     "Connection",
     "Page",
@@ -25,6 +28,7 @@ __all__ = [
     "RunningSet",
     "Server",
     "ServerOptions",
+    "StreamConnection",
     "open_connection",
     "serve",
 ]

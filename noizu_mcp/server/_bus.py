@@ -1,12 +1,13 @@
 """Change notices: from one call on the server to every connection that asked for them."""
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Final
 
 import trio
 
-from ..engine import Outbox
+from ..engine import Channel
 
 #: Seconds in which further changes of one thing are merged into one more notice.
 MERGE_WINDOW: Final = 0.05
@@ -16,22 +17,24 @@ class Bus:
     """The connections of one server that want to hear of changes."""
 
     def __init__(self) -> None:
-        self._listeners: tuple[Callable[[Hashable], None], ...] = ()
+        self._listeners: dict[Callable[[Hashable], None], None] = {}
         self._lock = threading.Lock()  # one server may serve in several threads
 
     def add(self, listener: Callable[[Hashable], None]) -> None:
         """Call `listener` with every change from now on, in the thread that reports it."""
         with self._lock:
-            self._listeners = (*self._listeners, listener)
+            self._listeners[listener] = None
 
     def discard(self, listener: Callable[[Hashable], None]) -> None:
         """Stop calling a listener."""
         with self._lock:
-            self._listeners = tuple(each for each in self._listeners if each != listener)
+            self._listeners.pop(listener, None)
 
     def publish(self, change: Hashable) -> None:
         """Report a change: a kind of list, or the URI of a resource. From any thread."""
-        for listener in self._listeners:
+        with self._lock:
+            listeners = list(self._listeners)
+        for listener in listeners:
             listener(change)
 
 
@@ -43,16 +46,19 @@ class Merger:
 
     Args:
         send: Sends the notices of one change.
-        outbox: Where they go.
-        nursery: Where the windows run; one short task for each burst.
+        channel: Where they go.
+        spawn: Runs the windows; one short task for each burst.
     """
 
     def __init__(
-        self, send: Callable[[Hashable], None], outbox: Outbox, nursery: trio.Nursery
+        self,
+        send: Callable[[Hashable], None],
+        channel: Channel,
+        spawn: Callable[[Callable[[], Awaitable[object]]], None],
     ) -> None:
         self._send = send
-        self._outbox = outbox
-        self._nursery = nursery
+        self._channel = channel
+        self._spawn = spawn
         self._open: dict[Hashable, bool] = {}
         self._closed = False
 
@@ -63,11 +69,11 @@ class Merger:
         if change in self._open:
             self._open[change] = True
             return
-        at_once = self._outbox.has_room
+        at_once = self._channel.has_room
         self._open[change] = not at_once
         if at_once:
             self._send(change)
-        self._nursery.start_soon(self._window, change)
+        self._spawn(partial(self._window, change))
 
     def close(self) -> None:
         """Take no more changes."""
@@ -76,8 +82,8 @@ class Merger:
     async def _window(self, change: Hashable) -> None:
         while True:
             await trio.sleep(MERGE_WINDOW)
-            await self._outbox.room()
-            if not self._open[change]:
+            await self._channel.room()
+            if self._closed or not self._open[change]:
                 del self._open[change]
                 return
             self._open[change] = False

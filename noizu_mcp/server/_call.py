@@ -55,7 +55,7 @@ class Call:
         connection: The connection it came on.
         envelope: Its context on the wire.
         session: The session as it was when the request began.
-        exchange: The request; None while a session is set up, which belongs to none.
+        exchange: The request; None where a session begins and ends, which belongs to none.
         completion_arguments: In a completion: the arguments that are filled in already.
         input_responses: The answers to what the handler asked by hand.
         request_state: The state of a handler that asks by hand.
@@ -75,7 +75,9 @@ class Call:
     def request_id(self) -> str | int:
         """The id of the request."""
         if self.exchange is None:
-            raise LocalProtocolError("init belongs to no request: there is no request id")
+            raise LocalProtocolError(
+                "init, and the end of a session, belong to no request: there is no request id"
+            )
         return self.exchange.id
 
     @property
@@ -160,7 +162,7 @@ class Call:
         exchange, connection = self.exchange, self.connection
         # Handlers may run in other threads; `init`, which belongs to no request, may use some.
         if exchange is None:
-            return connection.gate.run(lambda: connection.link.inform(method, params))
+            return connection.gate.run(lambda: connection.desk.inform(method, params))
         return connection.gate.run(lambda: exchange.notify(method, params))
 
     async def put_session(self, key: str, value: Any) -> None:
@@ -175,7 +177,9 @@ class Call:
     @property
     def _rounds(self) -> LiveAsker | ReplayAsker:
         if self.exchange is None:
-            raise LocalProtocolError("init belongs to no request: there is nobody to ask yet")
+            raise LocalProtocolError(
+                "init, and the end of a session, belong to no request: there is nobody to ask"
+            )
         if self.exchange.request.method not in ASKING:
             raise LocalProtocolError("only tools, prompts and resources can ask, or run steps")
         if self._asker is None:

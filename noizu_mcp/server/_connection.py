@@ -1,7 +1,8 @@
 """One connection of a server: what it remembers, and where its requests go."""
 
+import abc
 import math
-from collections.abc import Callable, Coroutine, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Hashable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -11,13 +12,23 @@ import trio
 from .._errors import ConnectionClosed, McpError, RequestTimeout
 from .._util import UNSET, Unset
 from ..components import Context
-from ..engine import Exchange, Job, Link, LoopGate, MessageStream, is_crash, logger, lone, split
+from ..engine import (
+    Desk,
+    Exchange,
+    Job,
+    LoopGate,
+    crashes_logged,
+    is_crash,
+    logger,
+    lone,
+)
 from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
 from ..protocol import Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
 from ._call import Call
 from ._calls import TIMED_OUT
+from ._farewell import say_farewell
 from ._rounds import timed_out
 
 if TYPE_CHECKING:
@@ -43,30 +54,33 @@ def _is_ping(exchange: Exchange) -> bool:
     return exchange.request.method == "ping"
 
 
-class Connection:
-    """Serves one peer; the `engine.Handler` of its link.
+class Connection(abc.ABC):
+    """Serves one peer; the `engine.Handler` of its desk.
 
     Args:
         server: The server.
         routes: Which feature serves which method.
-        stream: Carries the messages.
         state: What the server's lifespan yielded.
         transport: `stdio`, `http` or `memory`.
+        gate: The way in for other threads.
 
     Attributes:
+        desk: Its requests; given by what carries them.
         peer: What the client has said.
         interests: Which change notices it asked for.
         session: What handlers stored with `put_session`; replaced, never changed.
         gate: The way in for other threads.
     """
 
+    desk: Desk
+
     def __init__(
         self,
         server: "Server",
         routes: Mapping[str, Route],
-        stream: MessageStream,
         state: Any,
         transport: str,
+        gate: LoopGate,
     ) -> None:
         limits = server.options.limits
         self.server = server
@@ -75,37 +89,39 @@ class Connection:
         self.peer = ServerPeer(limits.in_flight)
         self.interests = Interests(limits.subscriptions)
         self.session = _EMPTY
-        self.gate = LoopGate()
-        self.link = Link(stream, self.peer, self, limits)
+        self.gate = gate
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
+        self._merger: Merger | None = None
         self._initialised: trio.Event | None = None  # while `init` runs
         self._failed = False
 
-    async def run(self, grace: float) -> None:
-        """Serve until the peer ends the connection or `stop` is called.
-
-        Args:
-            grace: Seconds that running requests get once no more can come.
-        """
-        async with trio.open_nursery() as nursery:
-            merger = Merger(self._send_change, self.link.outbox, nursery)
-
-            def listener(change: Hashable) -> None:
-                self.gate.run_soon(lambda: merger.report(change))
-
-            self.server.bus.add(listener)
-            try:
-                await self.link.run(grace=grace)
-            finally:
-                self.server.bus.discard(listener)
-                merger.close()
-                self.interests.close()
-                nursery.cancel_scope.cancel()
-
+    @abc.abstractmethod
     def stop(self) -> None:
-        """Take no more messages and let `run` end in order."""
-        self.link.stop()
+        """Take no more messages and end in order."""
+
+    @abc.abstractmethod
+    def linger(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Run something that ends after the requests; it must be bounded."""
+
+    def close(self) -> None:
+        """Tell and hear nothing any more: the peer is gone."""
+        if self._merger is not None:
+            self.server.bus.discard(self._hear)
+            self._merger.close()
+        for exchange in list(self._listening.values()):
+            self._hang_up(exchange)
+        self.leave(self.interests.close(), None)
+
+    def _listen_for_changes(self) -> None:
+        if self._merger is None:
+            self._merger = Merger(self._send_change, self.desk.channel, self.linger)
+            self.server.bus.add(self._hear)
+
+    def _hear(self, change: Hashable) -> None:
+        merger = self._merger
+        if merger is not None:
+            self.gate.run_soon(lambda: merger.report(change))
 
     # engine.Handler
 
@@ -135,34 +151,30 @@ class Connection:
         return None
 
     def notice(self, notification: Notification) -> None:
-        """Take a notification; none of those that are left means anything to a server yet."""
+        """Take a notification; none of those that are left means anything to a server."""
+        logger.debug("ignored %s", notification.method)
 
     def ready(self) -> None:
         """Begin to push list changes, and let the server set the session up."""
         self.interests.pushed = True
+        self._listen_for_changes()
         if self.server.overrides("init"):
             self._initialised = trio.Event()
-            self.link.spawn(partial(self._init, self._initialised))
+            self.desk.spawn(partial(self._init, self._initialised))
 
     async def _init(self, done: trio.Event) -> None:
-        try:
-            await self.server.init(Context(Call(self, self.peer.handshake.envelope(), _EMPTY)))
-        except BaseException as error:
-            crash, going_on = split(error)
-            if crash is None:
-                raise
-            logger.error("init of %r failed; the session ends", self.server, exc_info=crash)
-            if going_on is not None:
-                raise going_on from None
-            self._failed = True
+        self._failed = True  # unless it comes to its end
+        with crashes_logged("init of %r failed; the session ends", self.server):
+            await self.server.init(self._context_of_session())
+            self._failed = False
+        if self._failed:
             self.stop()
         self._initialised = None
         done.set()
 
     def cancelled(self, exchange: Exchange) -> None:
         """Forget a request that its sender no longer wants."""
-        self._listening.pop(exchange.id, None)
-        self.interests.drop(exchange.id)
+        self._hang_up(exchange)
 
     def expired(self, exchange: Exchange) -> None:
         """Answer a request that has run out of time."""
@@ -172,16 +184,17 @@ class Connection:
             exchange.fail(INTERNAL_ERROR, "Request timed out")
 
     def closing(self) -> None:
-        """End the listen requests, as the specification wants it on stdio.
+        """End the listen requests, with their result.
 
-        2026-07-28 is of two minds: `basic/patterns/cancellation` demands the notification,
-        `basic/patterns/subscriptions` the result. Both are sent; a client takes either.
+        2026-07-28 is of two minds: `basic/patterns/cancellation` demands a notification,
+        `basic/patterns/subscriptions` the result. On a pipe both are sent, a client takes either;
+        on HTTP the end of the answer says the same as the notification.
         """
         for exchange in list(self._listening.values()):
-            self.link.notify("notifications/cancelled", {"requestId": exchange.id})
-            self.interests.drop(exchange.id)
+            if self.transport != "http":
+                self.desk.notify("notifications/cancelled", {"requestId": exchange.id})
+            self._hang_up(exchange)
             self.reply(exchange, {"_meta": {META_SUBSCRIPTION_ID: exchange.id}})
-        self._listening.clear()
 
     # What features need
 
@@ -211,7 +224,28 @@ class Connection:
 
     def listen(self, exchange: Exchange) -> None:
         """Keep a listen request open: it ends when its client or its connection does."""
+        self._listen_for_changes()
+        exchange.open = True
         self._listening[exchange.id] = exchange
+
+    def _hang_up(self, exchange: Exchange) -> None:
+        """End a listen request, if it is one and open."""
+        self._listening.pop(exchange.id, None)
+        self.leave(self.interests.drop(exchange.id), exchange)
+
+    def leave(self, uris: Collection[str], exchange: Exchange | None) -> None:
+        """Let the server hear that resources are no longer watched; waits for nothing.
+
+        Args:
+            uris: The resources.
+            exchange: The request that watched them; None for the session.
+        """
+        if uris and self.server.overrides("unsubscribe"):
+            context = self.context(exchange) if exchange else self._context_of_session()
+            self.linger(partial(say_farewell, self.server, uris, context))
+
+    def _context_of_session(self) -> Context:
+        return Context(Call(self, self.peer.handshake.envelope(), self.session))
 
     def reply(self, exchange: Exchange, result: Mapping[str, Any]) -> None:
         """Answer with a complete result, in the envelope of its era."""
@@ -303,4 +337,4 @@ class Connection:
         else:
             notices = self.interests.changed(str(change))
         for notice in notices:
-            self.link.send(notice)
+            self.desk.send(notice)

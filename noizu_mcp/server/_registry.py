@@ -105,6 +105,11 @@ class Registry:
                 return template, variables
         return None
 
+    def is_subscribable(self, uri: str) -> bool:
+        """Tell whether what serves a URI is subscribable, and not hidden."""
+        found = self.find_resource(uri)
+        return found is not None and found[0].subscribable and not found[0].hidden
+
     def list(self) -> Sequence[Mapping[str, Any]]:
         """List the definitions of the tools that are not hidden, as they go over the wire."""
         return [spec.definition for spec in self.tool_shelf.shown]

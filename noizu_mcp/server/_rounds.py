@@ -251,7 +251,7 @@ class ReplayAsker:
         if not self._ending:
             self._check_rounds()
             self._ending = True
-            self._connection.link.spawn(self._end)
+            self._connection.desk.spawn(self._end)
 
     def _check_rounds(self) -> None:
         if self._round >= MAX_ROUNDS:

@@ -1,10 +1,12 @@
 """The verb over the noun: serve a server on a stream."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
-from ..engine import MessageStream, single_failure
+import trio
+
+from ..engine import Link, LoopGate, MessageStream, single_failure
 from ._connection import Connection
 from ._server import Server
 from .features import ROUTES
@@ -13,10 +15,47 @@ from .features import ROUTES
 GRACE: Final = 5.0
 
 
+class StreamConnection(Connection):
+    """A connection that one stream carries, from its first message to its end.
+
+    Args:
+        server: The server.
+        stream: Carries the messages; `run` closes it.
+        state: What the server's lifespan yielded.
+        transport: What `ctx.transport` says.
+    """
+
+    def __init__(self, server: Server, stream: MessageStream, state: Any, transport: str) -> None:
+        super().__init__(server, ROUTES, state, transport, LoopGate())
+        self.desk = self._link = Link(stream, self.peer, self, server.options.limits)
+        self._nursery: trio.Nursery
+
+    async def run(self, grace: float) -> None:
+        """Serve until the peer ends the connection or `stop` is called.
+
+        Args:
+            grace: Seconds that running requests get once no more can come.
+        """
+        async with trio.open_nursery() as self._nursery:
+            try:
+                await self._link.run(grace=grace)
+            finally:
+                self.close()
+                self._nursery.cancel_scope.cancel()
+
+    def stop(self) -> None:
+        """Take no more messages and let `run` end in order."""
+        self._link.stop()
+
+    def linger(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Run something that ends after the requests; see `Connection`."""
+        self._nursery.start_soon(work)
+
+
 @asynccontextmanager
 async def open_connection(
     server: Server, stream: MessageStream, *, transport: str
-) -> AsyncIterator[Connection]:
+) -> AsyncIterator[StreamConnection]:
     """Make the connection of a server to one peer; its `run` serves it, its `stop` ends it.
 
     Args:
@@ -25,7 +64,7 @@ async def open_connection(
         transport: What `ctx.transport` says: `stdio`, `http` or `memory`.
     """
     async with server.lifespan() as state:
-        yield Connection(server, ROUTES, stream, state, transport)
+        yield StreamConnection(server, stream, state, transport)
 
 
 async def serve(

@@ -10,7 +10,7 @@ from typing import Final
 import trio
 
 from ..engine import single_failure
-from ..server import GRACE, Connection, Server, open_connection
+from ..server import GRACE, Server, StreamConnection, open_connection
 from ._claim import claimed_stdio, release
 from ._lines import LineStream
 
@@ -25,7 +25,7 @@ async def serve_stdio(
     *,
     grace: float = GRACE,
     handle_signals: bool = False,
-    task_status: trio.TaskStatus[Connection] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[StreamConnection] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve one client on stdin and stdout until it ends the connection.
 
@@ -57,7 +57,7 @@ async def serve_descriptors(
     *,
     grace: float = GRACE,
     handle_signals: bool = False,
-    task_status: trio.TaskStatus[Connection] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[StreamConnection] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve one client on two descriptors as `serve_stdio` does on stdin and stdout.
 
@@ -70,7 +70,7 @@ async def serve_descriptors(
         task_status: Started with the connection.
     """
     stream = LineStream(read_fd, write_fd, server.options.limits.message_size)
-    connection: Connection | None = None
+    connection: StreamConnection | None = None
     everything = trio.CancelScope()
 
     def end() -> None:
@@ -97,7 +97,7 @@ async def serve_descriptors(
         release(read_fd, write_fd)
 
 
-async def _stop_with_parent(connection: Connection) -> None:
+async def _stop_with_parent(connection: StreamConnection) -> None:
     await parent_exit()
     connection.stop()
 

@@ -144,7 +144,11 @@ async def test_bursts_become_two_notices(nursery, autojump_clock):
     sent = []
     ours, _ = memory_pair()
     outbox = Outbox(ours, 100)
-    merger = Merger(lambda change: sent.append((trio.current_time(), change)), outbox, nursery)
+
+    def send(change):
+        sent.append((trio.current_time(), change))
+
+    merger = Merger(send, outbox, nursery.start_soon)
     start = trio.current_time()
     for change in ("tools", "tools", "prompts", "tools"):
         merger.report(change)
@@ -166,7 +170,7 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
     outbox = Outbox(ours, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
-    merger = Merger(sent.append, outbox, nursery)
+    merger = Merger(sent.append, outbox, nursery.start_soon)
     for _ in range(100):
         merger.report("tools")
         await trio.sleep(MERGE_WINDOW)

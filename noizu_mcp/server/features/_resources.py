@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import trio
+
 from ..._errors import McpError
 from ...components import Context, to_contents, to_listed
 from ...engine import Exchange, Job
@@ -118,8 +120,15 @@ def subscribe(connection: Connection, exchange: Exchange) -> Job | None:
     context = connection.context(exchange)
 
     async def work() -> None:
-        await server.subscribe(uri, context)
-        connection.interests.watch(uri)
+        if not connection.interests.watches(uri):
+            await server.subscribe(uri, context)
+            try:
+                # A hook may have passed over the cancellation; then nobody wants this any more.
+                await trio.lowlevel.checkpoint_if_cancelled()
+                connection.interests.watch(uri)
+            except BaseException:
+                connection.leave([uri], exchange)
+                raise
         connection.reply(exchange, {})
 
     return connection.in_background(exchange, work)
@@ -135,8 +144,9 @@ def unsubscribe(connection: Connection, exchange: Exchange) -> Job | None:
     context = connection.context(exchange)
 
     async def work() -> None:
-        connection.interests.unwatch(uri)
-        await server.unsubscribe(uri, context)
+        if connection.interests.watches(uri):
+            connection.interests.unwatch(uri)
+            await server.unsubscribe(uri, context)
         connection.reply(exchange, {})
 
     return connection.in_background(exchange, work)

@@ -32,7 +32,7 @@ class Refused(Exception):
     ) -> None:
         super().__init__(text)
         self.status = status
-        self.headers = list(headers)
+        self.headers = [JSON, *headers]
         self.body = encode_error(ErrorResponse(None, code, text))
 
 
@@ -40,27 +40,44 @@ class Disconnected(Exception):
     """The client went away before it had sent its whole request."""
 
 
-class Head:
-    """What the head of a request says.
+class HttpRequest:
+    """One HTTP request: what its head says, and both directions.
 
     Args:
         scope: The ASGI scope.
+        receive: Gives its body, and tells that the client has gone.
+        send: Takes the parts of the answer.
 
     Attributes:
         method: `POST` and the like.
         path: The path below where the application is mounted.
         headers: The headers by lower-case name, as text without white space around it; the values
             of a repeated one are joined by commas.
+        principal: Who asks, verified; None where nobody verifies it.
+        extra: Headers that every answer to it has.
     """
 
-    __slots__ = ("headers", "method", "path", "scope")
+    __slots__ = (
+        "extra",
+        "headers",
+        "method",
+        "path",
+        "principal",
+        "receive",
+        "scope",
+        "send",
+    )
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
+        self.receive = receive
+        self.send = send
         self.method: str = scope["method"]
         self.path = _path_below(scope)
-        headers: dict[str, str] = {}
-        self.headers = headers
+        self.headers: dict[str, str] = {}
+        self.principal: Any = None
+        self.extra: tuple[Header, ...] = ()
+        headers = self.headers
         for raw, value in scope["headers"]:
             name = raw.decode("latin-1")
             text = value.decode("latin-1").strip(" \t")
@@ -72,6 +89,54 @@ class Head:
         client = self.scope.get("client")
         return str(client[0]) if client else "unknown"
 
+    async def read(self, limit: int, seconds: float) -> bytes:
+        """Read the whole body.
+
+        Args:
+            limit: Bytes that it may have.
+            seconds: Time that it may take.
+
+        Raises:
+            Refused: It is longer (413), or takes longer (408).
+            Disconnected: The client went away.
+        """
+        parts: list[bytes] = []
+        left = limit
+        with trio.move_on_after(seconds):
+            while True:
+                message = await self.receive()
+                if message["type"] == "http.disconnect":
+                    raise Disconnected
+                part = message.get("body", b"")
+                left -= len(part)
+                if left < 0:
+                    raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
+                if part:
+                    parts.append(part)
+                if not message.get("more_body", False):
+                    return parts[0] if len(parts) == 1 else b"".join(parts)
+        raise Refused(408, f"The body took over {seconds:g} seconds", code=INVALID_REQUEST)
+
+    async def gone(self) -> None:
+        """Wait until the client has gone; once the body is read."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+    async def respond(
+        self, status: int, body: bytes = b"", headers: Iterable[Header] = (JSON,)
+    ) -> None:
+        """Send a whole answer.
+
+        Args:
+            status: The HTTP status.
+            body: The body.
+            headers: The headers but for its length, and for `extra`.
+        """
+        length = (b"content-length", b"%d" % len(body))
+        head = [*headers, *self.extra, length]
+        await self.send({"type": "http.response.start", "status": status, "headers": head})
+        await self.send({"type": "http.response.body", "body": body})
+
 
 def _path_below(scope: Scope) -> str:
     path, root = scope["path"], scope.get("root_path", "")
@@ -79,48 +144,3 @@ def _path_below(scope: Scope) -> str:
     if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/"):
         path = path[len(root) :]
     return path.rstrip("/") or "/"
-
-
-async def read_body(receive: Receive, limit: int, seconds: float) -> bytes:
-    """Read the whole body of a request.
-
-    Args:
-        receive: Gives its parts.
-        limit: Bytes that it may have.
-        seconds: Time that it may take.
-
-    Raises:
-        Refused: It is longer (413), or takes longer (408).
-        Disconnected: The client went away.
-    """
-    parts: list[bytes] = []
-    left = limit
-    with trio.move_on_after(seconds):
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Disconnected
-            part = message.get("body", b"")
-            left -= len(part)
-            if left < 0:
-                raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
-            if part:
-                parts.append(part)
-            if not message.get("more_body", False):
-                return parts[0] if len(parts) == 1 else b"".join(parts)
-    raise Refused(408, f"The body took over {seconds:g} seconds", code=INVALID_REQUEST)
-
-
-async def respond(send: Send, status: int, headers: Iterable[Header], body: bytes = b"") -> None:
-    """Send a whole answer.
-
-    Args:
-        send: Takes its parts.
-        status: The HTTP status.
-        headers: The headers but for its length.
-        body: The body.
-    """
-    length = (b"content-length", b"%d" % len(body))
-    start = {"type": "http.response.start", "status": status, "headers": [*headers, length]}
-    await send(start)
-    await send({"type": "http.response.body", "body": body})

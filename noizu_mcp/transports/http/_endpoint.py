@@ -4,128 +4,254 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import trio
 
-from ...engine import LoopGate, run_leading
 from ...jsonrpc import (
     HEADER_MISMATCH,
     HTTP_STATUS,
-    INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
-    Batch,
     Decoded,
     ErrorResponse,
     Malformed,
     Notification,
     Request,
-    Response,
     decode,
     encode,
 )
 from ...protocol import (
     HANDSHAKE_VERSIONS,
-    LATEST_HANDSHAKE,
     STATELESS,
     Dispatch,
+    Event,
     Fanout,
     Mirrored,
     Origin,
-    Send as Refusal,
+    Send,
     is_stateless,
     unsupported,
 )
-from ...server import Connection, Server
-from ._asgi import JSON, Head, Header, Receive, Refused, Send, read_body, respond
-from ._options import HttpOptions
+from ._asgi import Header, HttpRequest, Refused
+from ._connection import Host, HttpConnection
 from ._reply import Reply
-from ._session import HttpDesk, Session, Sessions
-from ._sse import EventWriter, Pace
-from ._tasks import TaskSet
+from ._session import STATUSES, Session, Sessions, unavailable
 
 SESSION: Final = "mcp-session-id"
 VERSION: Final = "mcp-protocol-version"
 _PARAM: Final = "mcp-param-"
 _ALLOW: Final[Header] = (b"allow", b"GET, POST, DELETE")
-#: What an error of a handler is answered with on 2026-07-28; every other one with 200.
-_MODERN: Final = {
+#: What an error of a 2026-07-28 handler is answered with; every other one with 200.
+_STATUSES: Final = {
     METHOD_NOT_FOUND: 404,
     HEADER_MISMATCH: 400,
     MISSING_CLIENT_CAPABILITY: 400,
     UNSUPPORTED_VERSION: 400,
 }
-_HANDSHAKE: Final[Mapping[int, int]] = {}
 
 
 class Endpoint:
     """Serves the path for as long as the application runs.
 
     Args:
-        server: The server.
-        state: What its lifespan yielded.
-        options: How it is served.
-        nursery: Where sessions and answers run what they need.
+        host: What its connections share.
 
     Attributes:
         sessions: The sessions with a handshake.
         stopping: True once no new work is taken.
     """
 
-    def __init__(
-        self, server: Server, state: Any, options: HttpOptions, nursery: trio.Nursery
-    ) -> None:
-        limits = options.limits
-        self.sessions = Sessions(limits)
+    def __init__(self, host: Host) -> None:
+        self.sessions = Sessions(host)
         self.stopping = False
-        self._server = server
-        self._state = state
-        self._limits = limits
-        self._messages = server.options.limits
-        self._nursery = nursery
-        self._gate = LoopGate()
-        self._pace = Pace(keepalive=limits.keepalive, stall=limits.stall, room=int(limits.room))
-        self._single: set[HttpDesk] = set()  # the requests of 2026-07-28
-        self._connections: set[Connection] = set()
+        self._host = host
+        self._limits = host.options.limits
+        self._messages = host.server.options.limits
+        self._single: set[HttpConnection] = set()  # the requests of 2026-07-28
 
-    async def handle(
-        self, head: Head, receive: Receive, send: Send, principal: Any, cors: tuple[Header, ...]
-    ) -> None:
+    async def handle(self, http: HttpRequest) -> None:
         """Answer one HTTP request.
 
         Raises:
             Refused: It is none of the protocol.
+            Disconnected: The client went away.
         """
         if self.stopping:
-            retry = (b"retry-after", b"1")
-            text = "The server is shutting down"
-            raise Refused(503, text, code=INTERNAL_ERROR, headers=[retry])
-        if head.method == "POST":
-            await self._post(head, receive, send, principal, cors)
-        elif head.method == "GET":
-            await self._get(head, receive, send, principal, cors)
-        elif head.method == "DELETE":
-            self.sessions.end(self._session(head, principal))
-            await respond(send, 200, cors)
+            raise unavailable("The server is shutting down", 1)
+        if http.method == "POST":
+            await self._post(http)
+        elif http.method not in ("GET", "DELETE"):
+            raise _not_allowed(f"{http.method} is not allowed")
+        elif http.headers.get(VERSION) == STATELESS.name:
+            raise _not_allowed(f"{STATELESS.name} has no sessions: {http.method} means nothing")
+        elif http.method == "GET":
+            await self._get(http)
         else:
-            raise _not_allowed()
+            self.sessions.end(self._session(http))
+            await http.respond(200, headers=())
 
-    async def _post(
-        self, head: Head, receive: Receive, send: Send, principal: Any, cors: tuple[Header, ...]
-    ) -> None:
-        kind = head.headers.get("content-type", "").partition(";")[0].strip().lower()
+    async def _post(self, http: HttpRequest) -> None:
+        kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
-            text = "Content-Type must be application/json"
-            raise Refused(415, text, code=INVALID_REQUEST)
-        body = await read_body(receive, self._messages.message_size, self._limits.body_time)
+            raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
+        body = await http.read(self._messages.message_size, self._limits.body_time)
         message = decode(body, self._messages)
-        origin = Origin(mirrored_of(head), principal)
-        reply = partial(Reply, receive, send, pace=self._pace)
-        if _is_stateless(message, origin.headers):
-            await self._stateless(message, origin, reply, send, cors)
+        if isinstance(message, Malformed):
+            await http.respond(400, encode(message.error))
+        elif _is_stateless(http, message):
+            await self._post_stateless(http, message)
         else:
-            await self._handshake(head, message, origin, reply, send, cors)
+            await self._post_handshake(http, message)
+
+    # 2026-07-28: every request by itself
+
+    async def _post_stateless(self, http: HttpRequest, message: Decoded) -> None:
+        if isinstance(message, Request):
+            await self._serve_single(http, message)
+        elif isinstance(message, Notification):
+            # None is defined (`streamable-http`, "Sending Messages"); unknown ones mean nothing.
+            await http.respond(202, headers=())
+        else:
+            text = f"{STATELESS.name} takes one request or notification in a POST"
+            raise Refused(400, text, code=INVALID_REQUEST)
+
+    async def _serve_single(self, http: HttpRequest, request: Request) -> None:
+        if len(self._single) >= self._limits.streams:
+            raise unavailable(f"More than {self._limits.streams:g} requests at once", 1)
+        connection = HttpConnection(self._host)
+        reply = Reply(http, connection.tasks, self._host.pace, statuses=_STATUSES)
+        desk = connection.begin(reply)
+        origin = Origin(_mirrored(http), http.principal)
+        event = connection.peer.stateless.receive_request(request, origin)
+        if isinstance(event, Send):
+            await _refuse(http, event, HTTP_STATUS, 400)
+            return
+        self._single.add(connection)
+        try:
+            # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
+            await desk.lead(event, reply, tied=True)
+        finally:
+            self._single.discard(connection)
+            reply.close()
+            connection.end()
+
+    # Up to 2025-11-25: sessions
+
+    async def _post_handshake(self, http: HttpRequest, message: Decoded) -> None:
+        version = http.headers.get(VERSION)
+        if version is not None and version not in HANDSHAKE_VERSIONS:
+            await self._refuse_version(http, message, version)
+        elif isinstance(message, Request) and message.method == "initialize":
+            await self._initialize(http, message)
+        else:
+            session = self._session(http)
+            event = session.connection.peer.receive(message, Origin(None, http.principal))
+            await self._take(http, session, event)
+
+    async def _refuse_version(self, http: HttpRequest, message: Decoded, version: str) -> None:
+        if isinstance(message, Request):
+            await _refuse(http, unsupported(message, version), HTTP_STATUS, 400)
+        else:
+            text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
+            raise Refused(400, text, code=UNSUPPORTED_VERSION)
+
+    async def _initialize(self, http: HttpRequest, request: Request) -> None:
+        session = self.sessions.make(_owner(http))
+        event = session.connection.peer.receive(request, Origin(None, http.principal))
+        if isinstance(event, Dispatch):
+            self.sessions.add(session)
+            http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
+        await self._take(http, session, event)
+
+    async def _take(self, http: HttpRequest, session: Session, event: Event | None) -> None:
+        if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
+            await self._serve(http, session, event)
+        elif isinstance(event, Send):
+            await _refuse(http, event, STATUSES, 200)
+        else:
+            if event is not None:
+                session.desk.take(event, session.standing)
+            await http.respond(202, headers=())
+
+    async def _serve(self, http: HttpRequest, session: Session, event: Dispatch | Fanout) -> None:
+        reply = session.reply(http)
+        try:
+            if isinstance(event, Dispatch):
+                await session.desk.lead(event, reply, tied=False)
+            else:
+                session.desk.take(event, reply)
+                await reply.finish()
+        finally:
+            reply.close()
+            session.used = trio.current_time()
+
+    async def _get(self, http: HttpRequest) -> None:
+        accepted = http.headers.get("accept", "*/*")
+        if "text/event-stream" not in accepted and "*/*" not in accepted:
+            raise Refused(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
+        await self._session(http).read(http, http.headers.get("last-event-id"))
+
+    def _session(self, http: HttpRequest) -> Session:
+        return self.sessions.find(http.headers.get(SESSION), _owner(http))
+
+    # The end
+
+    async def settle(self, grace: float) -> None:
+        """End the streams that would never end, and wait for what runs.
+
+        Args:
+            grace: Seconds that running requests get.
+        """
+        self.stopping = True
+        connections = [*self._single, *(session.connection for session in self.sessions)]
+        for connection in connections:
+            connection.closing()
+        for session in self.sessions:
+            session.standing.end()
+        async with trio.open_nursery() as nursery:
+            for connection in connections:
+                if connection.desk.busy:
+                    nursery.start_soon(connection.desk.settle, grace)
+        for session in self.sessions:
+            self.sessions.end(session)
+
+
+def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
+    """Tell the era of a POST; the headers may say it as well as the body."""
+    if http.headers.get(VERSION) == STATELESS.name:
+        return True
+    return isinstance(message, Request) and is_stateless(message.params)
+
+
+def _is_asking(fanout: Fanout) -> bool:
+    return any(isinstance(event, Dispatch | Send) for event in fanout.events)
+
+
+def _mirrored(http: HttpRequest) -> Mirrored:
+    headers = http.headers
+    params = {
+        name[len(_PARAM) :]: value for name, value in headers.items() if name.startswith(_PARAM)
+    }
+    return Mirrored(
+        headers.get(VERSION), headers.get("mcp-method"), headers.get("mcp-name"), params
+    )
+
+
+def _owner(http: HttpRequest) -> str | None:
+    return None if http.principal is None else str(http.principal.key)
+
+
+async def _refuse(
+    http: HttpRequest, refusal: Send, statuses: Mapping[int, int], default: int
+) -> None:
+    """Answer with the error that the peer has found."""
+    error = refusal.message
+    code = error.code if isinstance(error, ErrorResponse) else 0
+    await http.respond(statuses.get(code, default), encode(error))
+
+
+def _not_allowed(text: str) -> Refused:
+    return Refused(405, text, code=INVALID_REQUEST, headers=[_ALLOW])

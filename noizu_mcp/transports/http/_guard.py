@@ -5,23 +5,21 @@ rebinding read the answers (2025-11-25 `basic/transports`, "Security Warning").
 """
 
 from collections.abc import Sequence
+from typing import Final
 from urllib.parse import urlsplit
 
 from ...engine import logger
 from ...jsonrpc import INVALID_REQUEST
-from ._asgi import Head, Header, Refused
+from ._asgi import Header, HttpRequest, Refused
 
 #: What a page of an allowed origin may send and read.
-_ALLOWED: tuple[Header, ...] = (
+_ALLOWED: Final[tuple[Header, ...]] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE"),
-    (
-        b"access-control-allow-headers",
-        (
-            b"Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id,"
-            b" Mcp-Method, Mcp-Name, Last-Event-ID"
-        ),
-    ),
     (b"access-control-max-age", b"600"),
+)
+_HEADERS: Final = (
+    b"Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method,"
+    b" Mcp-Name, Last-Event-ID"
 )
 _EXPOSED: Header = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
 _VARY: Header = (b"vary", b"Origin")
@@ -39,7 +37,7 @@ class Guard:
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
-    def check(self, head: Head) -> tuple[Header, ...]:
+    def check(self, http: HttpRequest) -> tuple[Header, ...]:
         """Check a request.
 
         Returns:
@@ -48,14 +46,14 @@ class Guard:
         Raises:
             Refused: Another host was asked for (421), or a page of another origin asks (403).
         """
-        host = head.headers.get("host", "").lower()
+        host = http.headers.get("host", "").lower()
         if "*" not in self._hosts and not _is_among(host, self._hosts):
-            raise _refuse(421, head, "Host", host, "allowed_hosts")
-        origin = head.headers.get("origin")
+            raise _refuse(421, http, "Host", host, "allowed_hosts")
+        origin = http.headers.get("origin")
         if origin is None:
             return ()
         if not self._may_ask(origin.lower()):
-            raise _refuse(403, head, "Origin", origin, "allowed_origins")
+            raise _refuse(403, http, "Origin", origin, "allowed_origins")
         return ((b"access-control-allow-origin", origin.encode("latin-1")), _EXPOSED, _VARY)
 
     def _may_ask(self, origin: str) -> bool:
@@ -66,18 +64,16 @@ class Guard:
         return scheme in ("http", "https") and _is_among(host, self._hosts)
 
 
-def preflight(head: Head, cors: tuple[Header, ...]) -> tuple[Header, ...]:
+def preflight(http: HttpRequest) -> tuple[Header, ...]:
     """Make the headers that answer what a browser asks before it sends a request of a page.
 
     Args:
-        head: The `OPTIONS` request.
-        cors: What `Guard.check` returned.
+        http: The `OPTIONS` request, checked.
     """
-    asked = head.headers.get("access-control-request-headers", "").lower().split(",")
-    params = sorted({name.strip() for name in asked if name.strip().startswith("mcp-param-")})
-    (methods, (key, names), age) = _ALLOWED
-    names = b", ".join([names, *(name.encode("latin-1") for name in params)])
-    return (*cors, methods, (key, names), age)
+    asked = http.headers.get("access-control-request-headers", "").lower().split(",")
+    params = {name.strip() for name in asked if name.strip().startswith("mcp-param-")}
+    names = b", ".join([_HEADERS, *(name.encode("latin-1") for name in sorted(params))])
+    return (*_ALLOWED, (b"access-control-allow-headers", names))
 
 
 def _is_among(host: str, allowed: frozenset[str]) -> bool:
@@ -97,10 +93,10 @@ def _name_of(host: str) -> str:
     return f"[{name}]" if ":" in name else name
 
 
-def _refuse(status: int, head: Head, name: str, value: str, option: str) -> Refused:
+def _refuse(status: int, http: HttpRequest, name: str, value: str, option: str) -> Refused:
     shown = ascii(value[:200])
     logger.warning(
-        "refused a request from %s: its %s %s is not in %s", head.client, name, shown, option
+        "refused a request from %s: its %s %s is not in %s", http.client, name, shown, option
     )
     text = f"{name} {shown} is not served here; the server's setting {option} decides"
     return Refused(status, text, code=INVALID_REQUEST)

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import trio
 
-from ._asgi import JSON, Header, Receive, Send, respond
+from ._asgi import HttpRequest
 from ._history import EventStream
 from ._sse import EVENT_STREAM, EventWriter, Pace, event
 from ._tasks import TaskSet
@@ -22,12 +22,10 @@ class Reply:
     error that is the first one decides the status.
 
     Args:
-        receive: Tells that the client has gone.
-        send: Takes the parts of the answer.
+        http: The request.
         tasks: Runs the tasks of the answer.
         pace: How a stream treats its reader.
         statuses: The HTTP status of errors by their code; 200 for what is not there.
-        headers: Headers of the answer, whatever form it has.
         open_stream: Opens a stream that is kept for a client that comes back, read by the writer;
             None: the answer is sent once.
 
@@ -38,23 +36,19 @@ class Reply:
 
     def __init__(
         self,
-        receive: Receive,
-        send: Send,
+        http: HttpRequest,
         tasks: TaskSet,
         pace: Pace,
         *,
         statuses: Mapping[int, int],
-        headers: tuple[Header, ...] = (),
         open_stream: Callable[[EventWriter], EventStream] | None = None,
     ) -> None:
         self.gone = False
         self.on_gone: Callable[[], None] | None = None
-        self._receive = receive
-        self._send = send
+        self._http = http
         self._tasks = tasks
         self._pace = pace
         self._statuses = statuses
-        self._headers = headers
         self._open_stream = open_stream
         self._answer: bytes | None = None
         self._status = 200
@@ -133,10 +127,9 @@ class Reply:
             await self._streaming.written.wait()
         elif not self.gone:
             if self._answer is None:  # cancelled: there is nothing to say
-                await respond(self._send, 200, (*EVENT_STREAM, *self._headers))
+                await self._http.respond(200, headers=EVENT_STREAM)
             else:
-                headers = (JSON, *self._headers)
-                await respond(self._send, self._status, headers, self._answer)
+                await self._http.respond(self._status, self._answer)
 
     def close(self) -> None:
         """Stop what is left of it."""
@@ -160,7 +153,7 @@ class Reply:
 
     async def _write(self, streaming: "_Streaming") -> None:
         try:
-            complete = await streaming.writer.run(self._send, self._headers)
+            complete = await streaming.writer.run(self._http)
             if not complete:
                 self._leave()
         finally:
@@ -171,15 +164,11 @@ class Reply:
     async def _watch(self, scope: trio.CancelScope) -> None:
         with scope:
             with trio.move_on_after(SILENCE) as silence:
-                await self._disconnect()
+                await self._http.gone()
             if silence.cancelled_caught:
                 self._stream()
-                await self._disconnect()
+                await self._http.gone()
             self._leave()
-
-    async def _disconnect(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
 
     def _leave(self) -> None:
         if not self.gone:

@@ -5,130 +5,159 @@ Source: 2025-11-25 `basic/transports`, "Session Management".
 
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import trio
 
-from ...engine import Channel, Desk
-from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
-from ...server import Connection
-from ._asgi import Refused
+from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from ._asgi import HttpRequest, Refused
+from ._connection import Host, HttpConnection
 from ._history import EventStream, History
-from ._options import HttpLimits
+from ._reply import Reply
 from ._sse import EventWriter
-from ._tasks import TaskSet, Work
 
 #: Seconds that a session must have been idle before another one may take its place.
 EVICTABLE: Final = 60.0
 #: Random bytes of a session id.
 ENTROPY: Final = 24
-
-
-class HttpDesk(Desk):
-    """The requests of one session, or the one of 2026-07-28.
-
-    Args:
-        connection: What serves them.
-        channel: Where messages go that belong to none of them.
-        tasks: What they run beside.
-    """
-
-    def __init__(self, connection: Connection, channel: Channel, tasks: TaskSet) -> None:
-        super().__init__(connection.peer, connection, channel)
-        self._tasks = tasks
-
-    def spawn(self, work: Work) -> None:
-        """Run something beside the requests; see `Desk`."""
-        self._tasks.spawn(work)
+#: With a handshake errors have no status of their own, but for what is no request.
+STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400}
 
 
 class Session:
     """One session.
 
     Args:
-        connection: What serves it.
-        tasks: Runs what it does beside its requests.
-        limits: Bounds what it keeps.
+        host: What it shares with the others.
         owner: Names the principal that began it; None where nobody is verified.
+        table: Forgets it when it ends.
 
     Attributes:
         id: What the client names it by.
-        desk: Its requests.
-        history: Its event streams.
+        connection: What serves it.
         standing: The stream for what belongs to no request; a GET reads it.
         used: When it was last used, on trio's clock.
     """
 
-    def __init__(
-        self, connection: Connection, tasks: TaskSet, limits: HttpLimits, owner: str | None
-    ) -> None:
+    def __init__(self, host: Host, owner: str | None, table: "Sessions") -> None:
         self.id = secrets.token_urlsafe(ENTROPY)
         self.owner = owner
-        self.connection = connection
-        self.history = History(int(limits.history))
-        self.standing = self.history.open()
-        self.desk = HttpDesk(connection, self.standing, tasks)
-        connection.desk = self.desk
+        self.connection = HttpConnection(host, partial(table.end, self))
         self.used = trio.current_time()
-        self._tasks = tasks
-        self._limits = limits
+        self._limits = host.options.limits
+        self._pace = host.pace
+        self._history = History(int(self._limits.history))
+        self.standing = self._history.open()
+        self.desk = self.connection.begin(self.standing)
 
     @property
     def idle(self) -> float:
         """Seconds since it was used; 0 while a request runs or a stream is read."""
-        if self.desk.busy or self.history.is_read:
+        if self.desk.busy or self._history.is_read:
             return 0.0
         return trio.current_time() - self.used
 
-    def open_stream(self, writer: EventWriter) -> EventStream:
-        """Open the stream of an answer; its reader may come back for what it missed."""
-        stream = self.history.open()
+    @property
+    def _polls(self) -> bool:
+        return self.connection.peer.handshake.revision.polling
+
+    def reply(self, http: HttpRequest) -> Reply:
+        """Make the answer to a POST; as a stream it can be read again."""
+        return Reply(
+            http,
+            self.connection.tasks,
+            self._pace,
+            statuses=STATUSES,
+            open_stream=self._open_stream,
+        )
+
+    def _open_stream(self, writer: EventWriter) -> EventStream:
+        stream = self._history.open()
         stream.attach(writer)
-        if self.connection.peer.handshake.revision.polling:
+        if self._polls:
             stream.prime(self._limits.retry)
         return stream
 
+    async def read(self, http: HttpRequest, last: str | None) -> None:
+        """Answer a GET with a stream, for as long as the client reads it.
+
+        Args:
+            http: The request.
+            last: The last event that the client has of the stream; None: the standing one.
+
+        Raises:
+            Refused: That event is none of this session, or no longer kept (400).
+        """
+        stream, number = self.standing, None
+        if last is not None:
+            found = self._history.find(last)
+            if found is None:
+                text = "Last-Event-ID is not, or no longer, known"
+                raise Refused(400, text, code=INVALID_REQUEST)
+            stream, number = found
+        writer = EventWriter(self._pace)
+        stream.attach(writer)
+        if number is not None:
+            stream.replay(number)
+        elif self._polls:
+            stream.prime(self._limits.retry)
+        await self._write(http, stream, writer)
+
+    async def _write(self, http: HttpRequest, stream: EventStream, writer: EventWriter) -> None:
+        watching = trio.CancelScope()
+
+        async def watch() -> None:
+            with watching:
+                await http.gone()
+                writer.close()
+
+        self.desk.spawn(watch)
+        try:
+            await writer.run(http)
+        finally:
+            stream.detach(writer)
+            watching.cancel()
+            self.used = trio.current_time()
+
     def end(self) -> None:
         """End it: what runs is cancelled, who waits is told, streams end."""
-        self.connection.close()
-        self.desk.close()
-        self.history.end()
-        self._tasks.close()
+        self._history.end()
+        self.connection.end()
 
 
 class Sessions:
     """The sessions of one endpoint.
 
     Args:
-        limits: Bounds their number and their time.
+        host: What they share.
     """
 
-    def __init__(self, limits: HttpLimits) -> None:
-        self._limits = limits
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._limits = host.options.limits
         self._sessions: OrderedDict[str, Session] = OrderedDict()  # least recently used first
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def __iter__(self) -> "Any":
+    def __iter__(self) -> Iterator[Session]:
         return iter(list(self._sessions.values()))
 
-    def make_room(self) -> None:
-        """Make room for one more.
+    def make(self, owner: str | None) -> Session:
+        """Make a session, which `add` enters.
 
         Raises:
             Refused: There are too many, and none has been idle for long (503).
         """
-        if len(self._sessions) < self._limits.sessions:
-            return
-        oldest = next(iter(self._sessions.values()))
-        if oldest.idle < EVICTABLE:
-            text = f"More than {self._limits.sessions:g} sessions; try again later"
-            retry = (b"retry-after", b"%d" % EVICTABLE)
-            raise Refused(503, text, code=INTERNAL_ERROR, headers=[retry])
-        self.end(oldest)
+        if len(self._sessions) >= self._limits.sessions:
+            oldest = next(iter(self._sessions.values()))
+            if oldest.idle < EVICTABLE:
+                text = f"More than {self._limits.sessions:g} sessions"
+                raise unavailable(text, EVICTABLE)
+            self.end(oldest)
+        return Session(self._host, owner, self)
 
     def add(self, session: Session) -> None:
         """Enter a session, once its handshake has begun."""
@@ -165,3 +194,14 @@ class Sessions:
             for session in self:
                 if session.idle >= self._limits.session_idle:
                     self.end(session)
+
+
+def unavailable(text: str, seconds: float) -> Refused:
+    """Refuse a request that may be repeated later (503).
+
+    Args:
+        text: Why.
+        seconds: When.
+    """
+    retry = (b"retry-after", b"%d" % seconds)
+    return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])

@@ -1,12 +1,11 @@
 """Server-sent events: how messages are written, and one answer that is a stream of them."""
 
-from collections.abc import Iterable
 from typing import Final
 
 import attrs
 import trio
 
-from ._asgi import Header, Send
+from ._asgi import Header, HttpRequest, Send
 
 #: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`).
 EVENT_STREAM: Final[tuple[Header, ...]] = (
@@ -108,23 +107,22 @@ class EventWriter:
         self.closed = True
         self._scope.cancel()
 
-    async def run(self, send: Send, headers: Iterable[Header] = ()) -> bool:
+    async def run(self, http: HttpRequest) -> bool:
         """Write the whole answer: its head, and events until `end` or `close`.
 
         Without `end` the answer has no end: the reader must see that something is missing.
 
         Args:
-            send: Takes the parts of the answer.
-            headers: More headers.
+            http: The request that it answers.
 
         Returns:
             True if all of it was written.
         """
         try:
             with self._scope:
-                head = [*EVENT_STREAM, *headers]
-                await send({"type": "http.response.start", "status": 200, "headers": head})
-                return await self._run(send)
+                head = [*EVENT_STREAM, *http.extra]
+                await http.send({"type": "http.response.start", "status": 200, "headers": head})
+                return await self._run(http.send)
         except OSError:  # what hosts raise once the client is gone (ASGI 2.4)
             return False
         else:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from ...engine import logger, split
+from ...engine import crashes_logged
 
 Work = Callable[[], Awaitable[object]]
 Spawn = Callable[[Work], None]
@@ -38,15 +38,9 @@ class TaskSet:
             scope.cancel()
 
     async def _run(self, work: Work, scope: trio.CancelScope) -> None:
-        try:
-            with scope:
-                await work()
-        except BaseException as error:
-            crash, going_on = split(error)
-            if crash is None:
-                raise
-            logger.error("a task of an HTTP session failed", exc_info=crash)
-            if going_on is not None:
-                raise going_on from None
-        finally:
-            self._scopes.discard(scope)
+        with crashes_logged("a task of an HTTP session failed"):
+            try:
+                with scope:
+                    await work()
+            finally:
+                self._scopes.discard(scope)

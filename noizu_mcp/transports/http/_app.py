@@ -1,0 +1,133 @@
+"""The ASGI application of a server."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import trio
+
+from ...engine import LoopGate, logger, single_failure
+from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
+from ...server import Server
+from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
+from ._connection import Host
+from ._endpoint import Endpoint
+from ._guard import Guard, preflight
+from ._options import HttpOptions
+from ._sse import Pace
+from ._tasks import TaskSet
+
+_NO_LIFESPAN: Final = (
+    "The server is not running: its host has not run its lifespan. Pass lifespan=app.lifespan to"
+    " the application that mounts it, or enter `async with app.lifespan():` around it"
+)
+
+
+class HttpApp:
+    """A server as an ASGI application, on trio.
+
+    It runs while its lifespan does. A host that speaks the lifespan protocol of ASGI runs it by
+    itself; an application that mounts this one passes `lifespan=app.lifespan` on, or enters it.
+
+    Args:
+        server: The server.
+        options: How it is served.
+    """
+
+    def __init__(self, server: Server, options: HttpOptions) -> None:
+        self.server = server
+        self.options = options
+        self._path = options.path.rstrip("/") or "/"
+        self._guard = Guard(options.allowed_hosts, options.allowed_origins)
+        self._endpoint: Endpoint | None = None
+
+    @asynccontextmanager
+    async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
+        """Run the server for as long as the block does; then end it in order.
+
+        Args:
+            _app: The application that mounts this one, for those that pass themselves.
+
+        Raises:
+            RuntimeError: It is running already.
+        """
+        if self._endpoint is not None:
+            raise RuntimeError("the lifespan of this application is running already")
+        with single_failure():
+            async with self.server.lifespan() as state, trio.open_nursery() as nursery:
+                self._endpoint = endpoint = Endpoint(self._host(state, nursery))
+                nursery.start_soon(endpoint.sessions.sweep)
+                try:
+                    yield
+                finally:
+                    with trio.CancelScope(shield=True):
+                        await self.settle()
+                    self._endpoint = None
+                    nursery.cancel_scope.cancel()
+
+    async def settle(self) -> None:
+        """Take no new work, end the open streams, and give running requests their time.
+
+        At most `HttpLimits.grace` seconds.
+        """
+        if self._endpoint is not None:
+            await self._endpoint.settle(self.options.limits.grace)
+
+    def _host(self, state: Any, nursery: trio.Nursery) -> Host:
+        limits = self.options.limits
+        pace = Pace(keepalive=limits.keepalive, stall=limits.stall, room=int(limits.room))
+        return Host(self.server, state, self.options, nursery, TaskSet(nursery), LoopGate(), pace)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or run the lifespan; see the ASGI specification."""
+        if scope["type"] == "http":
+            await self._answer(HttpRequest(scope, receive, send))
+        elif scope["type"] == "lifespan":
+            await self._run_lifespan(receive, send)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, http: HttpRequest) -> None:
+        try:
+            await self._route(http)
+        except Refused as refused:
+            await http.respond(refused.status, refused.body, refused.headers)
+        except Disconnected:
+            logger.debug("a client at %s left before its request was complete", http.client)
+
+    async def _route(self, http: HttpRequest) -> None:
+        if self.options.health and http.path in ("/healthz", "/readyz"):
+            await self._report_health(http)
+            return
+        if http.path != self._path:
+            raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
+        http.extra = self._guard.check(http)
+        if http.method == "OPTIONS" and http.extra:
+            await http.respond(204, headers=preflight(http))
+        elif self._endpoint is None:
+            logger.error(_NO_LIFESPAN)
+            raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
+        else:
+            await self._endpoint.handle(http)
+
+    async def _report_health(self, http: HttpRequest) -> None:
+        alive = http.path == "/healthz"
+        if alive or (self._endpoint is not None and not self._endpoint.stopping):
+            await http.respond(200, b"ok\n", [TEXT])
+        else:
+            await http.respond(503, b"stopping\n", [TEXT])
+
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            async with self.lifespan():
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+        except Exception:  # noqa: BLE001 - the author's lifespan; the host is told, not killed
+            logger.exception("the lifespan of %r failed", self.server)
+            text = "The server could not be run; the log says why"
+            kind = "startup" if self._endpoint is None else "shutdown"
+            await send({"type": f"lifespan.{kind}.failed", "message": text})
+            return
+        await send({"type": "lifespan.shutdown.complete"})

@@ -1,0 +1,119 @@
+"""A connection of a server over HTTP: a session with a handshake, or one 2026-07-28 request."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import attrs
+import trio
+
+from ...engine import Channel, Desk, LoopGate, run_leading
+from ...protocol import Dispatch
+from ...server import ROUTES, Connection, Server
+from ._options import HttpOptions
+from ._reply import Reply
+from ._sse import Pace
+from ._tasks import TaskSet, Work
+
+
+@attrs.frozen(eq=False, repr=False)
+class Host:
+    """What all connections of one application share while it runs.
+
+    Attributes:
+        server: The server.
+        state: What its lifespan yielded.
+        options: How it is served.
+        nursery: Where connections run what they need.
+        lingering: What connections leave behind.
+        gate: The way in for other threads.
+        pace: How streams treat their readers.
+    """
+
+    server: Server
+    state: Any
+    options: HttpOptions
+    nursery: trio.Nursery
+    lingering: TaskSet
+    gate: LoopGate
+    pace: Pace
+
+
+class HttpDesk(Desk):
+    """The requests of one connection.
+
+    Args:
+        connection: What serves them.
+        channel: Where messages go that belong to none of them.
+    """
+
+    def __init__(self, connection: "HttpConnection", channel: Channel) -> None:
+        super().__init__(connection.peer, connection, channel)
+        self._tasks = connection.tasks
+
+    def spawn(self, work: Work) -> None:
+        """Run something beside the requests; see `Desk`."""
+        self._tasks.spawn(work)
+
+    async def lead(self, event: Dispatch, reply: Reply, *, tied: bool) -> None:
+        """Serve one request in the calling task, and answer it.
+
+        Args:
+            event: The request.
+            reply: Its answer.
+            tied: The end of the HTTP request cancels it.
+        """
+        exchange, job = self.begin(event, reply)
+        try:
+            if tied:
+                reply.on_gone = partial(self.drop, exchange)
+            if job is not None:
+                await self.work(exchange, run_leading(job(), reply.attend))
+            await reply.finish()
+        finally:
+            if not exchange.answered and not exchange.cancelled:
+                self.drop(exchange)  # whoever hosts us has cancelled the task
+
+
+class HttpConnection(Connection):
+    """One connection.
+
+    Args:
+        host: What it shares with the others.
+        on_stop: Ends it in order.
+
+    Attributes:
+        tasks: What it runs beside its requests.
+    """
+
+    desk: HttpDesk
+
+    def __init__(self, host: Host, on_stop: Callable[[], None] | None = None) -> None:
+        super().__init__(host.server, ROUTES, host.state, "http", host.gate)
+        self.tasks = TaskSet(host.nursery)
+        self._host = host
+        self._on_stop = on_stop
+
+    def begin(self, channel: Channel) -> HttpDesk:
+        """Begin to take requests.
+
+        Args:
+            channel: Where messages go that belong to none of them.
+        """
+        self.desk = HttpDesk(self, channel)
+        return self.desk
+
+    def stop(self) -> None:
+        """End in order; see `Connection`."""
+        if self._on_stop is not None:
+            self._on_stop()
+
+    def linger(self, work: Work) -> None:
+        """Run something that ends after the requests; see `Connection`."""
+        self._host.lingering.spawn(work)
+
+    def end(self) -> None:
+        """End: who waits for the client is told, and what still runs is cancelled."""
+        self.close()
+        self.desk.close()
+        self.tasks.close()
