@@ -4,10 +4,9 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..schema import Fault
+from ..schema import Fault, Shape
 from ..types import Completion, as_tuple
 from ._handler import Mode
-from ._markers import markers_of
 from ._method import Method
 
 
@@ -27,21 +26,19 @@ class Completer(NamedTuple):
 Source = tuple[str, ...] | Completer
 
 
-def read_sources(form: Any) -> tuple[dict[str, Source], list[Fault]]:
+def read_sources(form: type, shape: Shape) -> tuple[dict[str, Source], list[Fault]]:
     """Read the `complete=` of the fields of a form.
 
     Args:
         form: The class that declares them.
+        shape: What was read from it.
 
     Returns:
         The sources by field; then what is wrong.
     """
     sources: dict[str, Source] = {}
     faults: list[Fault] = []
-    for name, marker in markers_of(form).items():
-        declared = marker.options.get("complete")
-        if declared is None:
-            continue
+    for name, declared in shape.completions.items():
         source = _source(declared)
         if source is None:
             text = "complete must be a list of texts or an async function (prefix, ctx)"

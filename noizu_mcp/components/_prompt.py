@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 from .._util import snake_case
 from ..schema import Fault
 from ._declare import ComponentMeta, Declaration
-from ._markers import markers_of
 from ._method import read_method
 from ._options import DECLARED_NAME
 from ._prompt_spec import PromptPlan
@@ -68,8 +67,7 @@ class _PromptReader(Reader):
         offers = ("argument", "prefix", "ctx")
         complete = read_method(self.declaration, "complete", offers, least=2)
         form, shape = self.arguments(get)
-        sources = {} if shape is None else self.sources(form)
-        titles = {} if shape is None else _titles(form)
+        sources = self.sources(form, shape)
         texts = None if shape is None else Texts(shape)
         if texts is not None:
             text = (
@@ -81,7 +79,6 @@ class _PromptReader(Reader):
         plan = PromptPlan(
             options=self.options,
             texts=texts,
-            titles=titles,
             sources=sources,
             get=get,
             complete=complete,
@@ -94,8 +91,3 @@ class _PromptReader(Reader):
         self.options["name"] = name
         if not DECLARED_NAME.fullmatch(name):
             self.problem("", f"the class gives the prompt no valid name: {name!r}; write name=…")
-
-
-def _titles(form: type) -> dict[str, str]:
-    found = {name: marker.options.get("title") for name, marker in markers_of(form).items()}
-    return {name: title for name, title in found.items() if title is not None}

@@ -66,7 +66,6 @@ class PromptPlan(Frozen):
     Attributes:
         options: The options, checked; `name` is always among them.
         texts: The form of its arguments; None if it declares none, and takes them as they come.
-        titles: Their names for people, if declared.
         sources: What they are completed from, if declared.
         get: The method that answers.
         complete: The method that completes arguments, if there is one.
@@ -75,7 +74,6 @@ class PromptPlan(Frozen):
 
     options: Mapping[str, Any]
     texts: Texts | None
-    titles: Mapping[str, str]
     sources: Mapping[str, Source]
     get: Method
     complete: Method | None
@@ -102,15 +100,17 @@ class PromptPlan(Frozen):
         return {key: value for key, value in wire.items() if value is not None}
 
     def _arguments(self) -> list[dict[str, Any]]:
-        fields = {} if self.texts is None else self.texts.fields
+        if self.texts is None:
+            return []
+        titles = self.texts.shape.titles
         arguments = [
             {
                 "name": name,
-                "title": self.titles.get(name),
+                "title": titles[name][0] if name in titles else None,
                 "description": schema.get("description"),
                 "required": name in self.required or None,
             }
-            for name, schema in fields.items()
+            for name, schema in self.texts.fields.items()
         ]
         return [{k: v for k, v in each.items() if v is not None} for each in arguments]
 

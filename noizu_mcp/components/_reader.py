@@ -106,8 +106,10 @@ class Reader:
         """Note what is wrong in the class `Arguments`."""
         self.declaration.faults("Arguments", faults, "Arguments")
 
-    def sources(self, form: type) -> Mapping[str, Source]:
-        """Read what the fields of `Arguments` are completed from."""
-        sources, faults = read_sources(form)
+    def sources(self, form: type, shape: Shape | None) -> Mapping[str, Source]:
+        """Read what the fields of `Arguments` are completed from; nothing if there is no shape."""
+        if shape is None:
+            return {}
+        sources, faults = read_sources(form, shape)
         self.argument_faults(faults)
         return sources

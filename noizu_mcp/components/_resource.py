@@ -120,7 +120,7 @@ class _TemplateReader(Reader):
         complete = read_method(self.declaration, "complete", ("variable", "prefix", "ctx"), least=2)
         listed = read_method(self.declaration, "list", ("ctx",), may_yield=True)
         form, shape = self.arguments(read)
-        sources = {} if shape is None else self.sources(form)
+        sources = self.sources(form, shape)
         if self.declaration.abstract or "uri_template" not in self.options:
             return ()
         traversal = self.options.get("traversal", False)
