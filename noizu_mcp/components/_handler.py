@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter
 from typing import Any, Final, Literal
 
-import attrs
-
 from ._context import Context
+from ._frozen import Frozen
 
 Mode = Literal["async", "thread", "inline"]
 Report = Callable[[str], None]
@@ -26,8 +25,7 @@ _CONTEXT_NAMES: Final = ("ctx", "context")
 UNRESOLVED: Final = Parameter("unresolved", Parameter.KEYWORD_ONLY)
 
 
-@attrs.frozen(eq=False, repr=False)
-class Handler:
+class Handler(Frozen):
     """A method that answers calls.
 
     Attributes:
@@ -113,8 +111,15 @@ def read_handler(
     mode = _mode(function, report, inline=inline)
     if reader.failed or passes is None or mode is None:
         return None
-    keywords = tuple(reader.keywords) if "keywords" in passes else ()
-    return Handler(attribute, passes, mode, reader.args, reader.returns(), keywords, function)
+    return Handler(
+        attribute=attribute,
+        passes=passes,
+        mode=mode,
+        args=reader.args,
+        returns=reader.returns(),
+        keywords=tuple(reader.keywords) if "keywords" in passes else (),
+        function=function,
+    )
 
 
 class _Signature:

@@ -241,7 +241,7 @@ def _key(registration: Registration) -> tuple[str, str]:
     plan = registration.target.__mcp__[0]
     is_template = _is_a(registration.target, ResourceTemplate)
     kind = "uri_template" if is_template else "uri"
-    return kind, registration.overrides.get("uri", plan.key)
+    return kind, registration.overrides.get("uri", plan.options[plan.key])
 
 
 def _is_a(target: Any, root: type) -> bool:

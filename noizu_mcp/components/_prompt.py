@@ -1,20 +1,20 @@
 """`Prompt`: a class that is one prompt."""
 
-import copy
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .._util import snake_case
 from ..schema import Fault
 from ._declare import ComponentMeta, Declaration
 from ._method import read_method
 from ._options import DECLARED_NAME
+from ._plan import Described
 from ._prompt_spec import PromptPlan
 from ._reader import Reader
 from ._resource_options import PROMPT_OPTIONS
 from ._texts import Texts
 
 
-class Prompt(metaclass=ComponentMeta):
+class Prompt(Described, metaclass=ComponentMeta):
     """One prompt: subclass it, declare the arguments, write `get`.
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
@@ -37,20 +37,6 @@ class Prompt(metaclass=ComponentMeta):
     __mcp_kind__: ClassVar = "prompts"
     __mcp_table__: ClassVar = PROMPT_OPTIONS
     __mcp__: ClassVar[tuple[PromptPlan, ...]] = ()
-
-    @classmethod
-    def definition(cls) -> dict[str, Any]:
-        """Describe the prompt as `prompts/list` of 2026-07-28 does.
-
-        Returns:
-            A new JSON-ready dict.
-
-        Raises:
-            TypeError: The class is abstract.
-        """
-        if not cls.__mcp__:
-            raise TypeError(f"{cls.__name__} is abstract: it is no prompt to describe")
-        return copy.deepcopy(cls.__mcp__[0].definition())
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
@@ -80,7 +66,7 @@ class _PromptReader(Reader):
             options=self.options,
             texts=texts,
             sources=sources,
-            get=get,
+            answer=get,
             complete=complete,
             source=self.source,
         )

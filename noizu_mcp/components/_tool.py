@@ -1,7 +1,6 @@
 """`Tool`: a class that is one tool."""
 
-import copy
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from .._util import snake_case
 from ..schema import Shape, docstring_parameters, docstring_summary
@@ -10,10 +9,11 @@ from ._forms import Forms, Side, forms_of, open_object
 from ._handler import Handler, read_handler
 from ._mcp import is_marked
 from ._options import DECLARED_NAME, TOOL_OPTIONS
+from ._plan import Described
 from ._spec import ToolPlan
 
 
-class Tool(metaclass=ComponentMeta):
+class Tool(Described, metaclass=ComponentMeta):
     """One tool: subclass it, declare the input, write `call`.
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
@@ -32,20 +32,6 @@ class Tool(metaclass=ComponentMeta):
     __mcp_kind__: ClassVar = "tools"
     __mcp_table__: ClassVar = TOOL_OPTIONS
     __mcp__: ClassVar[tuple[ToolPlan, ...]] = ()
-
-    @classmethod
-    def definition(cls) -> dict[str, Any]:
-        """Describe the tool as `tools/list` of 2026-07-28 does.
-
-        Returns:
-            A new JSON-ready dict.
-
-        Raises:
-            TypeError: The class is abstract.
-        """
-        if not cls.__mcp__:
-            raise TypeError(f"{cls.__name__} is abstract: it is no tool to describe")
-        return copy.deepcopy(cls.__mcp__[0].definition())
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
@@ -86,7 +72,7 @@ class _Reader:
                 options=self.options,
                 input=shape or open_object(),
                 output=output,
-                handler=handler,
+                answer=handler,
                 source=f"{self.cls.__module__}.{self.cls.__qualname__}",
             ),
         )

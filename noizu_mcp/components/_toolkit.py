@@ -64,7 +64,7 @@ class _Reader:
         for plan in tools:
             if (count := names[plan.options["name"]]) > 1:
                 text = f"one of {count} tools named {plan.options['name']!r}; names differ in a kit"
-                self.declaration.problem(plan.handler.attribute, text, plan.handler.attribute)
+                self.declaration.problem(plan.answer.attribute, text, plan.answer.attribute)
         return tools
 
     def _methods(self) -> dict[str, tuple[type, Any, dict[str, Any]]]:
@@ -145,6 +145,6 @@ class _Reader:
             options={**texts, **options},
             input=shape or open_object(),
             output=output,
-            handler=handler,
+            answer=handler,
             source=f"{owner.__module__}.{owner.__qualname__}.{name}",
         )
