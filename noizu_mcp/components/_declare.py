@@ -98,6 +98,19 @@ class Declaration:
             return relative_path(self.frame.f_code.co_filename), self.frame.f_lineno
         return file, line
 
+    def reporter(self, member: str, owner: type) -> Callable[[str], None]:
+        """Make what notes problems of one attribute.
+
+        Args:
+            member: The attribute.
+            owner: The class that has it.
+        """
+        return lambda text: self.problem(member, text, member, owner)
+
+    def owner_of(self, member: str) -> type | None:
+        """Find the class that has an attribute: the new one or the nearest base; None for none."""
+        return next((cls for cls in self.cls.__mro__ if member in vars(cls)), None)
+
     def faults(self, path: str, faults: Iterable[Fault], member: str | None = None) -> None:
         """Note what is wrong in a schema or in the declaration of one.
 

@@ -96,9 +96,8 @@ def read_handler(
     Returns:
         The handler, or None when there were problems.
     """
-    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-    if not callable(function) or not hasattr(function, "__code__"):
-        report(f"must be a method, got {found!r}")
+    function = read_function(found, report)
+    if function is None:
         return None
     parameters = list(inspect.signature(function).parameters.values())
     if not isinstance(found, staticmethod):
@@ -120,6 +119,20 @@ def read_handler(
         keywords=tuple(reader.keywords) if "keywords" in passes else (),
         function=function,
     )
+
+
+def read_function(found: Any, report: Report) -> Any:
+    """Take the function out of what stands in a class body; None after the problem that it is none.
+
+    Args:
+        found: A function, perhaps in a `staticmethod` or `classmethod`.
+        report: Takes the text of the problem.
+    """
+    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
+    if callable(function) and hasattr(function, "__code__"):
+        return function
+    report(f"must be a method, got {found!r}")
+    return None
 
 
 class _Signature:

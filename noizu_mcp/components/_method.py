@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ._declare import Declaration
 from ._frozen import Frozen
-from ._handler import _POSITIONAL, Mode, Report, _is_context, _mode, _Signature
+from ._handler import _POSITIONAL, Mode, Report, _is_context, _mode, _Signature, read_function
 
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
@@ -85,17 +85,13 @@ def read_method(
     Returns:
         The method; None if there is none, or after problems.
     """
-    owner = next((cls for cls in declaration.cls.__mro__ if attribute in vars(cls)), None)
+    owner = declaration.owner_of(attribute)
     if owner is None:
         return None
-
-    def report(text: str) -> None:
-        declaration.problem(attribute, text, attribute, owner)
-
+    report = declaration.reporter(attribute, owner)
     found = vars(owner)[attribute]
-    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-    if not callable(function) or not hasattr(function, "__code__"):
-        report(f"must be a method, got {found!r}")
+    function = read_function(found, report)
+    if function is None:
         return None
     row = _Row(function, isinstance(found, staticmethod), declaration, report)
     takes = row.takes(offers, least)

@@ -2,11 +2,9 @@
 
 from typing import ClassVar
 
-from .._util import snake_case
 from ..schema import Fault
 from ._declare import ComponentMeta, Declaration
 from ._method import read_method
-from ._options import DECLARED_NAME
 from ._plan import Described
 from ._prompt_spec import PromptPlan
 from ._reader import Reader
@@ -48,7 +46,7 @@ class _PromptReader(Reader):
 
     def plans(self) -> tuple[PromptPlan, ...]:
         if not self.needs_own("name"):
-            self._derive_name()
+            self.derive_name()
         get = self.required_method("get", ("args", "ctx"))
         offers = ("argument", "prefix", "ctx")
         complete = read_method(self.declaration, "complete", offers, least=2)
@@ -71,9 +69,3 @@ class _PromptReader(Reader):
             source=self.source,
         )
         return (plan,)
-
-    def _derive_name(self) -> None:
-        name = snake_case(self.cls.__name__)
-        self.options["name"] = name
-        if not DECLARED_NAME.fullmatch(name):
-            self.problem("", f"the class gives the prompt no valid name: {name!r}; write name=…")
