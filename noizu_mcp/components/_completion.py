@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..schema import Fault, Shape
 from ..types import Completion, as_tuple
-from ._handler import Mode
+from ._handler import Mode, is_async, refuse_coroutine
 from ._method import Method
 
 
@@ -53,7 +53,7 @@ def _source(declared: Any) -> Source | None:
         return tuple(declared) if all(isinstance(text, str) for text in declared) else None
     if not callable(declared) or not _takes_two(declared):
         return None
-    asynchronous = any(map(inspect.iscoroutinefunction, (declared, declared.__call__)))
+    asynchronous = is_async(declared) or is_async(declared.__call__)
     return Completer("async" if asynchronous else "thread", declared)
 
 
@@ -105,9 +105,7 @@ def to_completion(value: Any) -> Completion:
     """
     if isinstance(value, Completion):
         return value
-    if inspect.iscoroutine(value):
-        value.close()  # else Python warns, at some later time, in some other place
-        raise TypeError("a coroutine was returned; make complete async, or await it")
+    refuse_coroutine(value, "complete")
     if value is not None and (isinstance(value, str | Mapping) or not isinstance(value, Iterable)):
         raise TypeError(f"expected a list of texts or a Completion, got {value!r}")
     return Completion(as_tuple(value))

@@ -18,7 +18,7 @@ Report = Callable[[str], None]
 #: What a handler is passed. `keywords` are the arguments, spread.
 Passes = Literal["nothing", "args", "args, ctx", "keywords", "ctx, keywords"]
 
-_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _CONTEXT_NAMES: Final = ("ctx", "context")
 
 #: The annotation is text that does not evaluate.
@@ -101,13 +101,13 @@ def read_handler(
         return None
     parameters = list(inspect.signature(function).parameters.values())
     if not isinstance(found, staticmethod):
-        if not parameters or parameters[0].kind not in _POSITIONAL:
+        if not parameters or parameters[0].kind not in POSITIONAL:
             report(f"takes no self; write {_example(function, '')}")
             return None
         del parameters[0]
-    reader = _Signature(function, parameters, scope, report)
+    reader = Signature(function, parameters, scope, report)
     passes = reader.keyword_form() if keyword_form and reader.keywords else reader.positional_form()
-    mode = _mode(function, report, inline=inline)
+    mode = read_mode(function, report, inline=inline)
     if reader.failed or passes is None or mode is None:
         return None
     return Handler(
@@ -135,7 +135,7 @@ def read_function(found: Any, report: Report) -> Any:
     return None
 
 
-class _Signature:
+class Signature:
     """The parameters after `self`, sorted, and what is wrong with them."""
 
     def __init__(
@@ -151,7 +151,7 @@ class _Signature:
         self.failed = False
         self.args: Any = Parameter.empty
         resolved = list(map(self._resolved, parameters))
-        self.positional = [p for p in resolved if p.kind in _POSITIONAL]
+        self.positional = [p for p in resolved if p.kind in POSITIONAL]
         self.keywords = [p for p in resolved if p.kind is Parameter.KEYWORD_ONLY]
         for p in resolved:
             if p.kind is Parameter.VAR_POSITIONAL:
@@ -199,7 +199,7 @@ class _Signature:
                     f"takes the keyword-only {p.name!r}, which nothing passes; declare it as a"
                     " field of the input, or give it a default"
                 )
-        if self.positional and _is_context(self.positional[0]):
+        if self.positional and is_context(self.positional[0]):
             self.report(
                 f"{self.positional[0].name!r} stands where the arguments go; write"
                 f" {self.example('args, ctx')}"
@@ -214,7 +214,7 @@ class _Signature:
         return "args" if count == 1 else "args, ctx"
 
     def _check_second(self, p: Parameter) -> None:
-        if p.default is not Parameter.empty and not _is_context(p):
+        if p.default is not Parameter.empty and not is_context(p):
             self.report(
                 f"{p.name!r} would be passed the context; make it a field of the input, or"
                 " keyword-only"
@@ -223,11 +223,11 @@ class _Signature:
     def keyword_form(self) -> Passes | None:
         """Check `(*, a, b)` and `(ctx, *, a, b)`."""
         for p in self.keywords:
-            if _is_context(p):
+            if is_context(p):
                 self.report(
                     f"{p.name!r} must not be keyword-only; write {self.example('ctx, *, …')}"
                 )
-        others = [p for p in self.positional if not _is_context(p)]
+        others = [p for p in self.positional if not is_context(p)]
         if others:
             names = ", ".join(repr(p.name) for p in others)
             self.report(
@@ -246,17 +246,49 @@ def _example(function: Any, parameters: str) -> str:
     return f"def {function.__name__}({inner})"
 
 
-def _mode(function: Any, report: Report, *, inline: bool) -> Mode | None:
-    inner = inspect.unwrap(function)  # a decorator that passes a coroutine on is async too
-    if inspect.isasyncgenfunction(inner) or inspect.isgeneratorfunction(inner):
+def read_mode(function: Any, report: Report, *, inline: bool) -> Mode | None:
+    """Tell how a function is called; None after the problem that it yields.
+
+    Args:
+        function: It.
+        report: Takes the text of the problem.
+        inline: Whether a sync one runs where it is called.
+    """
+    if is_generator(function):
         report("yields, but an answer is one value; return a list")
         return None
-    if not inspect.iscoroutinefunction(function) and not inspect.iscoroutinefunction(inner):
-        return "inline" if inline else "thread"
-    return "async"
+    if is_async(function):
+        return "async"
+    return "inline" if inline else "thread"
 
 
-def _is_context(p: Parameter) -> bool:
+def is_generator(function: Any) -> bool:
+    """Tell whether a call yields."""
+    inner = inspect.unwrap(function)
+    return inspect.isasyncgenfunction(inner) or inspect.isgeneratorfunction(inner)
+
+
+def is_async(function: Any) -> bool:
+    """Tell whether a call is to be awaited; a decorator that passes a coroutine on is async too."""
+    return any(map(inspect.iscoroutinefunction, (function, inspect.unwrap(function))))
+
+
+def refuse_coroutine(value: Any, name: str) -> None:
+    """Refuse a coroutine that nobody awaits.
+
+    Args:
+        value: What a sync function returned.
+        name: What to make async.
+
+    Raises:
+        TypeError: It is one.
+    """
+    if inspect.iscoroutine(value):
+        value.close()  # else Python warns, at some later time, in some other place
+        raise TypeError(f"a coroutine was returned; make {name} async, or await it")
+
+
+def is_context(p: Parameter) -> bool:
     """Tell a parameter that wants the context: by its annotation, or by its name without a type."""
     if p.annotation in (Parameter.empty, UNRESOLVED, Any, object):
         return p.name in _CONTEXT_NAMES

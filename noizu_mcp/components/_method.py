@@ -11,7 +11,16 @@ from typing import Any, Final
 
 from ._declare import Declaration
 from ._frozen import Frozen
-from ._handler import _POSITIONAL, Mode, Report, _is_context, _mode, _Signature, read_function
+from ._handler import (
+    POSITIONAL,
+    Mode,
+    Report,
+    Signature,
+    is_context,
+    is_generator,
+    read_function,
+    read_mode,
+)
 
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
@@ -95,8 +104,8 @@ def read_method(
         return None
     row = _Row(function, isinstance(found, staticmethod), declaration, report)
     takes = row.takes(offers, least)
-    yields = may_yield and _is_generator(function)
-    mode = _generator_mode(function) if yields else _mode(function, report, inline=False)
+    yields = may_yield and is_generator(function)
+    mode = _generator_mode(function) if yields else read_mode(function, report, inline=False)
     if row.failed or mode is None:
         return None
     return Method(
@@ -109,16 +118,11 @@ def read_method(
     )
 
 
-def _is_generator(function: Any) -> bool:
-    inner = inspect.unwrap(function)
-    return inspect.isasyncgenfunction(inner) or inspect.isgeneratorfunction(inner)
-
-
 def _generator_mode(function: Any) -> Mode:
     return "async" if inspect.isasyncgenfunction(inspect.unwrap(function)) else "thread"
 
 
-class _Row(_Signature):
+class _Row(Signature):
     """The parameters of a method that is passed a row of values."""
 
     def __init__(
@@ -126,7 +130,7 @@ class _Row(_Signature):
     ) -> None:
         parameters = list(inspect.signature(function).parameters.values())
         first = parameters[:0] if is_static else parameters[:1]
-        self._no_self = not is_static and not any(p.kind in _POSITIONAL for p in first)
+        self._no_self = not is_static and not any(p.kind in POSITIONAL for p in first)
         rest = parameters[len(first) :]
         self._variadic = [p for p in rest if p.kind in _VARIADIC]
         fixed = [p for p in rest if p.kind not in _VARIADIC]
@@ -154,7 +158,7 @@ class _Row(_Signature):
             self.report(f"takes ({names}) and is passed ({', '.join(offers)}); write {example}")
             return
         for p, offered in zip(self.positional, offers, strict=False):
-            if offered != offers[-1] and _is_context(p):
+            if offered != offers[-1] and is_context(p):
                 self.report(f"{p.name!r} stands where {offered} goes; write {example}")
-            if offered == offers[-1] and p.default is not Parameter.empty and not _is_context(p):
+            if offered == offers[-1] and p.default is not Parameter.empty and not is_context(p):
                 self.report(f"{p.name!r} would be passed the context; make it keyword-only")
