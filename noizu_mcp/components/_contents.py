@@ -12,7 +12,7 @@ import attrs
 from .._util import json_text
 from ..schema import dump_value
 from ..types import PromptResult, ResourceContents, ResourceDefinition
-from ._declare import is_abstract
+from ._declare import class_of, is_abstract
 from ._handler import refuse_coroutine
 from ._prompt_spec import PromptSpec
 from ._resource import Resource
@@ -99,7 +99,7 @@ def to_listed(spec: TemplateSpec, value: Any) -> list[dict[str, Any]]:
 
 
 def _listed(spec: TemplateSpec, item: Any) -> dict[str, Any]:
-    cls = item if isinstance(item, type) else type(item)
+    cls = class_of(item)
     if issubclass(cls, Resource) and not is_abstract(cls):
         return cls.definition()
     if isinstance(item, ResourceDefinition):

@@ -197,6 +197,11 @@ def _statement_frame(frame: FrameType) -> FrameType:
     return frame
 
 
+def class_of(target: Any) -> type:
+    """Give the class of an instance; a class is its own."""
+    return target if isinstance(target, type) else type(target)
+
+
 def kind_of(target: Any) -> str | None:
     """Tell what a class or an instance is registered as.
 
@@ -206,7 +211,7 @@ def kind_of(target: Any) -> str | None:
     Returns:
         `tools`, `resources` or `prompts`; None for what is no component.
     """
-    cls = target if isinstance(target, type) else type(target)
+    cls = class_of(target)
     return cls.__mcp_kind__ if isinstance(cls, ComponentMeta) else None
 
 
