@@ -64,11 +64,11 @@ class Handler(Frozen):
         method: Callable[..., Any] = getattr(instance, self.attribute)
         match self.passes:
             case "nothing":
-                return lambda args, ctx: method()
+                return lambda _args, _ctx: method()
             case "args":
-                return lambda args, ctx: method(args)
+                return lambda args, _ctx: method(args)
             case "keywords":
-                return lambda args, ctx: method(**args)
+                return lambda args, _ctx: method(**args)
             case "ctx, keywords":
                 return lambda args, ctx: method(ctx, **args)
         return method
