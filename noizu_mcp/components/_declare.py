@@ -175,7 +175,10 @@ class ComponentMeta(type):
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
     ) -> "ComponentMeta":
         cls = super().__new__(mcs, name, bases, namespace)
-        if any(isinstance(base, ComponentMeta) for base in bases):
+        # `attrs.define` and `dataclass(slots=True)` make a class a second time, from its namespace
+        # and without its keywords: what was read of it the first time is in there.
+        is_copy = "__mcp_options__" in namespace and not keywords
+        if any(isinstance(base, ComponentMeta) for base in bases) and not is_copy:
             declaration = Declaration(
                 cls, cls.__mcp_table__, keywords, _statement_frame(sys._getframe())
             )
