@@ -70,7 +70,7 @@ class Forms:
 
     def read(
         self, places: Iterable[Mapping[str, Any]], handler: Handler | None
-    ) -> tuple[Shape, Shape | None] | None:
+    ) -> tuple[Shape | None, Shape | None]:
         """Read the input and the output.
 
         Args:
@@ -80,17 +80,16 @@ class Forms:
                 be read.
 
         Returns:
-            The two shapes, None for no output; or None without a handler. After problems they are
-            of no use.
+            The two shapes. With a handler there is an input: that of any object if nothing is
+            declared. After problems they are of no use.
         """
         given = list(places)
         has_input, shape = self._declared("input", given)
         has_output, output = self._declared("output", given)
         if handler is None:
-            return None
+            return shape, output
         shape = shape if has_input else self._arguments(handler)
-        output = output if has_output else self._returned(handler)
-        return shape or open_object(), output
+        return shape or open_object(), output if has_output else self._returned(handler)
 
     def _declared(
         self, side: Side, places: Iterable[Mapping[str, Any]]

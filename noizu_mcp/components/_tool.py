@@ -54,13 +54,13 @@ class _ToolReader(Reader):
         )
         if self.declaration.abstract:
             handler = None
-        shapes = forms.read(map(forms_of, self.cls.__mro__), handler)
-        if handler is None or shapes is None:
+        shape, output = forms.read(map(forms_of, self.cls.__mro__), handler)
+        if handler is None:
             return ()
         plan = ToolPlan(
             options=self.options,
-            input=shapes[0],
-            output=shapes[1],
+            input=shape,
+            output=output,
             answer=handler,
             source=self.source,
         )

@@ -131,15 +131,15 @@ class _Reader:
             strict=options.get("strict", False),
             descriptions=docstring_parameters(doc),
         )
-        shapes = forms.read([options], handler)
-        if handler is None or shapes is None:
+        shape, output = forms.read([options], handler)
+        if handler is None:
             return None
         summary = docstring_summary(doc)
         texts = {"name": name} | ({"description": summary} if summary else {})
         return ToolPlan(
             options={**texts, **options},
-            input=shapes[0],
-            output=shapes[1],
+            input=shape,
+            output=output,
             answer=handler,
             source=f"{owner.__module__}.{owner.__qualname__}.{name}",
         )
