@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ..schema import Fault, Shape
 from ..types import Completion, as_tuple
-from ._handler import Mode, is_async, refuse_coroutine
 from ._method import Method
+from ._signature import Mode, is_async, refuse_coroutine
 
 
 class Completer(NamedTuple):

@@ -13,10 +13,10 @@ from .._util import json_text
 from ..schema import dump_value
 from ..types import PromptResult, ResourceContents, ResourceDefinition
 from ._declare import class_of, is_abstract
-from ._handler import refuse_coroutine
 from ._prompt_spec import PromptSpec
 from ._resource import Resource
 from ._resource_spec import TemplateSpec
+from ._signature import refuse_coroutine
 
 #: The media type of a value that is sent as its JSON, unless one is declared.
 _JSON: Final = "application/json"

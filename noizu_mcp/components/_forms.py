@@ -14,7 +14,8 @@ from typing import Any, Final, Literal
 from ..schema import Fault, Shape, output_annotation, read_parameters, read_raw, read_shape
 from ..types import Content, ToolResult
 from ._declare import Declaration
-from ._handler import UNRESOLVED, Handler, mentions
+from ._handler import Handler
+from ._signature import UNRESOLVED, mentions
 
 Side = Literal["input", "output"]
 

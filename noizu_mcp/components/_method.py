@@ -7,11 +7,11 @@ the class is made, by the same rules as that of a tool.
 import inspect
 from collections.abc import Callable
 from inspect import Parameter
-from typing import Any, Final
+from typing import Any
 
 from ._declare import Declaration
 from ._frozen import Frozen
-from ._handler import (
+from ._signature import (
     POSITIONAL,
     Mode,
     Report,
@@ -21,8 +21,6 @@ from ._handler import (
     read_function,
     read_mode,
 )
-
-_VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 class Method(Frozen):
@@ -131,18 +129,14 @@ class _Row(Signature):
         parameters = list(inspect.signature(function).parameters.values())
         first = parameters[:0] if is_static else parameters[:1]
         self._no_self = not is_static and not any(p.kind in POSITIONAL for p in first)
-        rest = parameters[len(first) :]
-        self._variadic = [p for p in rest if p.kind in _VARIADIC]
-        fixed = [p for p in rest if p.kind not in _VARIADIC]
-        super().__init__(function, fixed, declaration.scope, report)
+        super().__init__(function, parameters[len(first) :], declaration.scope, report)
 
     def takes(self, offers: tuple[str, ...], least: int) -> int:
         """Check the row; say how much of it is taken."""
         example = self.example(", ".join(offers))
         if self._no_self:
             self.report(f"takes no self; write {example}")
-        for p in self._variadic:
-            self.report(f"takes {str(p).partition(':')[0]}; write {example}")
+        self.refuse_variadic(example)
         for p in self.keywords:
             if p.default is Parameter.empty:
                 self.report(

@@ -12,9 +12,9 @@ from ..schema import describe
 from ..types import META_VIOLATIONS
 from ._completion import Source, completer
 from ._frozen import Frozen
-from ._handler import Mode
 from ._method import Method
 from ._plan import Plan
+from ._signature import Mode
 from ._texts import Texts
 
 # JSON-RPC 2.0: invalid params; server/prompts, Error Handling.

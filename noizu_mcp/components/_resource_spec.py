@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from .._util import Unset, final
 from ._completion import Source, completer
 from ._frozen import Frozen
-from ._handler import Mode
 from ._method import Method
 from ._plan import Plan
+from ._signature import Mode
 from ._texts import Texts
 from ._uri_template import UriTemplate
 

@@ -13,7 +13,7 @@ from .._errors import ProtocolError, ToolError
 from .._util import json_text
 from ..schema import Shape, describe, dump_value
 from ..types import Content, ToolResult, as_blocks
-from ._handler import refuse_coroutine
+from ._signature import refuse_coroutine
 from ._spec import ToolSpec
 
 #: All that a client learns about a crash.

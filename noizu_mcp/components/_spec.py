@@ -11,8 +11,8 @@ import attrs
 from .._util import Unset, final
 from ..schema import Shape
 from ..types import Annotations, Icon
-from ._handler import Mode
 from ._plan import Plan
+from ._signature import Mode
 
 
 # Compared by identity: equality made by attrs would only cost time at import, and a repr of a whole
