@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from .._util import snake_case
 from ..schema import Fault, Shape, docstring_parameters, docstring_summary, read_shape
 from ._completion import Source, read_sources
-from ._declare import ComponentMeta, Declaration, is_abstract
+from ._declare import Declaration, is_abstract
 from ._handler import Handler
 from ._mcp import is_marked
 from ._method import Method, read_method
@@ -64,7 +64,7 @@ class Reader:
         if option in declaration.given:
             return True
         for base in self.cls.__mro__[1:]:
-            if isinstance(base, ComponentMeta) and not is_abstract(base):
+            if not is_abstract(base):
                 self.problem(
                     "",
                     f"a subclass of the {self.noun} {base.__name__} needs its own {option}; write"
