@@ -94,7 +94,7 @@ class Declaration:
         # The statement is running: its line tells apart classes of one name.
         near = self.frame.f_lineno if owner.__module__ == self.cls.__module__ else None
         file, line = locate(owner.__module__, owner.__qualname__, member, near)
-        if line is None and owner is self.cls:
+        if line is None:
             return relative_path(self.frame.f_code.co_filename), self.frame.f_lineno
         return file, line
 
