@@ -51,7 +51,7 @@ def read_sources(form: type, shape: Shape) -> tuple[dict[str, Source], list[Faul
 def _source(declared: Any) -> Source | None:
     if isinstance(declared, list | tuple):
         return tuple(declared) if all(isinstance(text, str) for text in declared) else None
-    if not callable(declared) or not _takes_two(declared):
+    if not _takes_two(declared):
         return None
     asynchronous = is_async(declared) or is_async(declared.__call__)
     return Completer("async" if asynchronous else "thread", declared)
