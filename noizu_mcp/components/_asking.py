@@ -17,6 +17,7 @@ from ..types import (
     PromptMessage,
     Root,
     SamplingResult,
+    camel_case,
 )
 
 #: Seconds that a person gets to answer, unless the handler says otherwise.
@@ -102,26 +103,12 @@ def sample_request(
         options: More params by their Python names; None for absent.
     """
     listed = [messages] if isinstance(messages, str) else messages
-    params: dict[str, Any] = {
+    params = {
         "messages": [_sampling_message(message) for message in listed],
         "maxTokens": max_tokens,
+        **{camel_case(name): value for name, value in options.items() if value is not None},
     }
-    for name, key in _SAMPLING_KEYS.items():
-        value = options.get(name)
-        if value is not None:
-            params[key] = value
     return InputRequest(SAMPLE, params)
-
-
-_SAMPLING_KEYS: Final = {
-    "model_preferences": "modelPreferences",
-    "system_prompt": "systemPrompt",
-    "temperature": "temperature",
-    "stop_sequences": "stopSequences",
-    "metadata": "metadata",
-    "tools": "tools",
-    "tool_choice": "toolChoice",
-}
 
 
 def _sampling_message(message: Any) -> dict[str, Any]:

@@ -4,11 +4,10 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..schema import Fault
+from ..schema import Fault, Shape
 from ..types import Completion, as_tuple
-from ._handler import Mode
-from ._markers import markers_of
 from ._method import Method
+from ._signature import Mode, is_async, refuse_coroutine
 
 
 class Completer(NamedTuple):
@@ -27,21 +26,19 @@ class Completer(NamedTuple):
 Source = tuple[str, ...] | Completer
 
 
-def read_sources(form: Any) -> tuple[dict[str, Source], list[Fault]]:
+def read_sources(form: type, shape: Shape) -> tuple[dict[str, Source], list[Fault]]:
     """Read the `complete=` of the fields of a form.
 
     Args:
         form: The class that declares them.
+        shape: What was read from it.
 
     Returns:
         The sources by field; then what is wrong.
     """
     sources: dict[str, Source] = {}
     faults: list[Fault] = []
-    for name, marker in markers_of(form).items():
-        declared = marker.options.get("complete")
-        if declared is None:
-            continue
+    for name, declared in shape.completions.items():
         source = _source(declared)
         if source is None:
             text = "complete must be a list of texts or an async function (prefix, ctx)"
@@ -54,9 +51,9 @@ def read_sources(form: Any) -> tuple[dict[str, Source], list[Fault]]:
 def _source(declared: Any) -> Source | None:
     if isinstance(declared, list | tuple):
         return tuple(declared) if all(isinstance(text, str) for text in declared) else None
-    if not callable(declared) or not _takes_two(declared):
+    if not _takes_two(declared):
         return None
-    asynchronous = any(map(inspect.iscoroutinefunction, (declared, declared.__call__)))
+    asynchronous = is_async(declared) or is_async(declared.__call__)
     return Completer("async" if asynchronous else "thread", declared)
 
 
@@ -108,9 +105,7 @@ def to_completion(value: Any) -> Completion:
     """
     if isinstance(value, Completion):
         return value
-    if inspect.iscoroutine(value):
-        value.close()  # else Python warns, at some later time, in some other place
-        raise TypeError("a coroutine was returned; make complete async, or await it")
+    refuse_coroutine(value, "complete")
     if value is not None and (isinstance(value, str | Mapping) or not isinstance(value, Iterable)):
         raise TypeError(f"expected a list of texts or a Completion, got {value!r}")
     return Completion(as_tuple(value))

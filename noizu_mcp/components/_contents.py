@@ -4,7 +4,6 @@ What cannot be sent is a `TypeError`, a `ValueError` or a `ProtocolError` whose 
 it says what was returned, and a client must not learn that.
 """
 
-import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -13,10 +12,11 @@ import attrs
 from .._util import json_text
 from ..schema import dump_value
 from ..types import PromptResult, ResourceContents, ResourceDefinition
-from ._declare import is_abstract
+from ._declare import class_of, is_abstract
 from ._prompt_spec import PromptSpec
 from ._resource import Resource
 from ._resource_spec import TemplateSpec
+from ._signature import refuse_coroutine
 
 #: The media type of a value that is sent as its JSON, unless one is declared.
 _JSON: Final = "application/json"
@@ -99,7 +99,7 @@ def to_listed(spec: TemplateSpec, value: Any) -> list[dict[str, Any]]:
 
 
 def _listed(spec: TemplateSpec, item: Any) -> dict[str, Any]:
-    cls = item if isinstance(item, type) else type(item)
+    cls = class_of(item)
     if issubclass(cls, Resource) and not is_abstract(cls):
         return cls.definition()
     if isinstance(item, ResourceDefinition):
@@ -138,8 +138,6 @@ def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
 
 def _refuse_nothing(method: str, value: Any, instead: str) -> None:
     """Refuse what is surely not meant as an answer."""
-    if inspect.iscoroutine(value):
-        value.close()  # else Python warns, at some later time, in some other place
-        raise TypeError(f"a coroutine was returned; make {method} async, or await it")
+    refuse_coroutine(value, method)
     if value is None:
         raise TypeError(f"{method} returned None; {instead}")

@@ -94,9 +94,22 @@ class Declaration:
         # The statement is running: its line tells apart classes of one name.
         near = self.frame.f_lineno if owner.__module__ == self.cls.__module__ else None
         file, line = locate(owner.__module__, owner.__qualname__, member, near)
-        if line is None and owner is self.cls:
+        if line is None:
             return relative_path(self.frame.f_code.co_filename), self.frame.f_lineno
         return file, line
+
+    def reporter(self, member: str, owner: type) -> Callable[[str], None]:
+        """Make what notes problems of one attribute.
+
+        Args:
+            member: The attribute.
+            owner: The class that has it.
+        """
+        return lambda text: self.problem(member, text, member, owner)
+
+    def owner_of(self, member: str) -> type | None:
+        """Find the class that has an attribute: the new one or the nearest base; None for none."""
+        return next((cls for cls in self.cls.__mro__ if member in vars(cls)), None)
 
     def faults(self, path: str, faults: Iterable[Fault], member: str | None = None) -> None:
         """Note what is wrong in a schema or in the declaration of one.
@@ -162,7 +175,10 @@ class ComponentMeta(type):
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
     ) -> "ComponentMeta":
         cls = super().__new__(mcs, name, bases, namespace)
-        if any(isinstance(base, ComponentMeta) for base in bases):
+        # `attrs.define` and `dataclass(slots=True)` make a class a second time, from its namespace
+        # and without its keywords: what was read of it the first time is in there.
+        is_copy = "__mcp_options__" in namespace and not keywords
+        if any(isinstance(base, ComponentMeta) for base in bases) and not is_copy:
             declaration = Declaration(
                 cls, cls.__mcp_table__, keywords, _statement_frame(sys._getframe())
             )
@@ -184,6 +200,11 @@ def _statement_frame(frame: FrameType) -> FrameType:
     return frame
 
 
+def class_of(target: Any) -> type:
+    """Give the class of an instance; a class is its own."""
+    return target if isinstance(target, type) else type(target)
+
+
 def kind_of(target: Any) -> str | None:
     """Tell what a class or an instance is registered as.
 
@@ -193,7 +214,7 @@ def kind_of(target: Any) -> str | None:
     Returns:
         `tools`, `resources` or `prompts`; None for what is no component.
     """
-    cls = target if isinstance(target, type) else type(target)
+    cls = class_of(target)
     return cls.__mcp_kind__ if isinstance(cls, ComponentMeta) else None
 
 

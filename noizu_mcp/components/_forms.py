@@ -8,13 +8,14 @@ import functools
 import inspect
 import typing
 from collections import abc
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
 from ..schema import Fault, Shape, output_annotation, read_parameters, read_raw, read_shape
 from ..types import Content, ToolResult
 from ._declare import Declaration
-from ._handler import UNRESOLVED, Handler, mentions
+from ._handler import Handler
+from ._signature import UNRESOLVED, mentions
 
 Side = Literal["input", "output"]
 
@@ -68,19 +69,43 @@ class Forms:
         self._strict = strict
         self._descriptions = descriptions
 
-    def declared(self, side: Side, forms: Mapping[str, Any]) -> tuple[bool, Shape | None]:
-        """Read the form that wins.
+    def read(
+        self, places: Iterable[Mapping[str, Any]], handler: Handler | None
+    ) -> tuple[Shape | None, Shape | None]:
+        """Read the input and the output.
 
         Args:
-            side: Which of the two schemas.
-            forms: The forms of one class, or the options of one method.
+            places: The forms of a class and of its bases, nearest first; or the options of one
+                method.
+            handler: The method, whose annotations count where no form is; None if they are not to
+                be read.
 
         Returns:
-            Whether there is one; then its shape, or None after problems.
+            The two shapes. With a handler there is an input: that of any object if nothing is
+            declared. After problems they are of no use.
         """
+        given = list(places)
+        has_input, shape = self._declared("input", given)
+        has_output, output = self._declared("output", given)
+        if handler is None:
+            return shape, output
+        shape = shape if has_input else self._arguments(handler)
+        return shape or open_object(), output if has_output else self._returned(handler)
+
+    def _declared(
+        self, side: Side, places: Iterable[Mapping[str, Any]]
+    ) -> tuple[bool, Shape | None]:
+        for forms in places:
+            found, shape = self._winner(side, forms)
+            if found:
+                return True, shape
+        return False, None
+
+    def _winner(self, side: Side, forms: Mapping[str, Any]) -> tuple[bool, Shape | None]:
+        """Tell whether one place declares a side; its shape, or None after problems."""
         raw, nested = f"{side}_schema", side.capitalize()
         if raw in forms:
-            return True, self._read(side, raw, forms[raw])
+            return True, self._shape(side, raw, forms[raw])
         if side in forms and nested in forms:
             self._fault(nested, f"{side} and the class {nested} both declare it; keep one of them")
         elif nested in forms and not isinstance(forms[nested], type):
@@ -88,19 +113,12 @@ class Forms:
         else:
             for name in (side, nested):
                 if name in forms:
-                    return True, self._read(side, name, forms[name])
+                    return True, self._shape(side, name, forms[name])
             return False, None
         return True, None
 
-    def arguments(self, handler: Handler) -> Shape | None:
-        """Read the input that a signature declares.
-
-        Args:
-            handler: The method.
-
-        Returns:
-            The shape, that of any object if the signature says nothing; None after problems.
-        """
+    def _arguments(self, handler: Handler) -> Shape | None:
+        """Read the input that a signature declares: any object if it says nothing."""
         if handler.keywords:
             found = read_parameters(
                 handler.function,
@@ -118,15 +136,8 @@ class Forms:
         found = read_shape(annotation, strict=self._strict, descriptions=self._descriptions)
         return self._keep(f"{self._method}.args", found)
 
-    def returned(self, handler: Handler) -> Shape | None:
-        """Read the output that a return annotation declares.
-
-        Args:
-            handler: The method.
-
-        Returns:
-            The shape; None if the annotation declares none, and after problems.
-        """
+    def _returned(self, handler: Handler) -> Shape | None:
+        """Read the output that a return annotation declares, if it declares any."""
         annotation = handler.returns
         if annotation is UNRESOLVED:
             self._unresolved("result", "output")
@@ -136,7 +147,7 @@ class Forms:
             return None
         return self._keep(f"{self._method}.return", read_shape(annotation, input=False))
 
-    def _read(self, side: Side, name: str, value: Any) -> Shape | None:
+    def _shape(self, side: Side, name: str, value: Any) -> Shape | None:
         path = f"{self._method}.{name}" if self._in_kit else name
         is_input = side == "input"
         if name.endswith("_schema"):

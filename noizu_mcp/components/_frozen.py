@@ -1,7 +1,6 @@
 """The base of what a class statement settles: values that are made once, by name.
 
-attrs would generate a constructor for each, half a millisecond of the import of every program,
-also of those that have tools only.
+attrs would generate a constructor for each, half a millisecond of the import of every program.
 """
 
 from typing import Any

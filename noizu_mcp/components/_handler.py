@@ -5,29 +5,27 @@ The signature is read once, when the class is made. What is left for a call is o
 """
 
 import inspect
-import typing
 from collections.abc import Callable, Mapping
 from inspect import Parameter
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-import attrs
+from ._frozen import Frozen
+from ._signature import (
+    POSITIONAL,
+    Mode,
+    Report,
+    Signature,
+    example_of,
+    is_context,
+    read_function,
+    read_mode,
+)
 
-from ._context import Context
-
-Mode = Literal["async", "thread", "inline"]
-Report = Callable[[str], None]
 #: What a handler is passed. `keywords` are the arguments, spread.
 Passes = Literal["nothing", "args", "args, ctx", "keywords", "ctx, keywords"]
 
-_POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-_CONTEXT_NAMES: Final = ("ctx", "context")
 
-#: The annotation is text that does not evaluate.
-UNRESOLVED: Final = Parameter("unresolved", Parameter.KEYWORD_ONLY)
-
-
-@attrs.frozen(eq=False, repr=False)
-class Handler:
+class Handler(Frozen):
     """A method that answers calls.
 
     Attributes:
@@ -66,11 +64,11 @@ class Handler:
         method: Callable[..., Any] = getattr(instance, self.attribute)
         match self.passes:
             case "nothing":
-                return lambda args, ctx: method()
+                return lambda _args, _ctx: method()
             case "args":
-                return lambda args, ctx: method(args)
+                return lambda args, _ctx: method(args)
             case "keywords":
-                return lambda args, ctx: method(**args)
+                return lambda args, _ctx: method(**args)
             case "ctx, keywords":
                 return lambda args, ctx: method(ctx, **args)
         return method
@@ -98,76 +96,36 @@ def read_handler(
     Returns:
         The handler, or None when there were problems.
     """
-    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-    if not callable(function) or not hasattr(function, "__code__"):
-        report(f"must be a method, got {found!r}")
+    function = read_function(found, report)
+    if function is None:
         return None
     parameters = list(inspect.signature(function).parameters.values())
     if not isinstance(found, staticmethod):
-        if not parameters or parameters[0].kind not in _POSITIONAL:
-            report(f"takes no self; write {_example(function, '')}")
+        if not parameters or parameters[0].kind not in POSITIONAL:
+            report(f"takes no self; write {example_of(function, '')}")
             return None
         del parameters[0]
-    reader = _Signature(function, parameters, scope, report)
+    reader = _Parameters(function, parameters, scope, report)
+    reader.refuse_variadic(reader.example("args, ctx"))
     passes = reader.keyword_form() if keyword_form and reader.keywords else reader.positional_form()
-    mode = _mode(function, report, inline=inline)
+    mode = read_mode(function, report, inline=inline)
     if reader.failed or passes is None or mode is None:
         return None
-    keywords = tuple(reader.keywords) if "keywords" in passes else ()
-    return Handler(attribute, passes, mode, reader.args, reader.returns(), keywords, function)
+    return Handler(
+        attribute=attribute,
+        passes=passes,
+        mode=mode,
+        args=reader.args,
+        returns=reader.resolve(inspect.signature(function).return_annotation),
+        keywords=tuple(reader.keywords) if "keywords" in passes else (),
+        function=function,
+    )
 
 
-class _Signature:
-    """The parameters after `self`, sorted, and what is wrong with them."""
+class _Parameters(Signature):
+    """The parameters of a method that is passed arguments and the context."""
 
-    def __init__(
-        self,
-        function: Any,
-        parameters: list[Parameter],
-        scope: Mapping[str, Any],
-        report: Report,
-    ) -> None:
-        self.function = function
-        self.scope = scope
-        self._report = report
-        self.failed = False
-        self.args: Any = Parameter.empty
-        resolved = list(map(self._resolved, parameters))
-        self.positional = [p for p in resolved if p.kind in _POSITIONAL]
-        self.keywords = [p for p in resolved if p.kind is Parameter.KEYWORD_ONLY]
-        for p in resolved:
-            if p.kind is Parameter.VAR_POSITIONAL:
-                self.report(f"takes *{p.name}; write {self.example('args, ctx')}")
-            if p.kind is Parameter.VAR_KEYWORD:
-                self.report(f"takes **{p.name}; write {self.example('args, ctx')}")
-
-    def report(self, text: str) -> None:
-        self.failed = True
-        self._report(text)
-
-    def example(self, parameters: str) -> str:
-        return _example(self.function, parameters)
-
-    def resolve(self, annotation: Any) -> Any:
-        """Evaluate an annotation that is text; UNRESOLVED if it does not."""
-        if not isinstance(annotation, str):
-            return annotation
-        names = getattr(inspect.unwrap(self.function), "__globals__", {})
-        try:
-            return eval(
-                annotation, names, dict(self.scope)
-            )  # what `get_type_hints` does, one by one
-        except Exception:
-            return UNRESOLVED
-
-    def _resolved(self, p: Parameter) -> Parameter:
-        annotation = self.resolve(p.annotation)
-        # Text stays text for a field of the input: its reader says what is missing.
-        keep = annotation is UNRESOLVED and p.kind is Parameter.KEYWORD_ONLY
-        return p if keep else p.replace(annotation=annotation)
-
-    def returns(self) -> Any:
-        return self.resolve(inspect.signature(self.function).return_annotation)
+    args: Any = Parameter.empty
 
     def positional_form(self) -> Passes | None:
         """Check `()`, `(args)` and `(args, ctx)`."""
@@ -181,7 +139,7 @@ class _Signature:
                     f"takes the keyword-only {p.name!r}, which nothing passes; declare it as a"
                     " field of the input, or give it a default"
                 )
-        if self.positional and _is_context(self.positional[0]):
+        if self.positional and is_context(self.positional[0]):
             self.report(
                 f"{self.positional[0].name!r} stands where the arguments go; write"
                 f" {self.example('args, ctx')}"
@@ -196,7 +154,7 @@ class _Signature:
         return "args" if count == 1 else "args, ctx"
 
     def _check_second(self, p: Parameter) -> None:
-        if p.default is not Parameter.empty and not _is_context(p):
+        if p.default is not Parameter.empty and not is_context(p):
             self.report(
                 f"{p.name!r} would be passed the context; make it a field of the input, or"
                 " keyword-only"
@@ -205,11 +163,11 @@ class _Signature:
     def keyword_form(self) -> Passes | None:
         """Check `(*, a, b)` and `(ctx, *, a, b)`."""
         for p in self.keywords:
-            if _is_context(p):
+            if is_context(p):
                 self.report(
                     f"{p.name!r} must not be keyword-only; write {self.example('ctx, *, …')}"
                 )
-        others = [p for p in self.positional if not _is_context(p)]
+        others = [p for p in self.positional if not is_context(p)]
         if others:
             names = ", ".join(repr(p.name) for p in others)
             self.report(
@@ -221,40 +179,3 @@ class _Signature:
         if self.failed:
             return None
         return "ctx, keywords" if self.positional else "keywords"
-
-
-def _example(function: Any, parameters: str) -> str:
-    inner = f"self, {parameters}" if parameters else "self"
-    return f"def {function.__name__}({inner})"
-
-
-def _mode(function: Any, report: Report, *, inline: bool) -> Mode | None:
-    inner = inspect.unwrap(function)  # a decorator that passes a coroutine on is async too
-    if inspect.isasyncgenfunction(inner) or inspect.isgeneratorfunction(inner):
-        report("yields, but an answer is one value; return a list")
-        return None
-    if not inspect.iscoroutinefunction(function) and not inspect.iscoroutinefunction(inner):
-        return "inline" if inline else "thread"
-    return "async"
-
-
-def _is_context(p: Parameter) -> bool:
-    """Tell a parameter that wants the context: by its annotation, or by its name without a type."""
-    if p.annotation in (Parameter.empty, UNRESOLVED, Any, object):
-        return p.name in _CONTEXT_NAMES
-    return mentions(p.annotation, (Context,))
-
-
-def mentions(annotation: Any, classes: tuple[type, ...]) -> bool:
-    """Tell whether a class stands in an annotation: itself, in a union, in a list.
-
-    Args:
-        annotation: Any annotation.
-        classes: The classes; subclasses count.
-
-    Returns:
-        True if one of them is there.
-    """
-    if isinstance(annotation, type):
-        return issubclass(annotation, classes)
-    return any(mentions(argument, classes) for argument in typing.get_args(annotation))

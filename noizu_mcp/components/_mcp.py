@@ -1,9 +1,9 @@
 """`@mcp`: marks a method of a toolkit as a tool. Marking registers nothing and raises nothing."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypedDict, TypeVar, Unpack, overload
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar, Unpack, overload
 
-from ..types import Annotations, Icon
+from ._overrides import ToolOverrides
 
 _Method = TypeVar("_Method")
 
@@ -11,44 +11,25 @@ _Method = TypeVar("_Method")
 _MARKS: Final = "__mcp_marks__"
 
 
-class MethodOptions(TypedDict, total=False):
-    """What `@mcp(…)` takes.
+class MethodOptions(ToolOverrides, total=False):
+    """What `@mcp(…)` takes: what a registration may change, and what belongs to the method.
+
+    The name is that of the method by default, the description the first paragraph of its docstring;
+    `category=None` means none, whatever the kit says.
 
     Attributes:
-        name: The name of the tool; that of the method by default.
-        title: The name for people.
-        description: What the model should know; the first paragraph of the docstring by default.
-        category: The category; None for none, whatever the kit says.
         input: The arguments, in any of the four forms.
         output: The structured content, in any of the four forms.
         input_schema: The arguments as raw JSON Schema; wins over `input`.
         output_schema: The structured content as raw JSON Schema; wins over `output`.
-        annotations: Hints for the client.
-        icons: Pictures of it.
-        meta: `_meta` of the definition.
-        hidden: Left out of `tools/list`, still callable. Wins over `visible`.
-        visible: The opposite of `hidden`.
-        timeout: Seconds a call may take, or None for no limit.
-        max_concurrency: Calls at one time, or None for no limit.
         inline: Run a short sync method where it is called, not in a thread.
         strict: Refuse unknown arguments.
     """
 
-    name: str
-    title: str
-    description: str
-    category: str | None
     input: Any
     output: Any
     input_schema: Mapping[str, Any] | str
     output_schema: Mapping[str, Any] | str
-    annotations: Annotations | Mapping[str, Any] | None
-    icons: Iterable[Icon]
-    meta: Mapping[str, Any] | None
-    hidden: bool
-    visible: bool
-    timeout: float | None
-    max_concurrency: int | None
     inline: bool
     strict: bool
 

@@ -7,13 +7,20 @@ the class is made, by the same rules as that of a tool.
 import inspect
 from collections.abc import Callable
 from inspect import Parameter
-from typing import Any, Final
+from typing import Any
 
 from ._declare import Declaration
 from ._frozen import Frozen
-from ._handler import _POSITIONAL, Mode, Report, _is_context, _mode, _Signature
-
-_VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+from ._signature import (
+    POSITIONAL,
+    Mode,
+    Report,
+    Signature,
+    is_context,
+    is_generator,
+    read_function,
+    read_mode,
+)
 
 
 class Method(Frozen):
@@ -85,22 +92,18 @@ def read_method(
     Returns:
         The method; None if there is none, or after problems.
     """
-    owner = next((cls for cls in declaration.cls.__mro__ if attribute in vars(cls)), None)
+    owner = declaration.owner_of(attribute)
     if owner is None:
         return None
-
-    def report(text: str) -> None:
-        declaration.problem(attribute, text, attribute, owner)
-
+    report = declaration.reporter(attribute, owner)
     found = vars(owner)[attribute]
-    function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-    if not callable(function) or not hasattr(function, "__code__"):
-        report(f"must be a method, got {found!r}")
+    function = read_function(found, report)
+    if function is None:
         return None
     row = _Row(function, isinstance(found, staticmethod), declaration, report)
     takes = row.takes(offers, least)
-    yields = may_yield and _is_generator(function)
-    mode = _generator_mode(function) if yields else _mode(function, report, inline=False)
+    yields = may_yield and is_generator(function)
+    mode = _generator_mode(function) if yields else read_mode(function, report, inline=False)
     if row.failed or mode is None:
         return None
     return Method(
@@ -113,16 +116,11 @@ def read_method(
     )
 
 
-def _is_generator(function: Any) -> bool:
-    inner = inspect.unwrap(function)
-    return inspect.isasyncgenfunction(inner) or inspect.isgeneratorfunction(inner)
-
-
 def _generator_mode(function: Any) -> Mode:
     return "async" if inspect.isasyncgenfunction(inspect.unwrap(function)) else "thread"
 
 
-class _Row(_Signature):
+class _Row(Signature):
     """The parameters of a method that is passed a row of values."""
 
     def __init__(
@@ -130,19 +128,15 @@ class _Row(_Signature):
     ) -> None:
         parameters = list(inspect.signature(function).parameters.values())
         first = parameters[:0] if is_static else parameters[:1]
-        self._no_self = not is_static and not any(p.kind in _POSITIONAL for p in first)
-        rest = parameters[len(first) :]
-        self._variadic = [p for p in rest if p.kind in _VARIADIC]
-        fixed = [p for p in rest if p.kind not in _VARIADIC]
-        super().__init__(function, fixed, declaration.scope, report)
+        self._no_self = not is_static and not any(p.kind in POSITIONAL for p in first)
+        super().__init__(function, parameters[len(first) :], declaration.scope, report)
 
     def takes(self, offers: tuple[str, ...], least: int) -> int:
         """Check the row; say how much of it is taken."""
         example = self.example(", ".join(offers))
         if self._no_self:
             self.report(f"takes no self; write {example}")
-        for p in self._variadic:
-            self.report(f"takes {str(p).partition(':')[0]}; write {example}")
+        self.refuse_variadic(example)
         for p in self.keywords:
             if p.default is Parameter.empty:
                 self.report(
@@ -158,7 +152,7 @@ class _Row(_Signature):
             self.report(f"takes ({names}) and is passed ({', '.join(offers)}); write {example}")
             return
         for p, offered in zip(self.positional, offers, strict=False):
-            if offered != offers[-1] and _is_context(p):
+            if offered != offers[-1] and is_context(p):
                 self.report(f"{p.name!r} stands where {offered} goes; write {example}")
-            if offered == offers[-1] and p.default is not Parameter.empty and not _is_context(p):
+            if offered == offers[-1] and p.default is not Parameter.empty and not is_context(p):
                 self.report(f"{p.name!r} would be passed the context; make it keyword-only")

@@ -1,76 +1,25 @@
 """What a server is given beside tools: resources, templates and prompts, as registrations."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, TypeAlias, TypedDict, Unpack
+from typing import Any, TypeAlias, Unpack
 
-from .._errors import DefinitionError, Problem
-from ..types import ContentAnnotations, Icon
-from ._declare import kind_of
+from .._errors import Problem
+from ._declare import class_of, kind_of
+from ._overrides import Overrides, ResourceOverrides, TemplateOverrides
 from ._prompt import Prompt
 from ._prompt_spec import PromptSpec
 from ._registration import (
     Registration,
-    as_registration,
+    check_list,
     component_problems,
+    expand_list,
     label_of,
-    name_problems,
     register,
+    stranger,
 )
 from ._resource import Resource, ResourceTemplate
 from ._resource_options import PROMPT_OVERRIDES, RESOURCE_OVERRIDES, TEMPLATE_OVERRIDES
 from ._resource_spec import ResourceSpec, TemplateSpec
-
-
-class PromptOverrides(TypedDict, total=False):
-    """What the registration of a prompt may change.
-
-    Attributes:
-        name: Another name.
-        title: Another title.
-        description: Another description.
-        icons: Other pictures.
-        meta: Another `_meta`.
-        hidden: Left out of the list, still served. Wins over `visible`.
-        visible: The opposite of `hidden`.
-        timeout: Seconds, or None for no limit.
-    """
-
-    name: str
-    title: str
-    description: str
-    icons: Iterable[Icon]
-    meta: Mapping[str, Any] | None
-    hidden: bool
-    visible: bool
-    timeout: float | None
-
-
-class TemplateOverrides(PromptOverrides, total=False):
-    """What the registration of a template may change.
-
-    Attributes:
-        mime_type: Another media type.
-        annotations: For whom its resources are, and how much they matter.
-        subscribable: Whether clients may ask to be told when one of them changes.
-    """
-
-    mime_type: str
-    annotations: ContentAnnotations | Mapping[str, Any] | None
-    subscribable: bool
-
-
-class ResourceOverrides(TemplateOverrides, total=False):
-    """What the registration of a resource may change.
-
-    Attributes:
-        uri: Another URI.
-        size: Another number of bytes.
-    """
-
-    uri: str
-    size: int
-
 
 #: What can be registered as a resource, as a template and as a prompt.
 ResourceTarget: TypeAlias = "type[Resource] | Resource | Registration"
@@ -113,12 +62,12 @@ def resource_template(
     return register("resource_template", target, overridden, TEMPLATE_OVERRIDES, _template_problems)
 
 
-def prompt(target: PromptTarget, /, **overrides: Unpack[PromptOverrides]) -> Registration:
+def prompt(target: PromptTarget, /, **overrides: Unpack[Overrides]) -> Registration:
     """Register a prompt with some of its options changed.
 
     Args:
         target: A `Prompt` class, a ready instance of one, or another registration.
-        **overrides: What to change; see `PromptOverrides`.
+        **overrides: What to change; see `Overrides`.
 
     Returns:
         What goes into `prompts = […]` of a server.
@@ -140,15 +89,7 @@ def check_resources(items: Iterable[Any]) -> list[Problem]:
         several items have. `where` is `resources[2]`; the places in the source are left to the
         caller.
     """
-    problems: list[Problem] = []
-    keys: Counter[tuple[str, str]] = Counter()
-    for index, item in enumerate(items):
-        registration = as_registration(item)
-        texts = _any_problems(registration.target)
-        problems += [Problem(f"resources[{index}]", text) for text in texts]
-        if not texts:
-            keys[_key(registration)] += 1
-    return problems + _resource_duplicates(keys)
+    return check_list("resources", items, _any_problems)
 
 
 def check_prompts(items: Iterable[Any]) -> list[Problem]:
@@ -162,16 +103,7 @@ def check_prompts(items: Iterable[Any]) -> list[Problem]:
         declared names, and for each name that several items have. `where` is `prompts[2]`; the
         places in the source are left to the caller.
     """
-    problems: list[Problem] = []
-    names: Counter[str] = Counter()
-    for index, item in enumerate(items):
-        registration = as_registration(item)
-        texts = _prompt_problems(registration.target, registration.overrides)
-        if not texts:
-            names[_name(registration)] += 1
-            texts = name_problems(registration)
-        problems += [Problem(f"prompts[{index}]", text) for text in texts]
-    return problems + _prompt_duplicates(names)
+    return check_list("prompts", items, _prompt_problems, declared_names=True)
 
 
 def expand_resources(items: Iterable[Any]) -> tuple[list[ResourceSpec], list[TemplateSpec]]:
@@ -187,15 +119,11 @@ def expand_resources(items: Iterable[Any]) -> tuple[list[ResourceSpec], list[Tem
     Raises:
         DefinitionError: Something is neither, or two have one URI or one template.
     """
-    given = list(items)
-    if problems := check_resources(given):
-        raise DefinitionError(problems)
-    resources: list[ResourceSpec] = []
-    templates: list[TemplateSpec] = []
-    for item in given:
-        spec = _bind(as_registration(item))
-        (resources if isinstance(spec, ResourceSpec) else templates).append(spec)
-    return resources, templates
+    specs = expand_list("resources", items, _any_problems)
+    return (
+        [spec for spec in specs if isinstance(spec, ResourceSpec)],
+        [spec for spec in specs if isinstance(spec, TemplateSpec)],
+    )
 
 
 def expand_prompts(items: Iterable[Any]) -> list[PromptSpec]:
@@ -211,97 +139,30 @@ def expand_prompts(items: Iterable[Any]) -> list[PromptSpec]:
     Raises:
         DefinitionError: Something is no prompt, or two prompts have one name.
     """
-    registrations = list(map(as_registration, items))
-    problems = [
-        Problem(f"prompts[{index}]", text)
-        for index, registration in enumerate(registrations)
-        for text in _prompt_problems(registration.target, registration.overrides)
-    ]
-    if not problems:
-        problems = _prompt_duplicates(Counter(map(_name, registrations)))
-    if problems:
-        raise DefinitionError(problems)
-    return list(map(_bind, registrations))
+    return expand_list("prompts", items, _prompt_problems)
 
 
-def _bind(registration: Registration) -> Any:
-    target = registration.target
-    instance = target() if isinstance(target, type) else target
-    return target.__mcp__[0].bind(instance, registration.overrides)
-
-
-def _name(registration: Registration) -> str:
-    options = {**registration.target.__mcp__[0].options, **registration.overrides}
-    name: str = options["name"]
-    return name
-
-
-def _key(registration: Registration) -> tuple[str, str]:
-    """Tell what no two may have in common: the URI, or the template."""
-    plan = registration.target.__mcp__[0]
-    is_template = _is_a(registration.target, ResourceTemplate)
-    kind = "uri_template" if is_template else "uri"
-    return kind, registration.overrides.get("uri", plan.key)
-
-
-def _is_a(target: Any, root: type) -> bool:
-    return issubclass(target if isinstance(target, type) else type(target), root)
-
-
-def _resource_duplicates(keys: Counter[tuple[str, str]]) -> list[Problem]:
-    return [
-        Problem("resources", f"the {kind} {key!r} is registered {count} times; {_CURES[kind]}")
-        for (kind, key), count in keys.items()
-        if count > 1
-    ]
-
-
-_CURES: Final = {
-    "uri": "give all but one another with resource(…, uri=…)",
-    "uri_template": "the first would answer for all; keep one of them",
-}
-
-
-def _prompt_duplicates(names: Counter[str]) -> list[Problem]:
-    return [
-        Problem(
-            "prompts",
-            f"the name {name!r} is registered {count} times; give all but one another with"
-            " prompt(…, name=…)",
-        )
-        for name, count in names.items()
-        if count > 1
-    ]
-
-
-def _any_problems(target: Any) -> list[str]:
+def _any_problems(target: Any, _: Mapping[str, Any]) -> list[str]:
     if kind_of(target) != "resources":
-        return [_stranger(target, "resource", "a Resource or a ResourceTemplate")]
+        return [stranger(target, "resource", "a Resource or a ResourceTemplate")]
     return component_problems(target)
 
 
-def _resource_problems(target: Any, _: Mapping[str, Any]) -> list[str]:
-    if _is_a(target, ResourceTemplate):
+def _resource_problems(target: Any, overrides: Mapping[str, Any]) -> list[str]:
+    if issubclass(class_of(target), ResourceTemplate):
         label = label_of(target)
         return [f"{label} is a resource template; write resource_template({label})"]
-    return _any_problems(target)
+    return _any_problems(target, overrides)
 
 
-def _template_problems(target: Any, _: Mapping[str, Any]) -> list[str]:
-    if _is_a(target, Resource):
+def _template_problems(target: Any, overrides: Mapping[str, Any]) -> list[str]:
+    if issubclass(class_of(target), Resource):
         label = label_of(target)
         return [f"{label} is one resource; write resource({label})"]
-    return _any_problems(target)
+    return _any_problems(target, overrides)
 
 
 def _prompt_problems(target: Any, _: Mapping[str, Any]) -> list[str]:
     if kind_of(target) != "prompts":
-        return [_stranger(target, "prompt", "a Prompt")]
+        return [stranger(target, "prompt", "a Prompt")]
     return component_problems(target)
-
-
-def _stranger(target: Any, noun: str, example: str) -> str:
-    kind = kind_of(target)
-    if kind is not None:
-        return f"{label_of(target)} is no {noun}; register it in {kind} = […]"
-    return f"{target!r} is no {noun}; register {example}"

@@ -240,8 +240,16 @@ def read_options(
     return good, bad
 
 
-def hidden_by(options: Mapping[str, Any]) -> bool | None:
-    """Tell whether options hide a tool: `hidden` wins over `visible`; None if neither is there."""
-    if "hidden" in options:
-        return bool(options["hidden"])
-    return not options["visible"] if "visible" in options else None
+def hidden_by(*rows: Mapping[str, Any]) -> bool:
+    """Tell whether options hide a component.
+
+    Args:
+        *rows: Options, the later ones before the earlier ones; in a row `hidden` wins over
+            `visible`.
+    """
+    for options in reversed(rows):
+        if "hidden" in options:
+            return bool(options["hidden"])
+        if "visible" in options:
+            return not options["visible"]
+    return False

@@ -1,21 +1,18 @@
 """`Prompt`: a class that is one prompt."""
 
-import copy
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from .._util import snake_case
 from ..schema import Fault
 from ._declare import ComponentMeta, Declaration
-from ._markers import markers_of
 from ._method import read_method
-from ._options import DECLARED_NAME
+from ._plan import Described
 from ._prompt_spec import PromptPlan
 from ._reader import Reader
 from ._resource_options import PROMPT_OPTIONS
 from ._texts import Texts
 
 
-class Prompt(metaclass=ComponentMeta):
+class Prompt(Described, metaclass=ComponentMeta):
     """One prompt: subclass it, declare the arguments, write `get`.
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
@@ -40,20 +37,6 @@ class Prompt(metaclass=ComponentMeta):
     __mcp__: ClassVar[tuple[PromptPlan, ...]] = ()
 
     @classmethod
-    def definition(cls) -> dict[str, Any]:
-        """Describe the prompt as `prompts/list` of 2026-07-28 does.
-
-        Returns:
-            A new JSON-ready dict.
-
-        Raises:
-            TypeError: The class is abstract.
-        """
-        if not cls.__mcp__:
-            raise TypeError(f"{cls.__name__} is abstract: it is no prompt to describe")
-        return copy.deepcopy(cls.__mcp__[0].definition())
-
-    @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
         cls.__mcp__ = _PromptReader(declaration, "prompt").plans()
 
@@ -63,13 +46,12 @@ class _PromptReader(Reader):
 
     def plans(self) -> tuple[PromptPlan, ...]:
         if not self.needs_own("name"):
-            self._derive_name()
+            self.derive_name()
         get = self.required_method("get", ("args", "ctx"))
         offers = ("argument", "prefix", "ctx")
         complete = read_method(self.declaration, "complete", offers, least=2)
         form, shape = self.arguments(get)
-        sources = {} if shape is None else self.sources(form)
-        titles = {} if shape is None else _titles(form)
+        sources = self.sources(form, shape)
         texts = None if shape is None else Texts(shape)
         if texts is not None:
             text = (
@@ -81,21 +63,9 @@ class _PromptReader(Reader):
         plan = PromptPlan(
             options=self.options,
             texts=texts,
-            titles=titles,
             sources=sources,
-            get=get,
+            answer=get,
             complete=complete,
             source=self.source,
         )
         return (plan,)
-
-    def _derive_name(self) -> None:
-        name = snake_case(self.cls.__name__)
-        self.options["name"] = name
-        if not DECLARED_NAME.fullmatch(name):
-            self.problem("", f"the class gives the prompt no valid name: {name!r}; write name=…")
-
-
-def _titles(form: type) -> dict[str, str]:
-    found = {name: marker.options.get("title") for name, marker in markers_of(form).items()}
-    return {name: title for name, title in found.items() if title is not None}

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from .._errors import McpError
-from .._util import UNSET, Unset, final
+from .._util import Unset, final
 from ..schema import describe
 from ..types import META_VIOLATIONS
 from ._completion import Source, completer
 from ._frozen import Frozen
-from ._handler import Mode
 from ._method import Method
-from ._options import hidden_by
+from ._plan import Plan
+from ._signature import Mode
 from ._texts import Texts
 
 # JSON-RPC 2.0: invalid params; server/prompts, Error Handling.
@@ -60,57 +60,35 @@ class PromptSpec(Frozen):
         return f"PromptSpec({self.name!r}, {self.source})"
 
 
-class PromptPlan(Frozen):
+class PromptPlan(Plan):
     """What a class statement settles about a prompt.
 
     Attributes:
-        options: The options, checked; `name` is always among them.
         texts: The form of its arguments; None if it declares none, and takes them as they come.
-        titles: Their names for people, if declared.
         sources: What they are completed from, if declared.
-        get: The method that answers.
         complete: The method that completes arguments, if there is one.
-        source: Where the class stands.
     """
 
-    options: Mapping[str, Any]
     texts: Texts | None
-    titles: Mapping[str, str]
     sources: Mapping[str, Source]
-    get: Method
     complete: Method | None
-    source: str
 
-    def definition(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Describe the prompt as `prompts/list` of 2026-07-28 does (server/prompts, Prompt).
-
-        Args:
-            overrides: Options of a registration; they replace the plan's own.
-
-        Returns:
-            A JSON-ready dict without null keys.
-        """
-        options = {**self.options, **(overrides or {})}
-        wire = {
-            "name": options["name"],
-            "title": options.get("title"),
-            "description": options.get("description"),
-            "arguments": self._arguments() or None,
-            "icons": [icon.to_wire() for icon in options.get("icons", ())] or None,
-            "_meta": options.get("meta"),
-        }
-        return {key: value for key, value in wire.items() if value is not None}
+    def own(self) -> dict[str, Any]:
+        """Give the arguments."""
+        return {"arguments": self._arguments() or None}
 
     def _arguments(self) -> list[dict[str, Any]]:
-        fields = {} if self.texts is None else self.texts.fields
+        if self.texts is None:
+            return []
+        titles = self.texts.shape.titles
         arguments = [
             {
                 "name": name,
-                "title": self.titles.get(name),
+                "title": titles[name][0] if name in titles else None,
                 "description": schema.get("description"),
                 "required": name in self.required or None,
             }
-            for name, schema in fields.items()
+            for name, schema in self.texts.fields.items()
         ]
         return [{k: v for k, v in each.items() if v is not None} for each in arguments]
 
@@ -127,22 +105,15 @@ class PromptPlan(Frozen):
             overrides: Options of the registration; they replace the plan's own.
         """
         options = {**self.options, **overrides}
-        hidden = hidden_by(overrides)
         texts, name = self.texts, options["name"]
         return PromptSpec(
             name=name,
             description=options.get("description"),
-            hidden=bool(hidden_by(self.options) if hidden is None else hidden),
             arguments=() if texts is None else texts.names,
             required=self.required,
-            timeout=options.get("timeout", UNSET),
-            mode=self.get.mode,
-            takes_context=self.get.takes_context,
             prepare=lambda given: _prepare(name, texts, given),
-            invoke=self.get.bind(instance),
             complete=completer(self.complete, instance, self.sources),
-            definition=self.definition(overrides),
-            source=self.source,
+            **self.shared(instance, overrides),
         )
 
 

@@ -3,16 +3,16 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, TypeAlias, Unpack
 
 import attrs
 
 from .._errors import DefinitionError, Problem
 from .._util import final, relative_path
-from ..types import Annotations, Icon
-from ._declare import is_abstract, kind_of, missing_arguments
+from ._declare import class_of, is_abstract, kind_of, missing_arguments
 from ._options import REGISTRATION_OPTIONS, Table, read_declared_name, read_options
-from ._spec import ToolPlan, ToolSpec
+from ._overrides import ToolOverrides
+from ._spec import ToolSpec
 from ._tool import Tool
 from ._toolkit import Toolkit
 
@@ -20,35 +20,8 @@ from ._toolkit import Toolkit
 _SINGULAR: Final = ("name", "title", "description")
 
 
-class ToolOverrides(TypedDict, total=False):
-    """What a registration may change.
-
-    Attributes:
-        name: Another name; not for a kit of several tools.
-        title: Another title; not for a kit of several tools.
-        description: Another description; not for a kit of several tools.
-        category: Another category; None for none.
-        annotations: Other hints.
-        icons: Other pictures.
-        meta: Another `_meta`; the category is merged into it.
-        hidden: Left out of `tools/list`, still callable. Wins over `visible`.
-        visible: The opposite of `hidden`.
-        timeout: Seconds, or None for no limit.
-        max_concurrency: Calls at one time, or None for no limit.
-    """
-
-    name: str
-    title: str
-    description: str
-    category: str | None
-    annotations: Annotations | Mapping[str, Any] | None
-    icons: Iterable[Icon]
-    meta: Mapping[str, Any] | None
-    hidden: bool
-    visible: bool
-    timeout: float | None
-    max_concurrency: int | None
-
+#: Says why a target cannot be registered with some overrides.
+Check = Callable[[Any, Mapping[str, Any]], list[str]]
 
 #: What can be registered.
 Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
@@ -90,7 +63,7 @@ def register(
     target: Any,
     overrides: Mapping[str, Any],
     table: Table,
-    check: Callable[[Any, Mapping[str, Any]], list[str]],
+    check: Check,
 ) -> Registration:
     """Make a registration for a public function, at whose caller errors point.
 
@@ -128,17 +101,7 @@ def check_registrations(items: Iterable[Any]) -> list[Problem]:
         specification's rule for declared names, and for each name that several items have.
         `where` is `tools[2]`; the places in the source are left to the caller.
     """
-    problems: list[Problem] = []
-    names: Counter[str] = Counter()
-    for index, item in enumerate(items):
-        where = f"tools[{index}]"
-        registration = as_registration(item)
-        texts = _target_problems(registration.target, registration.overrides)
-        if not texts:
-            names.update(_names(registration))
-            texts = name_problems(registration)
-        problems += [Problem(where, text) for text in texts]
-    return problems + [Problem("tools", text) for text in _duplicates(names)]
+    return check_list("tools", items, _target_problems, declared_names=True)
 
 
 def expand(registrations: Iterable[Any]) -> list[ToolSpec]:
@@ -154,22 +117,58 @@ def expand(registrations: Iterable[Any]) -> list[ToolSpec]:
     Raises:
         DefinitionError: Something is no tool, or two tools have one name.
     """
-    specs: list[ToolSpec] = []
+    return expand_list("tools", registrations, _target_problems)
+
+
+def check_list(
+    kind: str, items: Iterable[Any], check: Check, *, declared_names: bool = False
+) -> list[Problem]:
+    """Find what is wrong in a list of registrations, without making an instance of anything.
+
+    Args:
+        kind: The attribute of a server that holds it: `tools`.
+        items: Classes, instances and registrations.
+        check: Says why a target cannot be registered with some overrides.
+        declared_names: Whether other names must keep the rule for names in source code.
+
+    Returns:
+        A problem for each item that cannot be registered, and for each name, URI or template that
+        several items have.
+    """
     problems: list[Problem] = []
-    for index, item in enumerate(registrations):
+    keys: Counter[tuple[str, str]] = Counter()
+    for index, item in enumerate(items):
         registration = as_registration(item)
-        texts = _target_problems(registration.target, registration.overrides)
-        if texts:
-            problems += [Problem(f"tools[{index}]", text) for text in texts]
-            continue
-        target = registration.target
-        instance = target() if isinstance(target, type) else target
-        specs += [plan.bind(instance, registration.overrides) for plan in _plans(target)]
-    names = Counter(spec.name for spec in specs)
-    problems += [Problem("tools", text) for text in _duplicates(names)]
-    if problems:
+        texts = check(registration.target, registration.overrides)
+        if not texts:
+            keys.update(_keys(registration))
+            texts = _name_problems(registration) if declared_names else []
+        problems += [Problem(f"{kind}[{index}]", text) for text in texts]
+    return problems + [Problem(kind, text) for text in _duplicates(kind, keys)]
+
+
+def expand_list(kind: str, items: Iterable[Any], check: Check) -> list[Any]:
+    """Make the specs of a list of registrations, in their order.
+
+    Args:
+        kind: The attribute of a server that holds it: `tools`.
+        items: Classes, instances and registrations. A class is instantiated, once for each time it
+            is registered.
+        check: Says why a target cannot be registered with some overrides.
+
+    Raises:
+        DefinitionError: Something cannot be registered, or two have one name, URI or template.
+    """
+    registrations = list(map(as_registration, items))
+    if problems := check_list(kind, registrations, check):
         raise DefinitionError(problems)
-    return specs
+    return [spec for registration in registrations for spec in _specs(registration)]
+
+
+def _specs(registration: Registration) -> list[Any]:
+    target = registration.target
+    instance = target() if isinstance(target, type) else target
+    return [plan.bind(instance, registration.overrides) for plan in target.__mcp__]
 
 
 def as_registration(item: Any) -> Registration:
@@ -177,23 +176,20 @@ def as_registration(item: Any) -> Registration:
     return item if isinstance(item, Registration) else Registration(item, {})
 
 
-def _plans(target: Any) -> tuple[ToolPlan, ...]:
-    plans: tuple[ToolPlan, ...] = target.__mcp__
-    return plans
-
-
 def label_of(target: Any) -> str:
     """Name a target in messages: the name of its class."""
-    return target.__name__ if isinstance(target, type) else type(target).__name__
+    return class_of(target).__name__
 
 
-def _names(registration: Registration) -> list[str]:
-    if "name" in registration.overrides:
-        return [registration.overrides["name"]]
-    return [plan.options["name"] for plan in _plans(registration.target)]
+def _keys(registration: Registration) -> list[tuple[str, str]]:
+    """Tell what no two items may have in common: the names, the URI, the template."""
+    return [
+        (plan.key, {**plan.options, **registration.overrides}[plan.key])
+        for plan in registration.target.__mcp__
+    ]
 
 
-def name_problems(registration: Registration) -> list[str]:
+def _name_problems(registration: Registration) -> list[str]:
     """Check another name by the rule for names in source code."""
     try:
         read_declared_name(registration.overrides.get("name", "-"))
@@ -202,13 +198,18 @@ def name_problems(registration: Registration) -> list[str]:
     return []
 
 
-def _duplicates(names: Counter[str]) -> list[str]:
+def _duplicates(kind: str, keys: Counter[tuple[str, str]]) -> list[str]:
     return [
-        f"the name {name!r} is registered {count} times; give all but one another with"
-        " tool(…, name=…)"
-        for name, count in names.items()
+        f"the {option} {value!r} is registered {count} times; {_cure(kind, option)}"
+        for (option, value), count in keys.items()
         if count > 1
     ]
+
+
+def _cure(kind: str, option: str) -> str:
+    if option == "uri_template":  # no registration changes it
+        return "the first would answer for all; keep one of them"
+    return f"give all but one another with {kind.removesuffix('s')}(…, {option}=…)"
 
 
 def _target_problems(target: Any, overrides: Mapping[str, Any]) -> list[str]:
@@ -219,8 +220,9 @@ def _target_problems(target: Any, overrides: Mapping[str, Any]) -> list[str]:
         return texts
     label = label_of(target)
     given = [f"{name}=" for name in _SINGULAR if name in overrides]
-    if given and len(_plans(target)) > 1:
-        what = f"{' and '.join(given)} would make all {len(_plans(target))} tools of {label}"
+    count = len(target.__mcp__)
+    if given and count > 1:
+        what = f"{' and '.join(given)} would make all {count} tools of {label}"
         return [f"{what} the same; set it in the @mcp(…) of each"]
     return []
 
@@ -232,8 +234,7 @@ def component_problems(target: Any) -> list[str]:
         target: A component class, or an instance of one.
     """
     label = label_of(target)
-    cls = target if isinstance(target, type) else type(target)
-    if is_abstract(cls):
+    if is_abstract(class_of(target)):
         return [f"{label} is abstract; register a subclass of it"]
     if isinstance(target, type) and (missing := missing_arguments(target)):
         example = ", ".join(missing)
@@ -241,10 +242,21 @@ def component_problems(target: Any) -> list[str]:
     return []
 
 
-def _no_tool(target: Any) -> str:
+def stranger(target: Any, noun: str, example: str) -> str:
+    """Say that something cannot be registered here, and where, or what could be.
+
+    Args:
+        target: It.
+        noun: What it is not: `tool`.
+        example: What is one: `a Tool or a Toolkit`.
+    """
     kind = kind_of(target)
     if kind is not None:
-        return f"{label_of(target)} is no tool; register it in {kind} = […]"
+        return f"{label_of(target)} is no {noun}; register it in {kind} = […]"
+    return f"{target!r} is no {noun}; register {example}"
+
+
+def _no_tool(target: Any) -> str:
     if hasattr(target, "__code__"):
         return f"{target.__name__} is a function; make it a method of a Toolkit, under @mcp"
-    return f"{target!r} is no tool; register a Tool or a Toolkit"
+    return stranger(target, "tool", "a Tool or a Toolkit")

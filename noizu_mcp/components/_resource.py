@@ -1,27 +1,19 @@
 """`Resource` and `ResourceTemplate`: classes that are one resource, or many of one kind."""
 
-import copy
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 from ..schema import Fault, Shape, fields, read_shape
 from ._declare import ComponentMeta, Declaration
 from ._method import read_method
+from ._plan import Described
 from ._reader import Reader
 from ._resource_options import RESOURCE_OPTIONS, TEMPLATE_OPTIONS
 from ._resource_spec import ResourcePlan, TemplatePlan
 from ._texts import Texts
 from ._uri_template import UriTemplate
 
-_Plan = TypeVar("_Plan", ResourcePlan, TemplatePlan)
 
-
-def _definition(cls: type, plans: tuple[_Plan, ...]) -> dict[str, Any]:
-    if not plans:
-        raise TypeError(f"{cls.__name__} is abstract: it is no resource to describe")
-    return copy.deepcopy(plans[0].definition())
-
-
-class Resource(metaclass=ComponentMeta):
+class Resource(Described, metaclass=ComponentMeta):
     """One resource: subclass it, give its URI, write `read`.
 
     Options are keywords of the class statement, or attributes of the same names: `uri`, `name`,
@@ -42,18 +34,6 @@ class Resource(metaclass=ComponentMeta):
     __mcp__: ClassVar[tuple[ResourcePlan, ...]] = ()
 
     @classmethod
-    def definition(cls) -> dict[str, Any]:
-        """Describe the resource as `resources/list` of 2026-07-28 does.
-
-        Returns:
-            A new JSON-ready dict.
-
-        Raises:
-            TypeError: The class is abstract.
-        """
-        return _definition(cls, cls.__mcp__)
-
-    @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
         reader = Reader(declaration, "resource")
         if not reader.needs_own("uri"):
@@ -62,10 +42,10 @@ class Resource(metaclass=ComponentMeta):
         if read is None or declaration.abstract or "uri" not in reader.options:
             cls.__mcp__ = ()
         else:
-            cls.__mcp__ = (ResourcePlan(options=reader.options, read=read, source=reader.source),)
+            cls.__mcp__ = (ResourcePlan(options=reader.options, answer=read, source=reader.source),)
 
 
-class ResourceTemplate(metaclass=ComponentMeta):
+class ResourceTemplate(Described, metaclass=ComponentMeta):
     """Many resources whose URIs have one form: subclass it, give the template, write `read`.
 
     Options are keywords of the class statement, or attributes of the same names: `uri_template`
@@ -90,18 +70,6 @@ class ResourceTemplate(metaclass=ComponentMeta):
     __mcp__: ClassVar[tuple[TemplatePlan, ...]] = ()
 
     @classmethod
-    def definition(cls) -> dict[str, Any]:
-        """Describe the template as `resources/templates/list` of 2026-07-28 does.
-
-        Returns:
-            A new JSON-ready dict.
-
-        Raises:
-            TypeError: The class is abstract.
-        """
-        return _definition(cls, cls.__mcp__)
-
-    @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
         cls.__mcp__ = _TemplateReader(declaration, "resource template").plans()
 
@@ -120,7 +88,7 @@ class _TemplateReader(Reader):
         complete = read_method(self.declaration, "complete", ("variable", "prefix", "ctx"), least=2)
         listed = read_method(self.declaration, "list", ("ctx",), may_yield=True)
         form, shape = self.arguments(read)
-        sources = {} if shape is None else self.sources(form)
+        sources = self.sources(form, shape)
         if self.declaration.abstract or "uri_template" not in self.options:
             return ()
         traversal = self.options.get("traversal", False)
@@ -133,7 +101,7 @@ class _TemplateReader(Reader):
             template=template,
             texts=texts,
             sources=sources,
-            read=read,
+            answer=read,
             complete=complete,
             list=listed,
             source=self.source,

@@ -4,14 +4,14 @@ A class statement leaves a plan; a registration binds it to an instance: a spec.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from .._util import UNSET, Unset, final
+from .._util import Unset, final
 from ._completion import Source, completer
 from ._frozen import Frozen
-from ._handler import Mode
 from ._method import Method
-from ._options import hidden_by
+from ._plan import Plan
+from ._signature import Mode
 from ._texts import Texts
 from ._uri_template import UriTemplate
 
@@ -96,35 +96,10 @@ class TemplateSpec(Frozen):
         return f"TemplateSpec({self.uri_template.text!r}, {self.source})"
 
 
-class ResourcePlan(Frozen):
-    """What a class statement settles about a resource.
+class ResourcePlan(Plan):
+    """What a class statement settles about a resource."""
 
-    Attributes:
-        options: The options, checked; `uri` is among them.
-        read: The method that answers.
-        source: Where the class stands.
-    """
-
-    options: Mapping[str, Any]
-    read: Method
-    source: str
-
-    @property
-    def key(self) -> str:
-        """What tells it from others: its URI."""
-        uri: str = self.options["uri"]
-        return uri
-
-    def definition(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Describe the resource as `resources/list` of 2026-07-28 does (server/resources).
-
-        Args:
-            overrides: Options of a registration; they replace the plan's own.
-
-        Returns:
-            A JSON-ready dict without null keys.
-        """
-        return _describe("uri", {**self.options, **(overrides or {})})
+    key: ClassVar = "uri"
 
     def bind(self, instance: object, overrides: Mapping[str, Any]) -> ResourceSpec:
         """Make the spec that a server reads.
@@ -133,56 +108,28 @@ class ResourcePlan(Frozen):
             instance: The resource.
             overrides: Options of the registration; they replace the plan's own.
         """
-        options = {**self.options, **overrides}
-        return ResourceSpec(
-            uri=options["uri"],
-            **_shared("uri", self.options, overrides),
-            mode=self.read.mode,
-            takes_context=self.read.takes_context,
-            invoke=self.read.bind(instance),
-            definition=self.definition(overrides),
-            source=self.source,
-        )
+        uri = {**self.options, **overrides}["uri"]
+        return ResourceSpec(uri=uri, **_readable(self, instance, overrides))
 
 
-class TemplatePlan(Frozen):
+class TemplatePlan(Plan):
     """What a class statement settles about a resource template.
 
     Attributes:
-        options: The options, checked; `uri_template` is among them.
         template: The template, read.
         texts: The form of its variables.
         sources: What they are completed from, if declared.
-        read: The method that answers.
         complete: The method that completes variables, if there is one.
         list: The method that gives instances, if there is one.
-        source: Where the class stands.
     """
 
-    options: Mapping[str, Any]
+    key: ClassVar = "uri_template"
+
     template: UriTemplate
     texts: Texts
     sources: Mapping[str, Source]
-    read: Method
     complete: Method | None
     list: Method | None
-    source: str
-
-    @property
-    def key(self) -> str:
-        """What tells it from others: its template."""
-        return self.template.text
-
-    def definition(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Describe the template as `resources/templates/list` of 2026-07-28 does.
-
-        Args:
-            overrides: Options of a registration; they replace the plan's own.
-
-        Returns:
-            A JSON-ready dict without null keys.
-        """
-        return _describe("uri_template", {**self.options, **(overrides or {})})
 
     def bind(self, instance: object, overrides: Mapping[str, Any]) -> TemplateSpec:
         """Make the spec that a server reads.
@@ -192,18 +139,13 @@ class TemplatePlan(Frozen):
             overrides: Options of the registration; they replace the plan's own.
         """
         return TemplateSpec(
+            **_readable(self, instance, overrides),
             uri_template=self.template,
-            **_shared("uri_template", self.options, overrides),
-            mode=self.read.mode,
-            takes_context=self.read.takes_context,
             variables=self.template.variables,
             match=self._match,
-            invoke=self.read.bind(instance),
             complete=completer(self.complete, instance, self.sources),
             list=None if self.list is None else self.list.bind(instance),
             list_mode="thread" if self.list is None else self.list.mode,
-            definition=self.definition(overrides),
-            source=self.source,
         )
 
     def _match(self, uri: str) -> Any:
@@ -211,29 +153,12 @@ class TemplatePlan(Frozen):
         return None if values is None else self.texts.read(values)[0]
 
 
-def _shared(key: str, own: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
-    options = {**own, **overrides}
-    hidden = hidden_by(overrides)
+def _readable(plan: Plan, instance: object, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the fields that the specs of resources and of templates have."""
+    options = {**plan.options, **overrides}
     return {
-        "name": options.get("name", options[key]),
+        "name": options.get("name", options[plan.key]),
         "mime_type": options.get("mime_type"),
-        "hidden": bool(hidden_by(own) if hidden is None else hidden),
         "subscribable": options.get("subscribable", False),
-        "timeout": options.get("timeout", UNSET),
+        **plan.shared(instance, overrides),
     }
-
-
-def _describe(key: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    annotations = options.get("annotations")
-    wire = {
-        "uriTemplate" if key == "uri_template" else key: options[key],
-        "name": options.get("name", options[key]),
-        "title": options.get("title"),
-        "description": options.get("description"),
-        "mimeType": options.get("mime_type"),
-        "size": options.get("size"),
-        "annotations": None if annotations is None else annotations.to_wire(),
-        "icons": [icon.to_wire() for icon in options.get("icons", ())] or None,
-        "_meta": options.get("meta"),
-    }
-    return {name: value for name, value in wire.items() if value is not None}

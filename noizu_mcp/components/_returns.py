@@ -4,7 +4,6 @@ Nothing that is not JSON leaves from here: a value that cannot be sent becomes a
 text says nothing about the program, and the detail goes to the log.
 """
 
-import inspect
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from .._errors import ProtocolError, ToolError
 from .._util import json_text
 from ..schema import Shape, describe, dump_value
 from ..types import Content, ToolResult, as_blocks
+from ._signature import refuse_coroutine
 from ._spec import ToolSpec
 
 #: All that a client learns about a crash.
@@ -95,9 +95,7 @@ def _blocks(output: Shape | None, value: Any) -> Any:
 
 def _refuse_strangers(output: Shape | None, value: Any) -> None:
     """Refuse what could be written as JSON but is surely not meant so."""
-    if inspect.iscoroutine(value):
-        value.close()  # else Python warns, at some later time, in some other place
-        raise TypeError("a coroutine was returned; make the handler async, or await it")
+    refuse_coroutine(value, "the handler")
     if output is None and isinstance(value, (bytes, bytearray)):
         raise TypeError("bytes are no answer; return Content.image(…), .audio(…) or .resource(…)")
 

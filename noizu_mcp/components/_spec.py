@@ -8,15 +8,15 @@ from typing import Any
 
 import attrs
 
-from .._util import UNSET, Unset, final
+from .._util import Unset, final
 from ..schema import Shape
 from ..types import Annotations, Icon
-from ._handler import Handler, Mode
-from ._options import hidden_by
+from ._plan import Plan
+from ._signature import Mode
 
 
-# Specs, plans and handlers are compared by identity: equality made by attrs would only cost time at
-# import, and a repr of a whole spec would say too much.
+# Compared by identity: equality made by attrs would only cost time at import, and a repr of a whole
+# spec would say too much.
 @final
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class ToolSpec:
@@ -65,46 +65,23 @@ class ToolSpec:
 
 
 @final
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class ToolPlan:
+class ToolPlan(Plan):
     """What a class statement settles about one tool; everything but the instance.
 
     Attributes:
-        options: The options of the tool, checked; `name` is always among them.
         input: The declared arguments.
         output: The declared structured content, if any.
-        handler: The method that answers.
-        source: Where the method stands.
     """
 
-    options: Mapping[str, Any]
     input: Shape
     output: Shape | None
-    handler: Handler
-    source: str
 
-    def definition(self, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Describe the tool as `tools/list` of 2026-07-28 does (server/tools, Tool).
-
-        Args:
-            overrides: Options of a registration; they replace the plan's own.
-
-        Returns:
-            A JSON-ready dict without null keys.
-        """
-        options = {**self.options, **(overrides or {})}
-        annotations = options.get("annotations")
-        wire = {
-            "name": options["name"],
-            "title": options.get("title"),
-            "description": options.get("description"),
+    def own(self) -> dict[str, Any]:
+        """Give the schemas."""
+        return {
             "inputSchema": self.input.schema,
             "outputSchema": self.output.schema if self.output else None,
-            "annotations": None if annotations is None else annotations.to_wire(),
-            "icons": [icon.to_wire() for icon in options.get("icons", ())] or None,
-            "_meta": _meta(options),
         }
-        return {key: value for key, value in wire.items() if value is not None}
 
     def bind(self, instance: object, overrides: Mapping[str, Any]) -> ToolSpec:
         """Make the spec that a server calls.
@@ -117,7 +94,7 @@ class ToolPlan:
             The spec, its handler bound to the instance.
         """
         options = {**self.options, **overrides}
-        hidden = hidden_by(overrides)
+        shared = self.shared(instance, overrides)
         return ToolSpec(
             name=options["name"],
             title=options.get("title"),
@@ -125,23 +102,9 @@ class ToolPlan:
             category=options.get("category"),
             annotations=options.get("annotations"),
             icons=options.get("icons", ()),
-            meta=_meta(options),
-            hidden=bool(hidden_by(self.options) if hidden is None else hidden),
+            meta=shared["definition"].get("_meta"),
             input=self.input,
             output=self.output,
-            timeout=options.get("timeout", UNSET),
             max_concurrency=options.get("max_concurrency"),
-            mode=self.handler.mode,
-            takes_context=self.handler.takes_context,
-            invoke=self.handler.bind(instance),
-            definition=self.definition(overrides),
-            source=self.source,
+            **shared,
         )
-
-
-def _meta(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Merge the category into a copy of `meta`; the class's own mapping stays as it is."""
-    meta, category = options.get("meta"), options.get("category")
-    if category is None:
-        return None if meta is None else dict(meta)
-    return {**(meta or {}), "category": category}

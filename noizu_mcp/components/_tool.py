@@ -1,19 +1,17 @@
 """`Tool`: a class that is one tool."""
 
-import copy
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from .._util import snake_case
-from ..schema import Shape, docstring_parameters, docstring_summary
-from ._declare import ComponentMeta, Declaration, is_abstract
-from ._forms import Forms, Side, forms_of, open_object
+from ._declare import ComponentMeta, Declaration
+from ._forms import Forms, forms_of
 from ._handler import Handler, read_handler
-from ._mcp import is_marked
-from ._options import DECLARED_NAME, TOOL_OPTIONS
+from ._options import TOOL_OPTIONS
+from ._plan import Described
+from ._reader import Reader
 from ._spec import ToolPlan
 
 
-class Tool(metaclass=ComponentMeta):
+class Tool(Described, metaclass=ComponentMeta):
     """One tool: subclass it, declare the input, write `call`.
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
@@ -34,119 +32,55 @@ class Tool(metaclass=ComponentMeta):
     __mcp__: ClassVar[tuple[ToolPlan, ...]] = ()
 
     @classmethod
-    def definition(cls) -> dict[str, Any]:
-        """Describe the tool as `tools/list` of 2026-07-28 does.
-
-        Returns:
-            A new JSON-ready dict.
-
-        Raises:
-            TypeError: The class is abstract.
-        """
-        if not cls.__mcp__:
-            raise TypeError(f"{cls.__name__} is abstract: it is no tool to describe")
-        return copy.deepcopy(cls.__mcp__[0].definition())
-
-    @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
-        cls.__mcp__ = _Reader(cls, declaration).plans()
+        cls.__mcp__ = _ToolReader(declaration, "tool").plans()
 
 
-class _Reader:
+class _ToolReader(Reader):
     """Reads the statement of one tool."""
 
-    def __init__(self, cls: type[Tool], declaration: Declaration) -> None:
-        self.cls = cls
-        self.declaration = declaration
-        self.options = dict(declaration.options)
+    unmarked: ClassVar = "a Tool has one method, call"
 
     def plans(self) -> tuple[ToolPlan, ...]:
-        for name, value in vars(self.cls).items():
-            if is_marked(value):
-                text = "@mcp marks the tools of a Toolkit; a Tool has one method, call"
-                self.declaration.problem(name, text, name)
-        self._name()
-        self._description()
+        if not self.needs_own("name"):
+            self.derive_name()
         handler = self._handler()
         forms = Forms(
             self.declaration,
             "call",
             in_kit=False,
             strict=self.options.get("strict", False),
-            descriptions=self._descriptions(handler),
+            descriptions=self.descriptions(handler),
         )
-        has_input, shape = self._declared(forms, "input")
-        has_output, output = self._declared(forms, "output")
-        if handler is None or self.declaration.abstract:
+        if self.declaration.abstract:
+            handler = None
+        shape, output = forms.read(map(forms_of, self.cls.__mro__), handler)
+        if handler is None:
             return ()
-        shape = shape if has_input else forms.arguments(handler)
-        output = output if has_output else forms.returned(handler)
-        return (
-            ToolPlan(
-                options=self.options,
-                input=shape or open_object(),
-                output=output,
-                handler=handler,
-                source=f"{self.cls.__module__}.{self.cls.__qualname__}",
-            ),
+        plan = ToolPlan(
+            options=self.options,
+            input=shape,
+            output=output,
+            answer=handler,
+            source=self.source,
         )
-
-    def _name(self) -> None:
-        declaration = self.declaration
-        if declaration.abstract:
-            for option in ("name", "title"):
-                if option in declaration.given:
-                    text = "an abstract base is no tool; leave it to the subclasses"
-                    declaration.problem(option, text, option)
-            return
-        if "name" in declaration.given:
-            return
-        for base in self.cls.__mro__[1:]:
-            if isinstance(base, ComponentMeta) and not is_abstract(base):
-                declaration.problem(
-                    "",
-                    f"a subclass of the tool {base.__name__} needs a name of its own; write"
-                    f" name=…, or mark {base.__name__} with abstract=True",
-                )
-                return
-        name = snake_case(self.cls.__name__)
-        self.options["name"] = name
-        if not DECLARED_NAME.fullmatch(name):
-            declaration.problem(
-                "", f"the class gives the tool no valid name: {name!r}; write name=…"
-            )
-
-    def _description(self) -> None:
-        summary = docstring_summary(vars(self.cls).get("__doc__"))
-        if summary is not None and "description" not in self.declaration.own:
-            self.options["description"] = summary
+        return (plan,)
 
     def _handler(self) -> Handler | None:
-        owner = next((cls for cls in self.cls.__mro__ if "call" in vars(cls)), None)
+        self.needs_method("call", ("args", "ctx"))
+        declaration = self.declaration
+        owner = declaration.owner_of("call")
         if owner is None:
-            if not self.declaration.abstract:
-                text = "a tool needs a method: async def call(self, args, ctx)"
-                self.declaration.problem("", f"{text}; a base for tools needs abstract=True")
             return None
-
-        def report(text: str) -> None:
-            self.declaration.problem("call", text, "call", owner)
-
-        found = vars(owner)["call"]
-        inline = self.options.get("inline", False)
-        handler = read_handler("call", found, self.declaration.scope, report, inline=inline)
-        if handler is not None and handler.mode == "async" and "inline" in self.declaration.own:
-            text = "is for a sync call; an async one runs where it is called anyway"
-            self.declaration.problem("inline", text, "inline")
+        handler = read_handler(
+            "call",
+            vars(owner)["call"],
+            declaration.scope,
+            declaration.reporter("call", owner),
+            inline=self.options.get("inline", False),
+        )
+        if handler is not None and handler.mode == "async" and "inline" in declaration.own:
+            self.problem(
+                "inline", "is for a sync call; an async one runs where it is called anyway"
+            )
         return handler
-
-    def _descriptions(self, handler: Handler | None) -> dict[str, str]:
-        described = docstring_parameters(handler.function.__doc__) if handler else {}
-        return described | docstring_parameters(vars(self.cls).get("__doc__"))
-
-    def _declared(self, forms: Forms, side: Side) -> tuple[bool, Shape | None]:
-        for cls in self.cls.__mro__:
-            declared, shape = forms.declared(side, forms_of(cls))
-            if declared:
-                return True, shape
-        return False, None

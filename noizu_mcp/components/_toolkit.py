@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ..schema import docstring_parameters, docstring_summary
 from ._declare import ComponentMeta, Declaration
-from ._forms import Forms, open_object
+from ._forms import Forms
 from ._handler import Handler, read_handler
 from ._mcp import Mark, mark_problem, marked_options
 from ._options import DECLARED_NAME, METHOD_OPTIONS, TOOLKIT_OPTIONS, read_options
@@ -64,7 +64,7 @@ class _Reader:
         for plan in tools:
             if (count := names[plan.options["name"]]) > 1:
                 text = f"one of {count} tools named {plan.options['name']!r}; names differ in a kit"
-                self.declaration.problem(plan.handler.attribute, text, plan.handler.attribute)
+                self.declaration.problem(plan.answer.attribute, text, plan.answer.attribute)
         return tools
 
     def _methods(self) -> dict[str, tuple[type, Any, dict[str, Any]]]:
@@ -92,9 +92,7 @@ class _Reader:
     ) -> ToolPlan | None:
         before = len(self.declaration.problems)
 
-        def report(text: str) -> None:
-            self.declaration.problem(name, text, name, owner)
-
+        report = self.declaration.reporter(name, owner)
         if name.startswith("_"):
             report("@mcp marks public methods; take the underscore off, or the @mcp")
         good, bad = read_options(METHOD_OPTIONS, given)
@@ -133,18 +131,15 @@ class _Reader:
             strict=options.get("strict", False),
             descriptions=docstring_parameters(doc),
         )
-        has_input, shape = forms.declared("input", options)
-        has_output, output = forms.declared("output", options)
+        shape, output = forms.read([options], handler)
         if handler is None:
             return None
-        shape = shape if has_input else forms.arguments(handler)
-        output = output if has_output else forms.returned(handler)
         summary = docstring_summary(doc)
         texts = {"name": name} | ({"description": summary} if summary else {})
         return ToolPlan(
             options={**texts, **options},
-            input=shape or open_object(),
+            input=shape,
             output=output,
-            handler=handler,
+            answer=handler,
             source=f"{owner.__module__}.{owner.__qualname__}.{name}",
         )

@@ -34,6 +34,7 @@ class UriTemplate:
     __slots__ = (
         "_nodes",
         "_parts",
+        "_start",
         "faults",
         "lists",
         "optional",
@@ -53,6 +54,9 @@ class UriTemplate:
         self.lists = frozenset(variable.name for _, variable in found if variable.explode)
         self.optional = frozenset(v.name for operator, v in found if operator not in ("", "+"))
         self._nodes, self.faults = read_nodes(self._parts)
+        first = self._nodes[0] if self._nodes else Fixed("")
+        # What every URI of it begins with: all others need no table.
+        self._start = first.text if isinstance(first, Fixed) and not first.skip else ""
 
     def __repr__(self) -> str:
         return f"UriTemplate({self.text!r})"
@@ -94,9 +98,7 @@ class UriTemplate:
         """
         if self.faults:
             raise ValueError(f"{self.text!r} cannot be matched: {'; '.join(self.faults)}")
-        first = self._nodes[0] if self._nodes else Fixed("")
-        prefix = first.text if isinstance(first, Fixed) and not first.skip else ""
-        if len(uri) > MAX_URI or not uri.startswith(prefix):
+        if len(uri) > MAX_URI or not uri.startswith(self._start):
             return None
         found = find_runs(self._nodes, uri)
         if found is None:

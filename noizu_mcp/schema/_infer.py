@@ -85,7 +85,7 @@ def _annotated(reading: Reading, annotation: Any, scope: Scope) -> Node:
     for name in ("description", "examples"):
         if name in options and not isinstance(node, nodes.Object):
             node.keywords[name] = options.pop(name)
-    for name in options.keys() & {"required", "header", "title"}:
+    for name in options.keys() & {"required", "header", "title", "complete"}:
         reading.fault(f"{name} belongs to a field, not to what is inside its type")
     return node
 

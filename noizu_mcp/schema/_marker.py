@@ -71,6 +71,7 @@ class ArgumentOptions(TypedDict, total=False):
     """Options of a prompt argument."""
 
     required: bool
+    title: str
     description: str
     examples: Sequence[Any]
     complete: Any
@@ -111,12 +112,12 @@ def argument(*, default: T, **options: Unpack[ArgumentOptions]) -> T: ...
 @overload
 def argument(**options: Unpack[ArgumentOptions]) -> Any: ...
 def argument(*misplaced: Any, **options: Any) -> Any:
-    """Describe an argument of a prompt; like `field`, without `header` and titles.
+    """Describe an argument of a prompt; like `field`, without `header` and `titles`.
 
     Args:
         *misplaced: Nothing; kept only to be reported.
-        **options: Those of `field` that fit text, and `complete`: a list of completions, or
-            an async function `(prefix, ctx)` that returns them.
+        **options: Those of `field` that fit text, `title`: its name for people, and `complete`: a
+            list of completions, or an async function `(prefix, ctx)` that returns them.
 
     Returns:
         A marker that the class statement reads; typed as the argument.

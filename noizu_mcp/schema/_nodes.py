@@ -164,11 +164,13 @@ class Field:
         default: As declared; MISSING for none.
         factory: Makes the default; called with the instance if `takes_self`.
         owner: The class that declares it.
-        title: Its name for people, which only forms show.
+        title: Its name for people; a schema does not show it.
+        complete: What an argument is completed from, as declared; None for nothing.
     """
 
     __slots__ = (
         "attribute",
+        "complete",
         "default",
         "description",
         "examples",
@@ -197,6 +199,7 @@ class Field:
         self.examples: tuple[Any, ...] = ()
         self.header: str | None = None
         self.title: str | None = None
+        self.complete: Any = None
 
     @property
     def has_default(self) -> bool:

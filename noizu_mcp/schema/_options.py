@@ -49,7 +49,7 @@ _COMMON = frozenset({"required", "default", "description", "examples", "header",
 # Options that stand beside the constraints, for each way to make a field.
 _OWN = {
     "field": _COMMON | {"factory"},
-    "argument": (_COMMON | {"complete"}) - {"header", "title", "titles"},
+    "argument": (_COMMON | {"complete"}) - {"header", "titles"},
 }
 
 

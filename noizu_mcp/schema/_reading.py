@@ -135,4 +135,5 @@ def make_field(
     field.header = header if isinstance(header, str) else None
     title = options.get("title")
     field.title = title if isinstance(title, str) else None
+    field.complete = options.get("complete")
     return field

@@ -41,6 +41,7 @@ class Shape:
         compiled: The validator: of the schema, and of what a typed class refuses besides.
         is_object: True if the root of the schema is of type object.
         titles: Of the fields that have any: what a form shows for them and for their choices.
+        completions: What fields are completed from, unchecked; of those that say it.
     """
 
     schema: dict[str, Any]
@@ -50,6 +51,7 @@ class Shape:
     compiled: CompiledSchema
     is_object: bool
     titles: Mapping[str, Titles] = attrs.field(factory=dict)
+    completions: Mapping[str, Any] = attrs.field(factory=dict)
 
 
 Read = tuple[Shape | None, list[Fault]]
@@ -285,8 +287,17 @@ def _shape(
         if isinstance(found, Object):
             _dump.register(found)
     is_object = schema.get("type") == "object"
-    titles = form_titles(node)
-    return Shape(schema, build, _dump.dump_value, _type_of(node), compiled, is_object, titles)
+    fields = node.fields if isinstance(node, Object) else ()
+    return Shape(
+        schema,
+        build,
+        _dump.dump_value,
+        _type_of(node),
+        compiled,
+        is_object,
+        form_titles(node),
+        {field.name: field.complete for field in fields if field.complete is not None},
+    )
 
 
 def _type_of(node: Node) -> Any:

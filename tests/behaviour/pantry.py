@@ -146,7 +146,7 @@ class Review(
     """Review code."""
 
     class Arguments(Schema):
-        code: str = argument(description="The code")
+        code: str = argument(title="Source", description="The code")
         style: str | None = argument(default=None, complete=["strict", "friendly", "Formal"])
         field: str = argument(default="web")
         language: str | None = argument(default=None, complete=languages)

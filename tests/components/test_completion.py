@@ -20,6 +20,11 @@ async def waiting(prefix: str, ctx: Any) -> list[str]:
     return [prefix]
 
 
+@functools.wraps(waiting)
+def decorated(*row: Any) -> Any:
+    return waiting(*row)
+
+
 class Callable:
     async def __call__(self, prefix: str, ctx: Any) -> list[str]:
         return [prefix]
@@ -30,6 +35,7 @@ class Callable:
     [
         (plain, "thread"),
         (waiting, "async"),
+        (decorated, "async"),
         (Callable(), "async"),
         (functools.partial(waiting), "async"),
         (lambda *row: list(row), "thread"),

@@ -1,7 +1,7 @@
 """Prompts: what a right class becomes, what its arguments are, and what getting it sends."""
 
 import enum
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import attrs
 import pytest
@@ -265,6 +265,34 @@ def test_forms_of_every_kind() -> None:
 
         def get(self, args: Any) -> Any: ...
 
+    class Later(TypedDict):
+        early: NotRequired[Annotated[str, argument(title="Early", complete=["e"])]]
+        late: "Annotated[str, argument(title='Late', complete=['l'])]"
+
+    class OfLater(Prompt):
+        Arguments = Later
+
+        def get(self, args: Later) -> Any: ...
+
+    @attrs.frozen
+    class Private:
+        _word: Annotated[str, argument(title="Word", complete=["w"])]
+
+    class OfPrivate(Prompt):
+        Arguments = Private
+
+        def get(self, args: Private) -> Any: ...
+
+    later = spec_of(OfLater)
+    assert (later.complete("early"), later.complete("late")) == (("e",), ("l",))
+    assert later.definition["arguments"] == [
+        {"name": "early", "title": "Early"},
+        {"name": "late", "title": "Late", "required": True},
+    ]
+    private = spec_of(OfPrivate)
+    assert private.prepare({"word": "x"}) == Private("x")
+    assert private.complete("word") == ("w",)
+    assert private.definition["arguments"] == [{"name": "word", "title": "Word", "required": True}]
     assert spec_of(OfAttrs).prepare({"word": "x", "number": "2"}) == Plain("x", 2)
     assert spec_of(OfDict).prepare({"word": "x"}) == {"word": "x"}
     assert spec_of(OfDict).complete("word") == ("a",)
@@ -289,8 +317,8 @@ async def test_a_method_goes_before_lists() -> None:
             return [argument, prefix]
 
     class Below(Asked, name="below"):
-        async def complete(self, argument: str, prefix: str, ctx: Any) -> Any:
-            return [argument, prefix, ctx]
+        async def complete(self, argument: str, prefix: str, request: Any) -> Any:
+            return [argument, prefix, request]
 
     source: Any = spec_of(Asked).complete("code")
     assert (source.mode, source.invoke("p", "ctx")) == ("thread", ["code", "p"])

@@ -1,10 +1,12 @@
 """Registrations: `tool(…)`, what a server checks, and the specs that come out."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import attrs
 import pytest
 
 from noizu_mcp._errors import DefinitionError
@@ -62,6 +64,40 @@ class Two(Toolkit, category="Kit"):
 
 class Base(Tool, abstract=True):
     """No tool."""
+
+
+@attrs.define
+class Slotted(Tool, name="slotted.tool", category="C"):
+    """Of attrs, which makes a class with slots a second time."""
+
+    factor: int
+    plus: int = 1
+
+    def call(self, args: dict[str, int]) -> int:
+        return args["a"] * self.factor + self.plus
+
+
+@dataclasses.dataclass(slots=True)
+class SlottedKit(Toolkit, category="C"):
+    factor: int
+
+    @mcp
+    def times(self, *, a: int) -> int:
+        return a * self.factor
+
+
+def test_classes_with_slots() -> None:
+    """They keep the options of their statement, and what was read of it."""
+
+    class Other(Slotted, name="other"):
+        pass
+
+    specs = expand([Slotted(2), SlottedKit(3), Other(4)])
+    assert [(each.name, each.category) for each in specs] == [
+        *(("slotted.tool", "C"), ("times", "C"), ("other", "C")),
+    ]
+    assert [each.invoke({"a": 5}, None) for each in specs] == [11, 15, 21]
+    assert check_registrations([Slotted])[0].text.startswith("Slotted() needs factor;")
 
 
 def test_a_class_an_instance_and_a_registration() -> None:

@@ -454,6 +454,10 @@ def test_classes_without_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DefinitionError) as caught:
         exec(compile(source, "<typed>", "exec"), names)
     assert str(caught.value).startswith("<typed>:2: Bad.title: must be a text")
+    source = "class Mixin:\n    timeout = 'x'\n\nclass Bad(Mixin, Tool):\n    def call(self): ...\n"
+    with pytest.raises(DefinitionError) as caught:
+        exec(compile(source, "<typed>", "exec"), names)
+    assert str(caught.value).startswith("<typed>:4: Bad.timeout: must be seconds above 0")
 
 
 def test_problems_of_another_module(load: Load, tmp_path: Any) -> None:

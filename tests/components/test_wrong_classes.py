@@ -220,7 +220,7 @@ CASES = {
     "subclass_of_concrete": (
         ("class Good(Tool):\n    def call(self): ...\nclass Bad(Good):\n    pass"),
         (
-            "case.py:6: Bad: a subclass of the tool Good needs a name of its own; write name=…, "
+            "case.py:6: Bad: a subclass of the tool Good needs its own name; write name=…, "
             "or mark Good with abstract=True"
         ),
     ),

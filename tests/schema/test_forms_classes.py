@@ -574,18 +574,23 @@ def test_prompt_arguments():
     """`argument()` takes what fits a prompt, and keeps `complete` for the prompt to read."""
 
     class Arguments(Schema):
-        code: str = argument(description="The code")
+        code: str = argument(title="Code", description="The code")
         style: str | None = argument(default=None, complete=["strict", "friendly"])
 
     class Holder:
         class Wrong(Schema):
             code: str = argument(header="X")
+            mode: t.Literal["a"] = argument(titles={"a": "A"})
+            text: str = argument(title=5)
 
+    assert read(Arguments).titles == {"code": ("Code", {})}
     assert read(Arguments).schema["required"] == ["code"]
     marker = attrs.fields(Arguments).style.metadata["noizu_mcp.marker"]
     assert marker.options["complete"] == ["strict", "friendly"]
     assert [line.partition(";")[0] for line in faults_of(Holder.Wrong)] == [
-        "code: unknown option 'header' of argument"
+        "code: unknown option 'header' of argument",
+        "mode: unknown option 'titles' of argument",
+        "text: title must be text, got 5",
     ]
 
 

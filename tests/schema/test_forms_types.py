@@ -10,7 +10,7 @@ from collections import abc
 import annotated_types as at
 import pytest
 
-from noizu_mcp.schema import dump_value, field, read_shape
+from noizu_mcp.schema import argument, dump_value, field, read_shape
 from noizu_mcp.schema import fields as f
 
 
@@ -285,6 +285,10 @@ REFUSED = [
     (
         list[t.Annotated[int, field(required=True)]],
         "required belongs to a field, not to what is inside its type",
+    ),
+    (
+        list[t.Annotated[str, argument(complete=["a"])]],
+        "complete belongs to a field, not to what is inside its type",
     ),
     (field(min=1), "write the type that stands after its ="),
 ]

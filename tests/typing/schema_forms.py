@@ -36,7 +36,7 @@ class Search:
 
 
 class Arguments(Schema):
-    code: str = argument(description="The code to review")
+    code: str = argument(title="Code", description="The code to review")
     style: str | None = argument(default=None, complete=["strict", "friendly"])
 
 
