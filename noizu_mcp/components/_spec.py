@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from .._util import Unset, final
-from ..schema import Shape
+from ..schema import Shape, header_paths
 from ..types import Annotations, Icon
 from ._plan import Plan
 from ._signature import Mode
@@ -40,6 +40,7 @@ class ToolSpec:
         invoke: Calls the handler with what it takes of `(args, ctx)`.
         definition: The tool as `tools/list` of 2026-07-28 describes it. Not to be changed.
         source: Where the handler stands, for logs: `app.Utilities.read_file`.
+        mirrored: The path of each property that an HTTP header mirrors, by the header.
     """
 
     name: str
@@ -59,6 +60,7 @@ class ToolSpec:
     invoke: Callable[[Any, Any], Any]
     definition: dict[str, Any]
     source: str
+    mirrored: Mapping[str, tuple[str, ...]]
 
     def __repr__(self) -> str:
         return f"ToolSpec({self.name!r}, {self.source})"
@@ -106,5 +108,6 @@ class ToolPlan(Plan):
             input=self.input,
             output=self.output,
             max_concurrency=options.get("max_concurrency"),
+            mirrored=header_paths(self.input.schema),
             **shared,
         )

@@ -10,8 +10,8 @@ from ..._errors import McpError
 from ..._util import UNSET
 from ...components import ToolSpec, prepare, to_result
 from ...engine import Exchange, Job, is_crash
-from ...jsonrpc import INVALID_PARAMS
-from ...protocol import adapt_tool_result
+from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
+from ...protocol import Mirrored, adapt_tool_result, param_fault
 from ...types import InputRequired, ToolResult
 from .._calls import failure, find, run, run_inline, settle
 from .._connection import Connection
@@ -52,6 +52,8 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
     if server.overrides("call_tool"):
         return _ask_override(connection, exchange, name, arguments)
     spec = find(server, name)
+    if spec.mirrored:
+        _check_headers(spec, arguments, exchange.envelope.origin.headers)
     args, refusal = prepare(spec, arguments)
     if refusal is not None:
         _reply(connection, exchange, spec, refusal)
@@ -71,6 +73,13 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
             exchange.fail(error.code, error.message, error.data)
 
     return call
+
+
+def _check_headers(spec: ToolSpec, arguments: Mapping[str, Any], headers: Mirrored | None) -> None:
+    """Refuse a call whose `Mcp-Param-*` headers say something else (2026-07-28 `server/tools`)."""
+    fault = None if headers is None else param_fault(spec.mirrored, arguments, headers)
+    if fault is not None:
+        raise McpError(HEADER_MISMATCH, fault)
 
 
 def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
