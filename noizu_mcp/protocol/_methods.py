@@ -2,6 +2,10 @@
 
 from typing import Final, NamedTuple
 
+from ..types import TASKS
+
+_TASKS: Final = f"extensions.{TASKS}"
+
 
 class Method(NamedTuple):
     """One request method.
@@ -42,6 +46,9 @@ CLIENT_REQUESTS: Final = _table(
     Method("prompts/get", capability="prompts"),
     Method("completion/complete", capability="completions"),
     Method("logging/setLevel", stateless=False, capability="logging"),
+    Method("tasks/get", handshake=False, capability=_TASKS),
+    Method("tasks/update", handshake=False, capability=_TASKS),
+    Method("tasks/cancel", handshake=False, capability=_TASKS),
 )
 
 #: Requests that a server sends; 2026-07-28 has none (the same methods travel as input requests).

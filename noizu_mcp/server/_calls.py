@@ -108,6 +108,28 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
         return failure(spec.source, error)
 
 
+async def run_override(
+    server: "Server", name: str, arguments: dict[str, Any], context: Context
+) -> ToolResult:
+    """Let a server's own `call_tool` answer; what it returns is taken as a handler's.
+
+    Returns:
+        The result, as of `run`.
+
+    Raises:
+        McpError: It raised this.
+    """
+    try:
+        value = await settle(partial(server.call_tool, name, arguments, context), context)
+        if isinstance(value, InputRequired):
+            return ToolResult()  # it is never sent: the request has its answer
+        return to_result(None, value)[0]
+    except BaseException as error:
+        if not is_crash(error):
+            raise
+        return failure(f"call_tool of {server!r}", error)
+
+
 async def invoke_handler(server: "Server", mode: str, invoke: Callable[[], Any]) -> Any:
     """Call a handler where it belongs: async ones here, inline ones too, others in a thread."""
     if mode == "async":

@@ -2,7 +2,15 @@
 
 import abc
 import math
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Hashable, Mapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Mapping,
+)
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -26,10 +34,11 @@ from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
 from ..protocol import Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
-from ._call import Call
+from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
 from ._farewell import say_farewell
 from ._rounds import timed_out
+from ._tasks import TaskChange, TaskStore
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -63,6 +72,7 @@ class Connection(abc.ABC):
         state: What the server's lifespan yielded.
         transport: `stdio`, `http` or `memory`.
         gate: The way in for other threads.
+        tasks: Where its calls go on that outlive their requests.
 
     Attributes:
         desk: Its requests; given by what carries them.
@@ -70,6 +80,7 @@ class Connection(abc.ABC):
         interests: Which change notices it asked for.
         session: What handlers stored with `put_session`; replaced, never changed.
         gate: The way in for other threads.
+        task_store: As given as `tasks`.
     """
 
     desk: Desk
@@ -81,6 +92,8 @@ class Connection(abc.ABC):
         state: Any,
         transport: str,
         gate: LoopGate,
+        *,
+        tasks: TaskStore,
     ) -> None:
         limits = server.options.limits
         self.server = server
@@ -90,6 +103,7 @@ class Connection(abc.ABC):
         self.interests = Interests(limits.subscriptions)
         self.session = _EMPTY
         self.gate = gate
+        self.task_store = tasks
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
         self._merger: Merger | None = None
@@ -119,9 +133,13 @@ class Connection(abc.ABC):
             self.server.bus.add(self._hear)
 
     def _hear(self, change: Hashable) -> None:
-        merger = self._merger
-        if merger is not None:
-            self.gate.run_soon(lambda: merger.report(change))
+        self.gate.run_soon(lambda: self._report(change))
+
+    def _report(self, change: Hashable) -> None:
+        # Every stream of an application hears of every task; most have nothing to do with it.
+        ignored = isinstance(change, TaskChange) and not self.interests.follows(change.id)
+        if self._merger is not None and not ignored:
+            self._merger.report(change)
 
     # engine.Handler
 
@@ -204,13 +222,18 @@ class Connection(abc.ABC):
         """Make the context of a request that cannot ask the client."""
         return Context(self._call(exchange, completion_arguments))
 
-    def context_of_round(self, exchange: Exchange) -> Context:
+    def context_of_round(self, exchange: Exchange, begin_task: BeginTask | None = None) -> Context:
         """Make the context of a request that may ask, with what an earlier round left.
+
+        Args:
+            exchange: The request.
+            begin_task: Begins its task, if its handler may.
 
         Raises:
             McpError: The request carries a state that is not good for it (-32602).
         """
         call = self._call(exchange)
+        call.begin_task = begin_task
         if exchange.envelope.revision.stateless:
             params = exchange.request.params or _EMPTY
             if "requestState" in params or "inputResponses" in params:
@@ -227,6 +250,11 @@ class Connection(abc.ABC):
         self._listen_for_changes()
         exchange.open = True
         self._listening[exchange.id] = exchange
+
+    def tell_tasks(self, ids: Iterable[str]) -> None:
+        """Say how tasks are now: who listens from now on must not miss how they ended before."""
+        for id_ in ids:
+            self._report(TaskChange(id_))
 
     def _hang_up(self, exchange: Exchange) -> None:
         """End a listen request, if it is one and open."""
@@ -332,7 +360,10 @@ class Connection(abc.ABC):
         self.session = MappingProxyType({**self.session, key: value})
 
     def _send_change(self, change: Hashable) -> None:
-        if isinstance(change, tuple):  # a resource, by its URI
+        if isinstance(change, TaskChange):
+            task = self.task_store.get(change.id)
+            notices = [] if task is None else self.interests.task_changed(task.id, task.to_wire())
+        elif isinstance(change, tuple):  # a resource, by its URI
             notices = self.interests.updated(change[0])
         else:
             notices = self.interests.changed(str(change))

@@ -45,6 +45,9 @@ from ._prompts import as_messages as as_messages
 from ._resources import ReadResult as ReadResult
 from ._resources import ResourceDefinition as ResourceDefinition
 from ._resources import ResourceTemplateDefinition as ResourceTemplateDefinition
+from ._tasks import TASKS as TASKS
+from ._tasks import Task as Task
+from ._tasks import TaskStatus as TaskStatus
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire
@@ -66,6 +69,7 @@ __all__ = [
     "META_VIOLATIONS",
     "ROOTS",
     "SAMPLE",
+    "TASKS",
     "Accept",
     "Annotations",
     "Cancel",
@@ -92,6 +96,8 @@ __all__ = [
     "Root",
     "SamplingResult",
     "ServerCapabilities",
+    "Task",
+    "TaskStatus",
     "ToolDefinition",
     "ToolResult",
     "Wire",

@@ -8,7 +8,7 @@ import trio
 
 from ...engine import LoopGate, logger, single_failure
 from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
-from ...server import Server
+from ...server import Server, TaskStore
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host
 from ._endpoint import Endpoint
@@ -76,7 +76,17 @@ class HttpApp:
     def _host(self, state: Any, nursery: trio.Nursery) -> Host:
         limits = self.options.limits
         pace = Pace(keepalive=limits.keepalive, stall=limits.stall, room=int(limits.room))
-        return Host(self.server, state, self.options, nursery, TaskSet(nursery), LoopGate(), pace)
+        lingering = TaskSet(nursery)
+        return Host(
+            server=self.server,
+            state=state,
+            options=self.options,
+            nursery=nursery,
+            lingering=lingering,
+            gate=LoopGate(),
+            pace=pace,
+            task_store=TaskStore(self.server.options, self.server.bus, lingering.spawn),
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""

@@ -9,7 +9,7 @@ import trio
 
 from ...engine import Channel, Desk, LoopGate, run_leading
 from ...protocol import Dispatch
-from ...server import ROUTES, Connection, Server
+from ...server import ROUTES, Connection, Server, TaskStore
 from ._options import HttpOptions
 from ._reply import Reply
 from ._sse import Pace
@@ -28,6 +28,7 @@ class Host:
         lingering: What connections leave behind.
         gate: The way in for other threads.
         pace: How streams treat their readers.
+        task_store: Where calls go on that outlive their requests.
     """
 
     server: Server
@@ -37,6 +38,7 @@ class Host:
     lingering: TaskSet
     gate: LoopGate
     pace: Pace
+    task_store: TaskStore
 
 
 class HttpDesk(Desk):
@@ -89,7 +91,8 @@ class HttpConnection(Connection):
     desk: HttpDesk
 
     def __init__(self, host: Host, on_stop: Callable[[], None] | None = None) -> None:
-        super().__init__(host.server, ROUTES, host.state, "http", host.gate)
+        tasks = host.task_store
+        super().__init__(host.server, ROUTES, host.state, "http", host.gate, tasks=tasks)
         self.tasks = TaskSet(host.nursery)
         self._host = host
         self._on_stop = on_stop

@@ -203,7 +203,7 @@ class Endpoint:
         """End the streams that would never end, and wait for what runs.
 
         Args:
-            grace: Seconds that running requests get.
+            grace: Seconds that running requests and tasks get.
         """
         self.stopping = True
         connections = [*self._single, *(session.connection for session in self.sessions)]
@@ -212,6 +212,7 @@ class Endpoint:
         for session in self.sessions:
             session.standing.end()
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._host.task_store.settle, grace)
             for connection in connections:
                 if connection.desk.busy:
                     nursery.start_soon(connection.desk.settle, grace)
