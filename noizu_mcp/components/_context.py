@@ -12,6 +12,7 @@ from ..types import (
     InputRequest,
     InputRequired,
     LogLevel,
+    ReadResult,
     Root,
     SamplingResult,
 )
@@ -76,6 +77,7 @@ class Outbound(Protocol):
         timeout: float | None,
     ) -> Any: ...
     async def step(self, function: Callable[..., Any], *args: Any) -> Any: ...
+    async def read_resource(self, uri: str, context: "Context") -> ReadResult: ...
     async def retry(self, required: InputRequired) -> bool: ...
 
 
@@ -398,6 +400,18 @@ class Context:
             TypeError: What it returned, or an argument, is no JSON value.
         """
         return await self._outbound.step(function, *args)
+
+    async def read_resource(self, uri: str) -> ReadResult:
+        """Read a resource of this server, as a client would; hidden ones too.
+
+        Args:
+            uri: Its URI.
+
+        Raises:
+            McpError: There is no such resource.
+            TypeError: It asks by returning `InputRequired`; one that awaits `elicit` will do.
+        """
+        return await self._outbound.read_resource(uri, self)
 
     @property
     def input_responses(self) -> Mapping[str, Any]:
