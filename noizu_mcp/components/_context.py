@@ -12,8 +12,10 @@ from ..types import (
     InputRequest,
     InputRequired,
     LogLevel,
+    ReadResult,
     Root,
     SamplingResult,
+    ToolDefinition,
 )
 from ._asking import (
     ELICIT_TIMEOUT,
@@ -76,6 +78,7 @@ class Outbound(Protocol):
         timeout: float | None,
     ) -> Any: ...
     async def step(self, function: Callable[..., Any], *args: Any) -> Any: ...
+    async def read_resource(self, uri: str, context: "Context") -> ReadResult: ...
     async def retry(self, required: InputRequired) -> bool: ...
 
 
@@ -280,6 +283,7 @@ class Context:
 
         Raises:
             DefinitionError: The model is not flat.
+            TypeError: The message is no text.
             McpError: The client cannot do it (-32021 on 2026-07-28), or refused.
             RequestTimeout: Nobody answered in time.
         """
@@ -306,6 +310,8 @@ class Context:
             `Accept`, `Decline` or `Cancel`.
 
         Raises:
+            TypeError: The message is no text.
+            ValueError: The URL is none.
             McpError: The client cannot do it, or refused.
             RequestTimeout: Nobody answered in time.
         """
@@ -326,7 +332,7 @@ class Context:
         model_preferences: Mapping[str, Any] | None = None,
         stop_sequences: Sequence[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[ToolDefinition | Mapping[str, Any]] | None = None,
         tool_choice: Mapping[str, Any] | None = None,
         timeout: float | None = SAMPLE_TIMEOUT,
     ) -> SamplingResult:
@@ -341,11 +347,14 @@ class Context:
             model_preferences: `{"hints": [{"name": …}], "costPriority": …}`.
             stop_sequences: Where it is to stop.
             metadata: For the provider of the model.
-            tools: Tools that it may call (2025-11-25 and later), in the shape of the wire.
+            tools: Tools that it may call (2025-11-25 and later): definitions, or mappings in the
+                shape of the wire.
             tool_choice: `{"mode": "auto" | "required" | "none"}`.
             timeout: Seconds, on a live request; None for no limit.
 
         Raises:
+            TypeError: A message is none.
+            ValueError: `max_tokens` is no whole number above 0.
             McpError: The client cannot do it, or refused.
             RequestTimeout: It did not answer in time.
         """
@@ -398,6 +407,18 @@ class Context:
             TypeError: What it returned, or an argument, is no JSON value.
         """
         return await self._outbound.step(function, *args)
+
+    async def read_resource(self, uri: str) -> ReadResult:
+        """Read a resource of this server, as a client would; hidden ones too.
+
+        Args:
+            uri: Its URI.
+
+        Raises:
+            McpError: There is no such resource.
+            TypeError: It asks by returning `InputRequired`; one that awaits `elicit` will do.
+        """
+        return await self._outbound.read_resource(uri, self)
 
     @property
     def input_responses(self) -> Mapping[str, Any]:

@@ -9,10 +9,20 @@ import attrs
 import trio
 
 from .._errors import LocalProtocolError, McpError, NoSessionError, ToolError
+from ..components import Context
 from ..engine import Exchange
 from ..jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
 from ..protocol import Envelope
-from ..types import LOG_LEVELS, ROOTS, SAMPLE, InputRequest, InputRequired, LogLevel
+from ..types import (
+    LOG_LEVELS,
+    ROOTS,
+    SAMPLE,
+    InputRequest,
+    InputRequired,
+    LogLevel,
+    ReadResult,
+)
+from ._calls import read_any
 from ._rounds import LiveAsker, ReplayAsker, make_asker, run_step
 
 if TYPE_CHECKING:
@@ -237,6 +247,16 @@ class Call:
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once."""
         return await run_step(self._rounds, function, args)
+
+    async def read_resource(self, uri: str, context: Context) -> ReadResult:
+        """Read a resource of the server in the name of this request."""
+        result = await read_any(self.server, uri, context)
+        if isinstance(result, InputRequired):
+            raise TypeError(
+                f"{uri} asks with InputRequired, which only a client can answer; let it await"
+                " ctx.elicit, ctx.sample or ctx.list_roots"
+            )
+        return result
 
     async def retry(self, required: InputRequired) -> bool:
         """Ask what a handler asked by hand.

@@ -198,6 +198,22 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
     return ReadResult(to_contents(spec.mime_type, uri, value))
 
 
+async def read_any(server: "Server", uri: str, context: Context) -> ReadResult | InputRequired:
+    """Read a resource in the way of the server, which may compute it.
+
+    Returns:
+        Its contents; or an `InputRequired` of the handler.
+
+    Raises:
+        McpError: There is no such resource.
+    """
+    value = await server.read_resource(uri, context)
+    if isinstance(value, InputRequired | ReadResult):
+        return value
+    found = server.registry.find_resource(uri)
+    return ReadResult(to_contents(None if found is None else found[0].mime_type, uri, value))
+
+
 async def get_registered(
     server: "Server", name: str, arguments: Mapping[str, Any], context: Context
 ) -> Any:

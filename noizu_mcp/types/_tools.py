@@ -49,7 +49,7 @@ _ENVELOPE = "resultType"
 
 
 @final
-@attrs.frozen
+@attrs.frozen(repr=False)
 class ToolResult:
     """What a tool answers (server/tools, CallToolResult), on both ends.
 
@@ -71,6 +71,18 @@ class ToolResult:
     is_error: bool = attrs.field(default=False, kw_only=True)
     meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
     extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+
+    def __repr__(self) -> str:
+        shown: dict[str, Any] = {"content": self.content}
+        if self.has_structured:
+            shown["structured"] = self._structured
+        if self.is_error:
+            shown["is_error"] = True
+        if self.meta is not None:
+            shown["meta"] = self.meta
+        if self.extra:
+            shown["extra"] = self.extra
+        return f"ToolResult({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
     @property
     def structured(self) -> Any:

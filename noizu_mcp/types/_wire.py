@@ -282,7 +282,10 @@ class Wire:
 
     def __repr__(self) -> str:
         named = ((a.name, getattr(self, a.name)) for a in attrs.fields(type(self)))
-        given = ", ".join(f"{k}={v!r}" for k, v in named if v not in (None, (), {}))
+        # An empty mapping says something: a capability without parts is `{}`.
+        given = ", ".join(
+            f"{k}={v!r}" for k, v in named if v not in (None, ()) and (v or k != "extra")
+        )
         return f"{type(self).__name__}({given})"
 
     @classmethod

@@ -105,7 +105,8 @@ def test_an_unknown_tool(run):
         (("list", "--"), "give the command of a server after --"),
         (("run", "--", "cat"), "run serves module:Server; a command serves itself"),
         (("run", "nosuch.py"), "no such file: nosuch.py"),
-        (("list", "x", "--timeout", "0"), "argument --timeout: invalid _seconds value: '0'"),
+        (("list", "x", "--timeout", "0"), "argument --timeout: must be seconds above 0, got '0'"),
+        (("list", "x", "--timeout", "a"), "argument --timeout: must be seconds above 0, got 'a'"),
     ],
 )
 def test_what_is_asked_wrongly(run, monkeypatch, words, message):

@@ -10,7 +10,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp import ClientHandler, McpError, ProtocolError, connect
+from noizu_mcp import ClientHandler, McpError, ProtocolError, Stdio, connect
 from noizu_mcp.client._session import MAX_NOTICES
 from noizu_mcp.engine import single_failure
 from noizu_mcp.transports import memory_pair
@@ -37,6 +37,14 @@ async def test_lists_that_are_none(scripted, page):
         script.answers["tools/list"] = lambda _: page
         with pytest.raises(ProtocolError):
             await client.list_tools()
+
+
+@pytest.mark.parametrize("handler", [ClientHandler, 5])
+async def test_a_handler_that_is_none(handler):
+    """A class in place of an instance, above all."""
+    with pytest.raises(TypeError, match="handler must be an instance of a ClientHandler, not"):
+        async with connect(Stdio("nobody-starts-this"), handler=handler):
+            pass
 
 
 async def test_pages_are_walked_to_the_end(scripted):

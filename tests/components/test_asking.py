@@ -13,6 +13,7 @@ from noizu_mcp import (
     Root,
     SamplingResult,
     Schema,
+    ToolDefinition,
 )
 from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT, TIMEOUTS
 from noizu_mcp.components._asking import (
@@ -123,6 +124,29 @@ def test_the_messages_of_a_model():
     assert "tools" not in params
     with pytest.raises(TypeError, match="is no message"):
         sample_request([5], 5, {})
+
+
+def test_the_tools_of_a_model():
+    """Definitions as a client lists them, or mappings."""
+    wire = {"name": "t", "inputSchema": {"type": "object"}}
+    typed = ToolDefinition("t", input_schema={"type": "object"})
+    assert sample_request("hi", 5, {"tools": [typed, wire]}).params["tools"] == [wire, wire]
+    assert sample_request("hi", 5, {"tools": []}).params["tools"] == []
+
+
+def test_what_cannot_be_asked():
+    """What would not be a request of the protocol is an error here, not at the client."""
+    shape = form_shape(Name)
+    with pytest.raises(TypeError, match="the message to the user must be a text, got 5"):
+        elicit_request(5, shape, "2025-11-25")
+    with pytest.raises(TypeError, match="the message to the user"):
+        elicit_url_request(None, "https://example.com")
+    for url in ("example.com", "/login", "https://a b", "", 5):
+        with pytest.raises(ValueError, match="must be an absolute URL like"):
+            elicit_url_request("Log in", url)
+    for number in ("5", 0, 1.5, True):
+        with pytest.raises(ValueError, match="max_tokens must be a whole number above 0"):
+            sample_request("hi", number, {})
 
 
 def test_roots():

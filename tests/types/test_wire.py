@@ -14,6 +14,7 @@ from noizu_mcp.types import (
     Icon,
     Implementation,
     ResourceContents,
+    ServerCapabilities,
     ToolDefinition,
     Wire,
     as_tuple,
@@ -137,6 +138,7 @@ def test_values_are_values() -> None:
     assert Icon("a") != Icon("b")
     assert Icon("a") != Implementation("a", "1")
     assert repr(Icon("a", theme="dark")) == "Icon(src='a', theme='dark')"
+    assert repr(ServerCapabilities(logging={})) == "ServerCapabilities(logging={})"
     with pytest.raises(TypeError):
         hash(Icon("a"))
     with pytest.raises(attrs.exceptions.FrozenInstanceError):

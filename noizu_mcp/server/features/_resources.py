@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any
 
 from ..._errors import McpError
-from ...components import Context, to_contents, to_listed
+from ...components import Context, to_listed
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
-from ...types import InputRequired, ReadResult
-from .._calls import invoke_handler, settle
+from ...types import InputRequired
+from .._calls import invoke_handler, read_any, settle
 from .._connection import Connection
 from ._lists import list_computed, list_shelf
 
@@ -76,19 +76,14 @@ def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
         return None
     uri = _uri(exchange)
     context = connection.context_of_round(exchange)
-    found = server.registry.find_resource(uri)
-    spec = None if found is None else found[0]
 
     async def work() -> None:
-        value = await settle(partial(server.read_resource, uri, context), context)
-        if isinstance(value, InputRequired):
-            return
-        if not isinstance(value, ReadResult):
-            mime_type = None if spec is None else spec.mime_type
-            value = ReadResult(to_contents(mime_type, uri, value))
-        connection.reply(exchange, _write(connection, exchange, value.to_wire()))
+        result = await settle(partial(read_any, server, uri, context), context)
+        if not isinstance(result, InputRequired):
+            connection.reply(exchange, _write(connection, exchange, result.to_wire()))
 
-    return connection.in_background(exchange, work, spec)
+    found = server.registry.find_resource(uri)
+    return connection.in_background(exchange, work, None if found is None else found[0])
 
 
 def _write(connection: Connection, exchange: Exchange, result: dict[str, Any]) -> dict[str, Any]:
