@@ -121,7 +121,7 @@ def test_what_an_override_may_return():
 def test_changes_from_many_threads_are_all_kept():
     """Writers do not lose each other's changes; readers always see a whole set."""
 
-    class Any_(Tool):
+    class Small(Tool):
         def call(self):
             pass
 
@@ -129,7 +129,7 @@ def test_changes_from_many_threads_are_all_kept():
 
     def work(number):
         for index in range(20):
-            server.tools.add(tool(Any_, name=f"t{number}-{index}"))
+            server.tools.add(tool(Small, name=f"t{number}-{index}"))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
