@@ -157,7 +157,6 @@ async def test_changes_of_the_lists(wire):
     await wire.call("say")
     for method in kinds:
         await wire.notice(method)
-    await trio.sleep(0.1)  # past the window in which changes are merged
     await wire.call("restock")
     for method in kinds:
         await wire.notice(method)
