@@ -129,7 +129,7 @@ async def test_a_server_that_ends_too_early(script, stderr, message):
 async def test_only_the_last_words_are_kept(monkeypatch):
     """However much a server says on stderr, it costs us no more than that."""
     monkeypatch.setattr(_process, "STDERR_KEPT", 3)
-    with pytest.raises(ConnectionClosed, match="it said: def$"):
+    with pytest.raises(ConnectionClosed, match=r"it said: def$"):
         await _end_with(_shell("printf abcdef >&2", stderr=subprocess.PIPE), "it ended")
 
 
