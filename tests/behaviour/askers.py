@@ -226,8 +226,8 @@ class Questions(Toolkit):
         return {"did": name, "times": self.effects.count(name)}
 
     async def slow_effect(self, name):
+        self.effects.append(name)  # what was begun counts, also if its end never comes
         await trio.sleep(0.01)
-        self.effects.append(name)
         return ["slow", name]
 
     @mcp(inline=True)

@@ -126,6 +126,13 @@ async def test_a_server_that_ends_too_early(script, stderr, message):
         await _end_with(_shell(script, stderr=stderr), "it ended")
 
 
+async def test_only_the_last_words_are_kept(monkeypatch):
+    """However much a server says on stderr, it costs us no more than that."""
+    monkeypatch.setattr(_process, "STDERR_KEPT", 3)
+    with pytest.raises(ConnectionClosed, match=r"it said: def$"):
+        await _end_with(_shell("printf abcdef >&2", stderr=subprocess.PIPE), "it ended")
+
+
 async def test_a_server_that_closes_its_stdout(monkeypatch):
     """A server that goes on without its stdout is named, too."""
     monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
