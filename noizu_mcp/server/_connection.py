@@ -103,8 +103,12 @@ class Connection:
         async with trio.open_nursery() as self._nursery:
             merger = Merger(self._send_change, self.link.outbox, self._nursery)
 
+            def report(change: Hashable) -> None:
+                if self._notices(change):  # most connections want to hear of most changes nothing
+                    merger.report(change)
+
             def listener(change: Hashable) -> None:
-                self.gate.run_soon(lambda: merger.report(change))
+                self.gate.run_soon(partial(report, change))
 
             self.server.bus.add(listener)
             try:
@@ -324,10 +328,11 @@ class Connection:
         """Store a value for later requests; the snapshots of running ones stay."""
         self.session = MappingProxyType({**self.session, key: value})
 
-    def _send_change(self, change: Hashable) -> None:
+    def _notices(self, change: Hashable) -> list[Notification]:
         if isinstance(change, tuple):  # a resource, by its URI
-            notices = self.interests.updated(change[0])
-        else:
-            notices = self.interests.changed(str(change))
-        for notice in notices:
+            return self.interests.updated(change[0])
+        return self.interests.changed(str(change))
+
+    def _send_change(self, change: Hashable) -> None:
+        for notice in self._notices(change):
             self.link.send(notice)
