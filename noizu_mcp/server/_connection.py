@@ -23,7 +23,7 @@ from ..engine import (
     lone,
 )
 from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
-from ..protocol import Envelope, Interests, ServerPeer
+from ..protocol import CLIENT_REQUESTS, Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
 from ._call import Call
@@ -146,8 +146,12 @@ class Connection:
         return after_init
 
     def _route(self, exchange: Exchange) -> Job | None:
+        method = CLIENT_REQUESTS[exchange.request.method]
+        if method.capability is not None and not self.server.offers(method.capability):
+            self.refuse(exchange)
+            return None
         try:
-            return self._routes[exchange.request.method](self, exchange)
+            return self._routes[method.name](self, exchange)
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             self.crash(exchange, error)
         return None

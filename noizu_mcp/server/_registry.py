@@ -56,6 +56,12 @@ class Registry:
         self.resource_shelf = Shelf(RESOURCES, resources, page_size)
         self.template_shelf = Shelf(TEMPLATES, templates, page_size)
         self.prompt_shelf = Shelf(PROMPTS, prompts, page_size)
+        self._shelves: dict[str, tuple[Shelf[Any], ...]] = {
+            "tools": (self.tool_shelf,),
+            "resources": (self.resource_shelf, self.template_shelf),
+            "prompts": (self.prompt_shelf,),
+            "completions": (self.prompt_shelf, self.template_shelf),
+        }
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
@@ -68,13 +74,7 @@ class Registry:
         Args:
             feature: `tools`, `resources`, `prompts` or `completions`.
         """
-        resources = bool(self.resource_shelf.specs or self.template_shelf.specs)
-        return {
-            "tools": bool(self.tool_shelf.specs),
-            "resources": resources,
-            "prompts": bool(self.prompt_shelf.specs),
-            "completions": bool(self.prompt_shelf.specs or self.template_shelf.specs),
-        }[feature]
+        return any(shelf.specs for shelf in self._shelves[feature])
 
     @property
     def has_subscribable(self) -> bool:

@@ -13,7 +13,7 @@ from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired, ReadResult
 from .._calls import invoke_handler, settle
 from .._connection import Connection
-from ._lists import list_computed, list_shelf
+from ._lists import Ask, list_page
 
 
 def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
@@ -23,17 +23,12 @@ def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = connection.server
-    if not server.offers("resources"):
-        connection.refuse(exchange)
-        return None
-    shelf = server.registry.resource_shelf
+    ask: Ask | None = None
     if server.overrides("list_resources"):
-        return list_computed(connection, exchange, shelf, "resources", server.list_resources)
-    if any(template.list for template in server.registry.template_shelf.shown):
-        enumerate_all = partial(_list_with_instances, connection)
-        return list_computed(connection, exchange, shelf, "resources", enumerate_all)
-    list_shelf(connection, exchange, shelf, "resources")
-    return None
+        ask = server.list_resources
+    elif any(template.list for template in server.registry.template_shelf.shown):
+        ask = partial(_list_with_instances, connection)
+    return list_page(connection, exchange, server.registry.resource_shelf, "resources", ask)
 
 
 async def _list_with_instances(connection: Connection, cursor: str | None, context: Context) -> Any:
@@ -55,15 +50,9 @@ def list_templates(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = connection.server
-    if not server.offers("resources"):
-        connection.refuse(exchange)
-        return None
-    shelf = server.registry.template_shelf
-    if server.overrides("list_resource_templates"):
-        ask = server.list_resource_templates
-        return list_computed(connection, exchange, shelf, "templates", ask)
-    list_shelf(connection, exchange, shelf, "templates")
-    return None
+    overridden = server.overrides("list_resource_templates")
+    ask = server.list_resource_templates if overridden else None
+    return list_page(connection, exchange, server.registry.template_shelf, "templates", ask)
 
 
 def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
@@ -73,9 +62,6 @@ def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: It is no such request, or its state is not good for it (-32602).
     """
     server = connection.server
-    if not server.offers("resources"):
-        connection.refuse(exchange)
-        return None
     uri = _uri(exchange)
     context = connection.context_of_round(exchange)
     found = server.registry.find_resource(uri)
