@@ -73,14 +73,17 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
         McpError: The handler raised it.
     """
     try:
-        value = spec.invoke(args, context)
-        if isinstance(value, InputRequired):
-            raise TypeError("an inline handler cannot ask: it must not wait")  # noqa: TRY301
-        return _result(spec, value)
+        return _result(spec, _at_once(spec.invoke(args, context)))
     except BaseException as error:
         if not is_crash(error):
             raise
         return failure(spec.source, error)
+
+
+def _at_once(value: Any) -> Any:
+    if isinstance(value, InputRequired):
+        raise TypeError("an inline handler cannot ask: it must not wait")
+    return value
 
 
 async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> ToolResult:
