@@ -31,6 +31,7 @@ from ..types import (
     Reference,
     ToolResult,
 )
+from ._registry import Found
 from ._rounds import timed_out
 
 if TYPE_CHECKING:
@@ -182,7 +183,12 @@ def not_found(uri: str, version: str) -> McpError:
 
 
 async def read_registered(server: "Server", uri: str, context: Context) -> Any:
-    """Read a registered resource.
+    """Read a registered resource; see `read_found`."""
+    return await read_found(server, uri, server.registry.find_resource(uri), context)
+
+
+async def read_found(server: "Server", uri: str, found: Found | None, context: Context) -> Any:
+    """Read a resource that the registry has found, or not.
 
     Returns:
         The `ReadResult`; or an `InputRequired` of the handler.
@@ -190,7 +196,6 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
     Raises:
         McpError: There is no such resource.
     """
-    found = server.registry.find_resource(uri)
     if found is None:
         raise not_found(uri, context.protocol_version)
     spec, variables = found

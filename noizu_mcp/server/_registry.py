@@ -25,6 +25,9 @@ TEMPLATES: Final = Kind(
 )
 PROMPTS: Final = Kind("prompt", "prompts", "name", adapt_definition, PromptDefinition)
 
+#: What serves a URI, and the values of its variables if it is a template.
+Found = tuple[ResourceSpec | TemplateSpec, Any]
+
 
 class Registry:
     """The registrations of one server.
@@ -90,7 +93,7 @@ class Registry:
         """Find a prompt by its wire name, hidden or not."""
         return self.prompt_shelf.specs.get(name)
 
-    def find_resource(self, uri: str) -> tuple[ResourceSpec | TemplateSpec, Any] | None:
+    def find_resource(self, uri: str) -> Found | None:
         """Find what serves a URI: the resource itself, else the first template that matches.
 
         Returns:

@@ -11,7 +11,7 @@ from ...components import Context, to_contents, to_listed
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired, ReadResult
-from .._calls import invoke_handler, settle
+from .._calls import invoke_handler, read_found, settle
 from .._connection import Connection
 from ._lists import Ask, list_page
 
@@ -66,9 +66,12 @@ def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
     context = connection.context_of_round(exchange)
     found = server.registry.find_resource(uri)
     spec = None if found is None else found[0]
+    read = partial(read_found, server, uri, found, context)  # to find it takes time, for templates
+    if server.overrides("read_resource"):
+        read = partial(server.read_resource, uri, context)
 
     async def work() -> None:
-        value = await settle(partial(server.read_resource, uri, context), context)
+        value = await settle(read, context)
         if isinstance(value, InputRequired):
             return
         if not isinstance(value, ReadResult):
