@@ -9,7 +9,6 @@ from ._failure import crashes_logged as crashes_logged
 from ._failure import is_crash as is_crash
 from ._failure import lone as lone
 from ._failure import single_failure as single_failure
-from ._failure import split as split
 from ._gate import LoopGate as LoopGate
 from ._link import Handler as Handler
 from ._link import Job as Job
@@ -36,7 +35,6 @@ __all__ = [
     "logger",
     "lone",
     "single_failure",
-    "split",
 ]
 
 publish(globals())
