@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .._errors import DefinitionError, Problem, ProtocolError
+from .._errors import DefinitionError, ProtocolError
 from ..schema import Shape, flat_for, flat_shape, to_problems
 from ..types import (
     ELICIT,
@@ -34,6 +34,7 @@ TIMEOUTS: Final[Mapping[str, float]] = {
     SAMPLE: SAMPLE_TIMEOUT,
     ROOTS: ROOTS_TIMEOUT,
 }
+_FORM: Final = "requestedSchema"
 
 
 def form_shape(model: Any) -> Shape:
@@ -51,18 +52,52 @@ def form_shape(model: Any) -> Shape:
     return shape
 
 
-def elicit_request(message: str, shape: Shape, revision: str) -> InputRequest:
-    """Ask the user to fill in a form.
+def elicit_request(message: str, shape: Shape) -> InputRequest:
+    """Ask the user to fill in a form, in the words of the newest revision.
 
     Raises:
-        DefinitionError: The revision of the client has no way to ask this.
         TypeError: The message is no text.
     """
-    schema = flat_for(shape.schema, revision)
-    if schema is None:
-        text = f"asks for what {revision} has no form field for, a choice of several values"
-        raise DefinitionError([Problem("elicit", text)])
-    return InputRequest(ELICIT, {"message": _text(message), "requestedSchema": schema})
+    return InputRequest(ELICIT, {"message": _text(message), "requestedSchema": shape.schema})
+
+
+def read_by_hand(request: InputRequest) -> InputRequest:
+    """Read a question that a handler wrote by hand: its form is made flat, as that of `elicit`.
+
+    Raises:
+        DefinitionError: It asks for what no form can.
+    """
+    form = request.params.get(_FORM)
+    if form is None:
+        return request
+    return InputRequest(request.method, {**request.params, _FORM: form_shape(form).schema})
+
+
+def adapt_request(request: InputRequest, revision: str) -> InputRequest | None:
+    """Write a question in the words of a revision.
+
+    Args:
+        request: The question; a form in it is flat.
+        revision: The revision of the client.
+
+    Returns:
+        The question, or None if the revision has no form field for what is asked.
+    """
+    form = request.params.get(_FORM)
+    if form is None:
+        return request
+    form = flat_for(form, revision)
+    return None if form is None else InputRequest(request.method, {**request.params, _FORM: form})
+
+
+def needed_by(request: InputRequest) -> dict[str, Any]:
+    """Say which capability a question needs, in the shape of `ClientCapabilities`."""
+    if request.method == ROOTS:
+        return {"roots": {}}
+    if request.method == SAMPLE:
+        with_tools = "tools" in request.params or "toolChoice" in request.params
+        return {"sampling": {"tools": {}} if with_tools else {}}
+    return {"elicitation": {"url": {}} if request.params.get("mode") == "url" else {}}
 
 
 def elicit_url_request(message: str, url: str) -> InputRequest:

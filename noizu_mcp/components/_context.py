@@ -69,13 +69,8 @@ class Outbound(Protocol):
     @property
     def completion_arguments(self) -> Mapping[str, str]: ...
     async def put_session(self, key: str, value: Any) -> None: ...
-    def require(self, needs: Mapping[str, Any]) -> None: ...
     async def ask(
-        self,
-        request: InputRequest,
-        needs: Mapping[str, Any],
-        read: Callable[[Any], Any],
-        timeout: float | None,
+        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
     ) -> Any: ...
     async def step(self, function: Callable[..., Any], *args: Any) -> Any: ...
     async def read_resource(self, uri: str, context: "Context") -> ReadResult: ...
@@ -284,15 +279,13 @@ class Context:
         Raises:
             DefinitionError: The model is not flat.
             TypeError: The message is no text.
-            McpError: The client cannot do it (-32021 on 2026-07-28), or refused.
+            McpError: The client cannot do it (-32021 on 2026-07-28), or refused. No client of
+                2025-06-18 can let a user choose several values.
             RequestTimeout: Nobody answered in time.
         """
         shape = form_shape(model)
-        needs: dict[str, Any] = {"elicitation": {}}
-        self._outbound.require(needs)  # a revision without forms cannot say one either
-        request = elicit_request(message, shape, self.protocol_version)
         answer: Accept[Any] | Decline | Cancel = await self._outbound.ask(
-            request, needs, lambda answer: read_elicited(answer, shape), timeout
+            elicit_request(message, shape), lambda answer: read_elicited(answer, shape), timeout
         )
         return answer
 
@@ -316,9 +309,8 @@ class Context:
             RequestTimeout: Nobody answered in time.
         """
         request = elicit_url_request(message, url)
-        needs: dict[str, Any] = {"elicitation": {"url": {}}}
         answer: Accept[None] | Decline | Cancel = await self._outbound.ask(
-            request, needs, lambda answer: read_elicited(answer, None), timeout
+            request, lambda answer: read_elicited(answer, None), timeout
         )
         return answer
 
@@ -371,10 +363,8 @@ class Context:
                 "tool_choice": tool_choice,
             },
         )
-        with_tools = tools is not None or tool_choice is not None
-        needs: dict[str, Any] = {"sampling": {"tools": {}} if with_tools else {}}
         result: SamplingResult = await self._outbound.ask(
-            request, needs, SamplingResult.from_wire, timeout
+            request, SamplingResult.from_wire, timeout
         )
         return result
 
@@ -388,9 +378,7 @@ class Context:
             McpError: The client cannot do it, or refused.
             RequestTimeout: It did not answer in time.
         """
-        roots: list[Root] = await self._outbound.ask(
-            roots_request(), {"roots": {}}, read_roots, timeout
-        )
+        roots: list[Root] = await self._outbound.ask(roots_request(), read_roots, timeout)
         return roots
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:

@@ -5,10 +5,10 @@ from ._abc import MessageStream as MessageStream
 from ._exchange import Collector as Collector
 from ._exchange import Delivery as Delivery
 from ._exchange import Exchange as Exchange
+from ._failure import crashes_logged as crashes_logged
 from ._failure import is_crash as is_crash
 from ._failure import lone as lone
 from ._failure import single_failure as single_failure
-from ._failure import split as split
 from ._gate import LoopGate as LoopGate
 from ._link import Handler as Handler
 from ._link import Job as Job
@@ -30,11 +30,11 @@ __all__ = [
     "OnProgress",
     "Outbox",
     "Peer",
+    "crashes_logged",
     "is_crash",
     "logger",
     "lone",
     "single_failure",
-    "split",
 ]
 
 publish(globals())

@@ -73,6 +73,7 @@ class Exchange:
         scope: Cancels its task.
         cancelled: True once the peer has cancelled it: nothing may follow for its id.
         answered: True once it has its answer.
+        open: True once it needs no task: it stays until its peer or its connection ends it.
     """
 
     link: "Link"
@@ -83,6 +84,7 @@ class Exchange:
     scope: trio.CancelScope | None = None
     cancelled: bool = False
     answered: bool = False
+    open: bool = False
     _left: float = math.inf
 
     @property

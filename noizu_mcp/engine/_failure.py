@@ -6,6 +6,8 @@ from typing import Final
 
 import trio
 
+from ._log import logger
+
 #: What is no failure of the code that it passes through: it has to go on.
 _PASSING: Final = (trio.Cancelled, KeyboardInterrupt, GeneratorExit)
 
@@ -32,6 +34,28 @@ def split(error: BaseException) -> tuple[BaseException | None, BaseException | N
         going_on, crash = error.split(_PASSING)
         return crash, going_on
     return (None, error) if isinstance(error, _PASSING) else (error, None)
+
+
+@contextmanager
+def crashes_logged(text: str, *args: object) -> Iterator[None]:
+    """Let a failure of the author's code end the block and nothing else: it goes to the log.
+
+    Args:
+        text: What failed, for the log.
+        args: What belongs into the text.
+
+    Raises:
+        BaseException: What is no failure has to go on.
+    """
+    try:
+        yield
+    except BaseException as error:
+        crash, going_on = split(error)
+        if crash is None:
+            raise
+        logger.error(text, *args, exc_info=crash)
+        if going_on is not None:
+            raise going_on from None
 
 
 def lone(error: BaseException) -> BaseException:

@@ -35,7 +35,7 @@ from ..protocol import (
 )
 from ._abc import MessageStream
 from ._exchange import Collector, Delivery, Exchange
-from ._failure import split
+from ._failure import crashes_logged, split
 from ._leader import run_leading
 from ._log import logger
 from ._outbox import Outbox
@@ -292,21 +292,13 @@ class Link:
         if exchange.cancelled:
             return  # by a message in the same array
         exchange.scope = scope = trio.CancelScope(deadline=exchange.deadline)
-        try:
-            with scope:
-                await job()
-        except BaseException as error:
-            # What the scope left of a group: handlers answer for everything else themselves.
-            crash, going_on = split(error)
-            if crash is None:
-                raise
-            logger.error("%s failed", exchange.request.method, exc_info=crash)
-            if going_on is not None:
-                raise going_on from None
+        # What the scope leaves of a group: handlers answer for everything else themselves.
+        with crashes_logged("%s failed", exchange.request.method), scope:
+            await job()
         self._conclude(exchange, scope)
 
     def _conclude(self, exchange: Exchange, scope: trio.CancelScope) -> None:
-        if exchange.answered or exchange.cancelled:
+        if exchange.answered or exchange.cancelled or exchange.open:
             return
         if scope.cancelled_caught:
             self._handler.expired(exchange)

@@ -26,6 +26,11 @@ class Listening(NamedTuple):
     kinds: frozenset[str]
     uris: frozenset[str]
 
+    @property
+    def size(self) -> int:
+        """What it counts against the limit: the request, and each resource."""
+        return 1 + len(self.uris)
+
     def agreed(self) -> dict[str, Any]:
         """Write the filter that was agreed on."""
         kinds: dict[str, Any] = {CHANGES[kind][1]: True for kind in CHANGES if kind in self.kinds}
@@ -53,13 +58,13 @@ class Interests:
         self._watched: set[str] = set()
         self._used = 0  # listen requests, their URIs and watched URIs
 
-    def listen(
+    def read(
         self, id_: Id, params: Mapping[str, Any], capabilities: Mapping[str, Any]
     ) -> Listening:
-        """Open a listen request for what the server can tell; the rest is left out, not refused.
+        """Read what a listen request wants of what the server can tell; the rest is left out.
 
         Raises:
-            McpError: The filter is no filter, or a limit is reached.
+            McpError: The filter is no filter, or holds more than may ever be open.
         """
         wanted = params.get("notifications")
         if not isinstance(wanted, Mapping):
@@ -72,16 +77,34 @@ class Interests:
         }
         if not _can(capabilities, "resources", "subscribe"):
             uris = frozenset()
-        self._take_room(1 + len(uris))
-        self.drop(id_)
-        listening = self._listening[id_] = Listening(id_, frozenset(kinds), uris)
+        listening = Listening(id_, frozenset(kinds), uris)
+        self._check(listening.size)
         return listening
 
-    def drop(self, id_: Id) -> None:
-        """Close a listen request, if there is one with that id."""
+    def listen(self, listening: Listening) -> None:
+        """Open a listen request.
+
+        Raises:
+            McpError: The limit is reached.
+        """
+        self._take_room(listening.size)
+        self._listening[listening.id] = listening
+
+    def drop(self, id_: Id) -> frozenset[str]:
+        """Close a listen request, if there is one with that id.
+
+        Returns:
+            The resources that it watched.
+        """
         listening = self._listening.pop(id_, None)
-        if listening is not None:
-            self._used -= 1 + len(listening.uris)
+        if listening is None:
+            return frozenset()
+        self._used -= listening.size
+        return listening.uris
+
+    def watches(self, uri: str) -> bool:
+        """Tell whether a client with a handshake watches a resource."""
+        return uri in self._watched
 
     def watch(self, uri: str) -> None:
         """Watch one resource for a client with a handshake (`resources/subscribe`).
@@ -99,10 +122,16 @@ class Interests:
             self._watched.remove(uri)
             self._used -= 1
 
-    def close(self) -> None:
-        """Watch nothing any more: the connection has ended."""
-        self._used -= len(self._watched)
+    def close(self) -> frozenset[str]:
+        """Watch nothing any more for a client with a handshake: the connection has ended.
+
+        Returns:
+            The resources that it watched still.
+        """
+        watched = frozenset(self._watched)
+        self._used -= len(watched)
         self._watched.clear()
+        return watched
 
     def changed(self, kind: str) -> list[Notification]:
         """Make the notices for a changed list: `tools`, `prompts` or `resources`."""
@@ -123,11 +152,13 @@ class Interests:
         return notices
 
     def _take_room(self, more: int) -> None:
-        if self._used + more > self._limit:
-            raise McpError(
-                INVALID_PARAMS, f"More than {self._limit} subscriptions on this connection"
-            )
+        self._check(self._used + more)
         self._used += more
+
+    def _check(self, used: int) -> None:
+        if used > self._limit:
+            text = f"More than {self._limit} subscriptions on this connection"
+            raise McpError(INVALID_PARAMS, text)
 
 
 def _read_uris(wanted: Mapping[str, Any]) -> frozenset[str]:

@@ -44,7 +44,7 @@ class Merger:
     Args:
         send: Sends the notices of one change.
         outbox: Where they go.
-        nursery: Where the windows run; one short task for each burst.
+        nursery: Where the windows run; one task while any is open.
     """
 
     def __init__(
@@ -53,32 +53,38 @@ class Merger:
         self._send = send
         self._outbox = outbox
         self._nursery = nursery
-        self._open: dict[Hashable, bool] = {}
+        self._ends: dict[Hashable, float] = {}  # of the open windows, the first one first
+        self._again: set[Hashable] = set()  # what is to be sent at the end of its window
         self._closed = False
 
     def report(self, change: Hashable) -> None:
         """Take one change; in the loop's thread."""
         if self._closed:
             return  # said in another thread while the connection ended
-        if change in self._open:
-            self._open[change] = True
-            return
-        at_once = self._outbox.has_room
-        self._open[change] = not at_once
-        if at_once:
+        if change in self._ends or not self._outbox.has_room:
+            self._again.add(change)
+        else:
             self._send(change)
-        self._nursery.start_soon(self._window, change)
+        if change not in self._ends:
+            if not self._ends:
+                self._nursery.start_soon(self._run)
+            self._open(change)
 
     def close(self) -> None:
         """Take no more changes."""
         self._closed = True
 
-    async def _window(self, change: Hashable) -> None:
-        while True:
-            await trio.sleep(MERGE_WINDOW)
+    def _open(self, change: Hashable) -> None:
+        self._ends[change] = trio.current_time() + MERGE_WINDOW
+
+    async def _run(self) -> None:
+        """End one window after the other: all are equally long, so the oldest ends first."""
+        while self._ends:
+            change, end = next(iter(self._ends.items()))
+            await trio.sleep_until(end)
             await self._outbox.room()
-            if not self._open[change]:
-                del self._open[change]
-                return
-            self._open[change] = False
-            self._send(change)
+            del self._ends[change]
+            if change in self._again:
+                self._again.remove(change)
+                self._send(change)
+                self._open(change)

@@ -1,7 +1,7 @@
 """One connection of a server: what it remembers, and where its requests go."""
 
 import math
-from collections.abc import Callable, Coroutine, Hashable, Mapping
+from collections.abc import Callable, Collection, Coroutine, Hashable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -11,13 +11,24 @@ import trio
 from .._errors import ConnectionClosed, McpError, RequestTimeout
 from .._util import UNSET, Unset
 from ..components import Context
-from ..engine import Exchange, Job, Link, LoopGate, MessageStream, is_crash, logger, lone, split
+from ..engine import (
+    Exchange,
+    Job,
+    Link,
+    LoopGate,
+    MessageStream,
+    crashes_logged,
+    is_crash,
+    logger,
+    lone,
+)
 from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
-from ..protocol import Envelope, Interests, ServerPeer
+from ..protocol import CLIENT_REQUESTS, Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
 from ._call import Call
 from ._calls import TIMED_OUT
+from ._farewell import say_farewell
 from ._rounds import timed_out
 
 if TYPE_CHECKING:
@@ -81,6 +92,7 @@ class Connection:
         self._listening: dict[Any, Exchange] = {}
         self._initialised: trio.Event | None = None  # while `init` runs
         self._failed = False
+        self._nursery: trio.Nursery
 
     async def run(self, grace: float) -> None:
         """Serve until the peer ends the connection or `stop` is called.
@@ -88,11 +100,15 @@ class Connection:
         Args:
             grace: Seconds that running requests get once no more can come.
         """
-        async with trio.open_nursery() as nursery:
-            merger = Merger(self._send_change, self.link.outbox, nursery)
+        async with trio.open_nursery() as self._nursery:
+            merger = Merger(self._send_change, self.link.outbox, self._nursery)
+
+            def report(change: Hashable) -> None:
+                if self._notices(change):  # most connections want to hear of most changes nothing
+                    merger.report(change)
 
             def listener(change: Hashable) -> None:
-                self.gate.run_soon(lambda: merger.report(change))
+                self.gate.run_soon(partial(report, change))
 
             self.server.bus.add(listener)
             try:
@@ -100,8 +116,10 @@ class Connection:
             finally:
                 self.server.bus.discard(listener)
                 merger.close()
-                self.interests.close()
-                nursery.cancel_scope.cancel()
+                for exchange in list(self._listening.values()):
+                    self._hang_up(exchange)
+                self.leave(self.interests.close(), None)
+                self._nursery.cancel_scope.cancel()
 
     def stop(self) -> None:
         """Take no more messages and let `run` end in order."""
@@ -128,8 +146,12 @@ class Connection:
         return after_init
 
     def _route(self, exchange: Exchange) -> Job | None:
+        method = CLIENT_REQUESTS[exchange.request.method]
+        if method.capability is not None and not self.server.offers(method.capability):
+            self.refuse(exchange)
+            return None
         try:
-            return self._routes[exchange.request.method](self, exchange)
+            return self._routes[method.name](self, exchange)
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             self.crash(exchange, error)
         return None
@@ -145,24 +167,18 @@ class Connection:
             self.link.spawn(partial(self._init, self._initialised))
 
     async def _init(self, done: trio.Event) -> None:
-        try:
-            await self.server.init(Context(Call(self, self.peer.handshake.envelope(), _EMPTY)))
-        except BaseException as error:
-            crash, going_on = split(error)
-            if crash is None:
-                raise
-            logger.error("init of %r failed; the session ends", self.server, exc_info=crash)
-            if going_on is not None:
-                raise going_on from None
-            self._failed = True
+        self._failed = True  # unless it comes to its end
+        with crashes_logged("init of %r failed; the session ends", self.server):
+            await self.server.init(self._context_of_session())
+            self._failed = False
+        if self._failed:
             self.stop()
         self._initialised = None
         done.set()
 
     def cancelled(self, exchange: Exchange) -> None:
         """Forget a request that its sender no longer wants."""
-        self._listening.pop(exchange.id, None)
-        self.interests.drop(exchange.id)
+        self._hang_up(exchange)
 
     def expired(self, exchange: Exchange) -> None:
         """Answer a request that has run out of time."""
@@ -179,9 +195,8 @@ class Connection:
         """
         for exchange in list(self._listening.values()):
             self.link.notify("notifications/cancelled", {"requestId": exchange.id})
-            self.interests.drop(exchange.id)
+            self._hang_up(exchange)
             self.reply(exchange, {"_meta": {META_SUBSCRIPTION_ID: exchange.id}})
-        self._listening.clear()
 
     # What features need
 
@@ -211,7 +226,27 @@ class Connection:
 
     def listen(self, exchange: Exchange) -> None:
         """Keep a listen request open: it ends when its client or its connection does."""
+        exchange.open = True
         self._listening[exchange.id] = exchange
+
+    def _hang_up(self, exchange: Exchange) -> None:
+        """End a listen request, if it is one and open."""
+        self._listening.pop(exchange.id, None)
+        self.leave(self.interests.drop(exchange.id), exchange)
+
+    def leave(self, uris: Collection[str], exchange: Exchange | None) -> None:
+        """Let the server hear that resources are no longer watched; waits for nothing.
+
+        Args:
+            uris: The resources.
+            exchange: The request that watched them; None for the session.
+        """
+        if uris and self.server.overrides("unsubscribe"):
+            context = self.context(exchange) if exchange else self._context_of_session()
+            self._nursery.start_soon(say_farewell, self.server, uris, context)
+
+    def _context_of_session(self) -> Context:
+        return Context(Call(self, self.peer.handshake.envelope(), self.session))
 
     def reply(self, exchange: Exchange, result: Mapping[str, Any]) -> None:
         """Answer with a complete result, in the envelope of its era."""
@@ -297,10 +332,11 @@ class Connection:
         """Store a value for later requests; the snapshots of running ones stay."""
         self.session = MappingProxyType({**self.session, key: value})
 
-    def _send_change(self, change: Hashable) -> None:
+    def _notices(self, change: Hashable) -> list[Notification]:
         if isinstance(change, tuple):  # a resource, by its URI
-            notices = self.interests.updated(change[0])
-        else:
-            notices = self.interests.changed(str(change))
-        for notice in notices:
+            return self.interests.updated(change[0])
+        return self.interests.changed(str(change))
+
+    def _send_change(self, change: Hashable) -> None:
+        for notice in self._notices(change):
             self.link.send(notice)

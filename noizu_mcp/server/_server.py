@@ -241,14 +241,20 @@ class Server(metaclass=ComponentMeta):
         Returns:
             By default True for what is registered, `subscribable` and not hidden.
         """
-        found = self.registry.find_resource(uri)
-        return found is not None and found[0].subscribable and not found[0].hidden
+        return self.registry.is_subscribable(uri)
 
     async def subscribe(self, uri: str, ctx: Context) -> None:
-        """Take a subscription of a session; the default asks `can_watch`.
+        """Take a subscription, of either era; the default asks `can_watch`.
+
+        What it starts, `unsubscribe` ends: each subscription that it took has one end.
+
+        Args:
+            uri: The URI of the resource.
+            ctx: The request.
 
         Raises:
-            McpError: There is no such resource (-32002), or nobody may watch it (-32600).
+            McpError: There is no such resource (-32002), or nobody may watch it (-32600). A listen
+                request of 2026-07-28 goes on without the resource.
         """
         if not await self.can_watch(uri, ctx):
             if not self.overrides("read_resource") and self.registry.find_resource(uri) is None:
@@ -256,7 +262,17 @@ class Server(metaclass=ComponentMeta):
             raise McpError(INVALID_REQUEST, f"Resource is not subscribable: {uri}")
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:
-        """Take the end of a subscription; by default there is nothing to do."""
+        """Take the end of a subscription; by default there is nothing to do.
+
+        Called once for each that `subscribe` took: when the client unsubscribes, when its listen
+        request ends, and when the connection does, in whatever way. What is not done within
+        two seconds of the latter is cancelled; an exception goes to the log.
+
+        Args:
+            uri: The URI of the resource.
+            ctx: The request that ends it, or the listen request; at the end of a session no
+                request at all, so that there is no `request_id`.
+        """
 
     async def list_prompts(self, cursor: str | None, ctx: Context) -> Any:
         """List the prompts that the caller may see; as `list_tools`, of prompts."""
@@ -344,8 +360,10 @@ class Server(metaclass=ComponentMeta):
         """Tell whether anything of a feature is registered, hidden or not, or overridden.
 
         Args:
-            feature: `tools`, `resources`, `prompts` or `completions`.
+            feature: `tools`, `resources`, `prompts`, `completions`; or `logging`, which always is.
         """
+        if feature == "logging":
+            return True
         return self.overrides(*_OFFERED_BY[feature]) or self.registry.has(feature)
 
     @property

@@ -154,7 +154,8 @@ class SamplingResult:
 class InputRequest(NamedTuple):
     """One question of an `InputRequired`, as it goes over the wire.
 
-    Written by hand, it is sent as it is; `ctx.elicit` and its kin write theirs for each revision.
+    Written by hand, it is sent as it is; only the form in it is written in the words of 2025-06-18
+    for a client of that revision, as that of `ctx.elicit`.
 
     Attributes:
         method: `elicitation/create`, `sampling/createMessage` or `roots/list`.

@@ -318,6 +318,8 @@ class Decision:
         self.heard = []
 
     async def can_watch(self, uri, ctx):
+        if uri == "x://slow":
+            await trio.sleep(0.01)
         return uri.startswith("x://") or uri == "pantry://hidden"
 
     async def subscribe(self, uri, ctx):

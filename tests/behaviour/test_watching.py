@@ -194,6 +194,16 @@ async def test_a_server_that_decides(opened):
             assert await wire.text("heard") == "+x://1 +pantry://hidden -x://1"
 
 
+async def test_a_decision_may_take_time(opened):
+    """Who waits before the decision watches after it."""
+    async with opened("Deciding") as wire:
+        await watch(wire, "x://slow")
+        await wire.is_alive()
+        await touch(wire, "x://slow")
+        assert (await wire.notice(UPDATED))["uri"] == "x://slow"
+        assert wire.answers == {}
+
+
 @handshake
 async def test_a_server_that_computes_has_its_own_reasons(opened):
     """Where `read_resource` is overridden nobody knows what is there."""

@@ -17,9 +17,11 @@ from noizu_mcp import (
 )
 from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT, TIMEOUTS
 from noizu_mcp.components._asking import (
+    adapt_request,
     elicit_request,
     elicit_url_request,
     form_shape,
+    read_by_hand,
     read_elicited,
     read_roots,
     roots_request,
@@ -67,14 +69,17 @@ def test_what_is_no_form():
 
 
 def test_the_request_of_a_form():
-    """In the words of the revision; what it cannot ask is an error."""
-    request = elicit_request("Who?", form_shape(Name), "2025-06-18")
+    """In the words of the revision; one that has none for it cannot be asked."""
+    request = adapt_request(elicit_request("Who?", form_shape(Name)), "2025-06-18")
     assert request.method == "elicitation/create"
     assert request.params["message"] == "Who?"
     assert request.params["requestedSchema"]["required"] == ["name"]
-    with pytest.raises(DefinitionError, match="2025-06-18 has no form field"):
-        elicit_request("Which?", form_shape(SEVERAL), "2025-06-18")
-    assert elicit_request("Which?", form_shape(SEVERAL), "2025-11-25").params["requestedSchema"]
+    several = elicit_request("Which?", form_shape(SEVERAL))
+    assert adapt_request(several, "2025-06-18") is None
+    assert adapt_request(several, "2025-11-25") == several
+    for other in (elicit_url_request("Log in", "https://example.com"), roots_request()):
+        assert adapt_request(other, "2025-06-18") is other
+        assert read_by_hand(other) is other
 
 
 def test_the_request_of_a_url():
@@ -138,7 +143,7 @@ def test_what_cannot_be_asked():
     """What would not be a request of the protocol is an error here, not at the client."""
     shape = form_shape(Name)
     with pytest.raises(TypeError, match="the message to the user must be a text, got 5"):
-        elicit_request(5, shape, "2025-11-25")
+        elicit_request(5, shape)
     with pytest.raises(TypeError, match="the message to the user"):
         elicit_url_request(None, "https://example.com")
     for url in ("example.com", "/login", "https://a b", "", 5):

@@ -21,7 +21,9 @@ TAG = "io.modelcontextprotocol/subscriptionId"
 
 
 def listen(interests, id_=1, wanted=EVERYTHING, capabilities=ALL):
-    return interests.listen(id_, {"notifications": wanted}, capabilities)
+    listening = interests.read(id_, {"notifications": wanted}, capabilities)
+    interests.listen(listening)
+    return listening
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_no_filter(params):
     """A filter that is none is refused, and takes no room."""
     interests = Interests(1)
     with pytest.raises(McpError) as caught:
-        interests.listen(1, params, ALL)
+        interests.read(1, params, ALL)
     assert caught.value.code == INVALID_PARAMS
     listen(interests, wanted={})
 
@@ -141,11 +143,22 @@ def test_limit():
         listen(interests, 3, {})
 
 
-def test_the_same_id_again():
-    """A second listen with one id replaces the first, and its room."""
-    interests = Interests(7)
-    for _ in range(5):
-        listen(interests, 1)
-    assert len(interests.updated("a:")) == 1
-    interests.drop(1)
-    listen(interests, 2, {"resourceSubscriptions": [f"{n}:" for n in range(6)]})
+def test_too_much_at_once():
+    """A filter that can never fit is refused when it is read, before anybody is asked."""
+    interests = Interests(3)
+    with pytest.raises(McpError, match="More than 3 subscriptions on this connection"):
+        interests.read(1, {"notifications": {"resourceSubscriptions": ["a:", "b:", "c:"]}}, ALL)
+    listen(interests, 1, {"resourceSubscriptions": ["a:", "b:", "a:"]})
+
+
+def test_what_ended():
+    """Who closes something hears what it watched, once."""
+    interests = Interests(10)
+    listen(interests, 1, {"resourceSubscriptions": ["a:", "b:"]})
+    interests.watch("a:")
+    assert (interests.watches("a:"), interests.watches("b:")) == (True, False)
+    assert interests.drop(1) == {"a:", "b:"}
+    assert interests.drop(1) == frozenset()
+    assert interests.close() == {"a:"}
+    assert interests.close() == frozenset()
+    assert interests.updated("a:") == []

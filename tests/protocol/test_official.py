@@ -131,7 +131,8 @@ def test_stateless_wire(check, revision):
     check("UnsupportedProtocolVersionError", json.loads(encode(refusal.message)))
     interests = Interests(10)
     capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
-    listening = interests.listen(1, listen.params, capabilities)
+    listening = interests.read(1, listen.params, capabilities)
+    interests.listen(listening)
     params = {"notifications": listening.agreed()}
     notices = {
         "SubscriptionsAcknowledgedNotification": listening.tag(

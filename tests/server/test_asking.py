@@ -200,7 +200,10 @@ async def test_only_tools_prompts_and_resources_ask(version):
         assert await client.list_tools() == []
         await client.complete({"type": "ref/prompt", "name": "p"}, "a", "v")
     refused = "LocalProtocolError: only tools, prompts and resources can ask, or run steps"
-    begin = "LocalProtocolError: init belongs to no request: there is nobody to ask yet"
+    begin = (
+        "LocalProtocolError: init, and the end of a session, belong to no request:"
+        " there is nobody to ask"
+    )
     expected = [begin, begin] if version == "2025-11-25" else []
     assert server.said == [*expected, *([refused] * 4)]
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import trio
+
 from ..._errors import McpError
 from ...components import Context, to_listed
 from ...engine import Exchange, Job
@@ -11,7 +13,7 @@ from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
 from .._calls import invoke_handler, read_any, settle
 from .._connection import Connection
-from ._lists import list_computed, list_shelf
+from ._lists import Ask, list_page
 
 
 def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
@@ -21,17 +23,12 @@ def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = connection.server
-    if not server.offers("resources"):
-        connection.refuse(exchange)
-        return None
-    shelf = server.registry.resource_shelf
+    ask: Ask | None = None
     if server.overrides("list_resources"):
-        return list_computed(connection, exchange, shelf, "resources", server.list_resources)
-    if any(template.list for template in server.registry.template_shelf.shown):
-        enumerate_all = partial(_list_with_instances, connection)
-        return list_computed(connection, exchange, shelf, "resources", enumerate_all)
-    list_shelf(connection, exchange, shelf, "resources")
-    return None
+        ask = server.list_resources
+    elif any(template.list for template in server.registry.template_shelf.shown):
+        ask = partial(_list_with_instances, connection)
+    return list_page(connection, exchange, server.registry.resource_shelf, "resources", ask)
 
 
 async def _list_with_instances(connection: Connection, cursor: str | None, context: Context) -> Any:
@@ -53,15 +50,9 @@ def list_templates(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = connection.server
-    if not server.offers("resources"):
-        connection.refuse(exchange)
-        return None
-    shelf = server.registry.template_shelf
-    if server.overrides("list_resource_templates"):
-        ask = server.list_resource_templates
-        return list_computed(connection, exchange, shelf, "templates", ask)
-    list_shelf(connection, exchange, shelf, "templates")
-    return None
+    overridden = server.overrides("list_resource_templates")
+    ask = server.list_resource_templates if overridden else None
+    return list_page(connection, exchange, server.registry.template_shelf, "templates", ask)
 
 
 def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
@@ -71,18 +62,15 @@ def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: It is no such request, or its state is not good for it (-32602).
     """
     server = connection.server
-    if not server.offers("resources"):
-        connection.refuse(exchange)
-        return None
     uri = _uri(exchange)
     context = connection.context_of_round(exchange)
+    found = server.registry.find_resource(uri)  # once: to match templates takes time
 
     async def work() -> None:
-        result = await settle(partial(read_any, server, uri, context), context)
+        result = await settle(partial(read_any, server, uri, found, context), context)
         if not isinstance(result, InputRequired):
             connection.reply(exchange, _write(connection, exchange, result.to_wire()))
 
-    found = server.registry.find_resource(uri)
     return connection.in_background(exchange, work, None if found is None else found[0])
 
 
@@ -113,8 +101,15 @@ def subscribe(connection: Connection, exchange: Exchange) -> Job | None:
     context = connection.context(exchange)
 
     async def work() -> None:
-        await server.subscribe(uri, context)
-        connection.interests.watch(uri)
+        if not connection.interests.watches(uri):
+            await server.subscribe(uri, context)
+            try:
+                # A hook may have passed over the cancellation; then nobody wants this any more.
+                await trio.lowlevel.checkpoint_if_cancelled()
+                connection.interests.watch(uri)
+            except BaseException:
+                connection.leave([uri], exchange)
+                raise
         connection.reply(exchange, {})
 
     return connection.in_background(exchange, work)
@@ -130,8 +125,9 @@ def unsubscribe(connection: Connection, exchange: Exchange) -> Job | None:
     context = connection.context(exchange)
 
     async def work() -> None:
-        connection.interests.unwatch(uri)
-        await server.unsubscribe(uri, context)
+        if connection.interests.watches(uri):
+            connection.interests.unwatch(uri)
+            await server.unsubscribe(uri, context)
         connection.reply(exchange, {})
 
     return connection.in_background(exchange, work)

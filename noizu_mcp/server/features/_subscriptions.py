@@ -1,51 +1,50 @@
 """`subscriptions/listen` (2026-07-28 `basic/patterns/subscriptions`)."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from contextlib import suppress
 
+import trio
+
+from ..._errors import McpError
 from ...engine import Exchange, Job
-from ...protocol import ACKNOWLEDGED
+from ...protocol import ACKNOWLEDGED, Listening
 from .._connection import Connection
-
-URIS: Final = "resourceSubscriptions"
 
 
 def listen(connection: Connection, exchange: Exchange) -> Job | None:
     """Open a listen request: acknowledge what can be told; it stays open without a task.
 
+    What the caller may not watch is left out of the agreement, not refused.
+
     Raises:
         McpError: The filter is no filter, or too many are open (-32602).
     """
+    server = connection.server
     params = exchange.request.params or {}
-    given = params.get("notifications")
-    wanted: dict[str, Any] = given if isinstance(given, dict) else {}
-    uris: Any = wanted.get(URIS)
-    if not _can_be_asked(connection, uris):
-        _open(connection, exchange, params)
+    wanted = connection.interests.read(exchange.id, params, server.capabilities())
+    if not wanted.uris or not server.overrides("can_watch", "subscribe"):
+        allowed = frozenset(filter(server.registry.is_subscribable, wanted.uris))
+        _open(connection, exchange, wanted._replace(uris=allowed))
         return None
     context = connection.context(exchange)
 
     async def ask() -> None:
-        # What the caller may not watch is left out of the agreement, not refused.
-        allowed = [uri for uri in uris if await connection.server.can_watch(uri, context)]
-        _open(connection, exchange, {"notifications": {**wanted, URIS: allowed}})
+        taken: list[str] = []
+        try:
+            for uri in sorted(wanted.uris):
+                with suppress(McpError):
+                    await server.subscribe(uri, context)
+                    taken.append(uri)
+            # A hook may have passed over the cancellation: nothing may be opened after it.
+            await trio.lowlevel.checkpoint_if_cancelled()
+            _open(connection, exchange, wanted._replace(uris=frozenset(taken)))
+        except BaseException:
+            connection.leave(taken, exchange)
+            raise
 
     return connection.in_background(exchange, ask)
 
 
-def _can_be_asked(connection: Connection, uris: Any) -> bool:
-    """Tell whether it is worth to ask about each URI; what is no filter or too much is not."""
-    return (
-        connection.server.can_be_watched
-        and isinstance(uris, list)
-        and len(uris) <= connection.server.options.limits.subscriptions
-        and all(isinstance(uri, str) for uri in uris)
-    )
-
-
-def _open(connection: Connection, exchange: Exchange, params: Mapping[str, Any]) -> None:
-    capabilities = connection.server.capabilities()
-    listening = connection.interests.listen(exchange.id, params, capabilities)
-    acknowledged = listening.tag(ACKNOWLEDGED, {"notifications": listening.agreed()})
+def _open(connection: Connection, exchange: Exchange, agreed: Listening) -> None:
+    connection.interests.listen(agreed)
     connection.listen(exchange)
-    connection.link.send(acknowledged)
+    connection.link.send(agreed.tag(ACKNOWLEDGED, {"notifications": agreed.agreed()}))

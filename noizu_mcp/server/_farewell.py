@@ -1,0 +1,32 @@
+"""The end of subscriptions that no request ends: a cancelled listen request, a lost connection."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from ..components import Context
+from ..engine import crashes_logged, logger
+
+if TYPE_CHECKING:
+    from ._server import Server
+
+#: Seconds that `unsubscribe` gets, whoever cancels meanwhile; to stop a watcher takes far less.
+FAREWELL: Final = 2.0
+
+
+async def say_farewell(server: "Server", uris: Iterable[str], context: Context) -> None:
+    """Call `unsubscribe` once for each resource, all at the same time, so that each is begun."""
+
+    async def leave(uri: str) -> None:
+        with crashes_logged("unsubscribe of %r failed for %s", server, uri):
+            await server.unsubscribe(uri, context)
+
+    with trio.CancelScope(shield=True, deadline=trio.current_time() + FAREWELL) as scope:
+        async with trio.open_nursery() as nursery:
+            for uri in uris:
+                nursery.start_soon(leave, uri)
+    if scope.cancelled_caught:
+        logger.warning(
+            "unsubscribe of %r took longer than %s s and was cancelled", server, FAREWELL
+        )
