@@ -48,14 +48,17 @@ def compile_native(schema: dict[str, Any] | bool, documents: Mapping[str, Any]) 
         except (ValueError, LookupError, TypeError, AttributeError):
             return []
 
+    # What other documents hold is not surveyed: they may well refer back.
+    recursive = bool(documents) or not standard or survey(schema).recursive
     return Judge(
         schema,
         _guarded(validator.is_valid),
         match_pattern,
-        # What other documents hold is not surveyed: they may well refer back.
-        recursive=bool(documents) or not standard or survey(schema).recursive,
+        recursive=recursive,
         translate=translated,
         explainable=standard,
+        # Where a schema refers back, a walk may come to one part of a value again and again.
+        compile_part=None if recursive else _verdict,
     )
 
 
@@ -65,8 +68,12 @@ def match_pattern(pattern: str) -> Verdict:
     Raises:
         ValueError: The pattern is not a regular expression of the engine.
     """
-    validator = jsonschema_rs.Draft202012Validator({"pattern": pattern}, **_options({}))
-    return _guarded(validator.is_valid)
+    return _verdict({"pattern": pattern})
+
+
+def _verdict(schema: dict[str, Any]) -> Verdict:
+    """Return the verdict of a 2020-12 schema that refers to nothing; raises ValueError."""
+    return _guarded(jsonschema_rs.Draft202012Validator(schema, **_options({})).is_valid)
 
 
 def _guarded(verdict: Verdict) -> Verdict:

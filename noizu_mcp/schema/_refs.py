@@ -1,5 +1,6 @@
 """References inside one schema: JSON Pointers and anchors, nothing that needs another document."""
 
+from collections.abc import Iterator
 from re import Match
 from re import sub as replace
 from typing import Any
@@ -40,6 +41,20 @@ class Refs:
 def is_local(ref: Any) -> bool:
     """Tell if a reference stays inside its own document."""
     return isinstance(ref, str) and ref.startswith("#")
+
+
+def reachable(schema: Any, refs: Refs) -> Iterator[dict[str, Any]]:
+    """Yield every schema object below a schema and behind its local references, each once."""
+    seen: set[int] = set()
+    waiting: list[Any] = [schema]
+    while waiting:
+        for _path, node in walk(waiting.pop()):
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            yield node
+            if is_local(node.get("$ref")):
+                waiting.append(refs.find(node["$ref"])[1])
 
 
 def names(root: Any) -> list[str]:
