@@ -246,6 +246,39 @@ def test_native_lines(schema, value, lines):
     assert lines == found
 
 
+BOTH_LEAD_BACK = {
+    "anyOf": [
+        {"properties": {"op": {"const": name}, "args": {"items": {"$ref": "#"}}}}
+        for name in ("and", "or", "not")
+    ],
+    "type": "object",
+    "$defs": {"unused": {"unevaluatedItems": False}},
+}
+
+
+@pytest.mark.parametrize(
+    ("levels", "line"),
+    [
+        (3, "/args/0/args/0/args/0: expected object, got integer 1"),
+        (60, "(root): does not match the schema"),
+    ],
+)
+def test_the_engine_is_not_asked_about_a_deep_value(levels, line):
+    """The engine goes each way through alternatives that lead back: deep down that has no end."""
+    value = 1
+    for _ in range(levels):
+        value = {"op": "and", "args": [value]}
+    assert describe(compile_schema(BOTH_LEAD_BACK).violations(value)) == [line]
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_the_engine_is_not_asked_about_a_large_value(size):
+    """The engine copies a value for each error about it, which takes seconds for a large one."""
+    schema = {"required": [f"name{n}" for n in range(200)], "unevaluatedProperties": False}
+    found = compile_schema({**schema, "properties": {"a": {}}}).violations({"a": [0] * size})
+    assert len(found) == (200 if size == 10 else 1)
+
+
 def test_declared_names_out_of_sight():
     """Names are only suggested where the engine says at which schema it was."""
     schema = {
