@@ -70,7 +70,10 @@ class Judge:
             return lambda value: explainer.explain(self._schema, value)
         return self._translate
 
-    def _matches(self, pattern: str, text: str) -> bool:
+    def _matches(self, pattern: str, text: Any) -> bool:
+        if not isinstance(text, str):
+            # The name of a property that JSON cannot express.
+            return False
         matcher = self._matchers.get(pattern)
         if matcher is None:
             matcher = self._matchers[pattern] = self._match_pattern(pattern)

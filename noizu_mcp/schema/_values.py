@@ -64,14 +64,15 @@ def equal_pairs(items: Iterable[Any]) -> Iterator[tuple[int, int]]:
             yield first, index
 
 
-def is_multiple(value: float, divisor: float) -> bool:
+def is_multiple(value: Any, divisor: float) -> bool:
     """Tell if a number is a multiple of another, in decimal: 0.3 is a multiple of 0.1.
 
     NaN and the infinities are no numbers, so no rule for numbers can reject them.
     """
     if isinstance(value, int) and isinstance(divisor, int):
         return value % divisor == 0
-    if not isfinite(value):
+    # An integer may be larger than any float.
+    if isinstance(value, float) and not isfinite(value):
         return True
     (left, left_power), (right, right_power) = _decimal(value), _decimal(divisor)
     low = min(left_power, right_power)
