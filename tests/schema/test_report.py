@@ -279,6 +279,18 @@ def test_the_engine_is_not_asked_about_a_large_value(size):
     assert len(found) == (200 if size == 10 else 1)
 
 
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ({1: 2}, "(root): 1 cannot be the name of a property"),
+        ({"a": "\ud800"}, '/a: "\\ud800" has half of a surrogate pair'),
+    ],
+)
+def test_what_the_engine_cannot_read(value, line):
+    """Where the engine fails instead of telling, the reason is looked for."""
+    assert describe(compile_schema({"unevaluatedProperties": False}).violations(value)) == [line]
+
+
 def test_declared_names_out_of_sight():
     """Names are only suggested where the engine says at which schema it was."""
     schema = {
