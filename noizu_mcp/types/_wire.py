@@ -101,6 +101,15 @@ class _BytesKind(Kind):
         return binascii.b2a_base64(value, newline=False).decode("ascii")
 
 
+class _MappingKind(Kind):
+    """A mapping in Python, an object on the wire."""
+
+    __slots__ = ()
+
+    def write(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(value)
+
+
 class _ListKind(Kind):
     """A tuple in Python, an array on the wire."""
 
@@ -138,13 +147,15 @@ class _WireKind(Kind):
         return value.to_wire()
 
 
+_OBJECT = _MappingKind("an object", Mapping)
 _KINDS: dict[Any, Kind] = {
     str: Kind("a string", str),
     bool: Kind("true or false", bool),
     int: Kind("an integer", int),
     float: Kind("a number", int, float),
     bytes: _BytesKind("bytes", bytes),
-    dict: Kind("an object", Mapping),
+    dict: _OBJECT,
+    Mapping: _OBJECT,
     Any: Kind("anything", object, bool),
 }
 
@@ -153,8 +164,9 @@ def kind_of(annotation: Any) -> Kind:
     """Find how values with an annotation travel.
 
     Args:
-        annotation: `str`, `bool`, `int`, `float`, `bytes`, `dict[str, Any]`, `Any`, a wire class,
-            `tuple[X, ...]` of one of these, or any of them with `| None`.
+        annotation: `str`, `bool`, `int`, `float`, `bytes`, `dict[str, Any]`,
+            `Mapping[str, Any]`, `Any`, a wire class, `tuple[X, ...]` of one of these, or any of
+            them with `| None`.
 
     Returns:
         The kind; for `X | None` that of X.
