@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 
 from .._errors import TransportError
+from .._value import Value
 
 #: What a child inherits unless told otherwise: no secrets that happen to be in the environment.
 INHERITED: Final = (
@@ -24,8 +25,8 @@ def _text(value: Any, what: str) -> str:
     return value
 
 
-@attrs.frozen(init=False)
-class Stdio:
+@attrs.frozen(init=False, eq=False, repr=False)
+class Stdio(Value):
     """A server that is started as a child process and spoken to over its stdin and stdout.
 
     Args:

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 import attrs
 
 from .._util import final
+from .._value import Value
 from ._blocks import as_blocks
 from ._content import Content
 from ._wire import Item, Wire, kind_of, read_items
@@ -99,8 +100,8 @@ _FIELDS: Final = (
 
 
 @final
-@attrs.frozen(kw_only=True)
-class SamplingResult:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SamplingResult(Value):
     """What the client's model answered (client/sampling, CreateMessageResult).
 
     Attributes:
@@ -170,8 +171,8 @@ class InputRequest(NamedTuple):
 
 
 @final
-@attrs.frozen
-class InputRequired:
+@attrs.frozen(eq=False, repr=False)
+class InputRequired(Value):
     """Returned by a handler that asks by hand: run me again with the answers.
 
     The answers come as `ctx.input_responses`, the state as `ctx.request_state`. It serves clients

@@ -6,6 +6,7 @@ from typing import Any, Self
 import attrs
 
 from .._util import UNSET, Unset, final, json_text
+from .._value import Value
 from ._blocks import as_blocks
 from ._common import Annotations, Icon
 from ._content import Content
@@ -47,8 +48,8 @@ _CONTENT = Item("content", "content", kind_of(tuple[Any, ...]), required=True)
 
 
 @final
-@attrs.frozen
-class ToolResult:
+@attrs.frozen(eq=False, repr=False)
+class ToolResult(Value):
     """What a tool answers (server/tools, CallToolResult), on both ends.
 
     A handler that returns one has it sent as it is. 2026-07-28 allows null as structured content,

@@ -15,6 +15,7 @@ import attrs
 
 from .._errors import ProtocolError
 from .._util import json_text
+from .._value import Value
 
 #: Longest quotation of a wrong value in an error, in characters of JSON.
 MAX_QUOTED = 60
@@ -265,11 +266,11 @@ def _items_of(cls: "type[Wire]") -> tuple[Item, ...]:
     return _ITEMS[cls]
 
 
-# attrs would compile equality and a repr for every class: half of the time of its import. One of
-# each, here, does for all; subclasses say `eq=False, repr=False`.
 @attrs.frozen(eq=False, repr=False, kw_only=True)
-class Wire:
-    """A value that crosses the wire as a JSON object.
+class Wire(Value):
+    """A value that crosses the wire as a JSON object; subclasses say `eq=False, repr=False`.
+
+    It has no hash: there are mappings inside.
 
     Attributes:
         extra: Keys that this version of the package does not know, as they came.
@@ -284,13 +285,6 @@ class Wire:
                 continue
             where = f"{type(self).__name__}.{item.name}"
             raise TypeError(f"{where}: expected {item.kind.noun}, got {value!r}")
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        names = (a.name for a in attrs.fields(type(self)))
-        # No hash goes with it, and so Python gives none: there are mappings inside.
-        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __repr__(self) -> str:
         named = ((a.name, getattr(self, a.name)) for a in attrs.fields(type(self)))
