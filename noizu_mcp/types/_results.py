@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Self
 
-import attrs
-
 from ._common import META_SERVER_INFO
 from ._wire import Wire
 
@@ -29,9 +27,10 @@ def without_envelope(result: Any) -> Any:
     return bare
 
 
-@attrs.frozen(eq=False, repr=False, kw_only=True)
 class Result(Wire):
     """The base of results; subclasses are the values that they hold."""
+
+    __slots__ = ()
 
     @classmethod
     def from_wire(cls, value: Any, where: str | None = None) -> Self:
