@@ -133,6 +133,16 @@ RESULTS = {
 }
 
 
+async def test_a_completion_says_what_is_filled_in_already(scripted):
+    """The other arguments go along, if there are any."""
+    answer = {"resultType": "complete", "completion": {"values": []}}
+    async with scripted({"completion/complete": lambda _: answer}) as (client, script):
+        for context in ({"b": "c"}, None):
+            await client.complete(Reference.prompt("p"), "a", "", context)
+        said = [each["params"].get("context") for each in script.received[1:]]
+    assert said == [{"arguments": {"b": "c"}}, None]
+
+
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("own", [{}, {"k": 1}])
 async def test_the_envelope_is_no_part_of_a_result(scripted, name, own):
