@@ -1,12 +1,12 @@
 """`Context`: all that a handler may touch, the same in both eras."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
+from .. import types
 from ..types import (
     Accept,
     Cancel,
-    ClientCapabilities,
     Decline,
     Implementation,
     InputRequest,
@@ -29,6 +29,9 @@ from ._asking import (
     roots_request,
     sample_request,
 )
+
+if TYPE_CHECKING:
+    from ..types import ClientCapabilities
 
 Model = TypeVar("Model")
 
@@ -137,9 +140,11 @@ class Context:
         return None if info is None else Implementation.from_wire(info, "clientInfo")
 
     @property
-    def client_capabilities(self) -> ClientCapabilities:
+    def client_capabilities(self) -> "ClientCapabilities":
         """What the client can do."""
-        return ClientCapabilities.from_wire(self._outbound.client_capabilities, "capabilities")
+        # Named in full, it loads when it is first asked for.
+        wire = self._outbound.client_capabilities
+        return types.ClientCapabilities.from_wire(wire, "capabilities")
 
     @property
     def transport(self) -> str:

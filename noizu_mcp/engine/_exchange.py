@@ -58,7 +58,7 @@ class Collector:
         return None
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Exchange:
     """A request in flight.
 

@@ -20,7 +20,7 @@ class Unresolved(Exception):
     """An annotation names something that does not exist (yet)."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Scope:
     """Where the names of an annotation are looked up.
 

@@ -49,7 +49,7 @@ def _check_progress(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be a finite number, not {value!r}")
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Call:
     """One request in the hands of a handler; implements `components.Outbound`.
 

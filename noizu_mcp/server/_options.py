@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from .._limits import DEFAULTS, Limits
+from .._value import Value
 from ..components._options import (
     Table,
     got,
@@ -25,8 +26,8 @@ TOOL_TIMEOUT: Final = 30.0
 CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read")
 
 
-@attrs.frozen
-class Cache:
+@attrs.frozen(eq=False, repr=False)
+class Cache(Value):
     """How long a client may keep a result (2026-07-28 `server/utilities/caching`).
 
     Attributes:

@@ -1,5 +1,7 @@
 """The base of wire values: names, kinds, unknown keys, errors."""
 
+import json
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -8,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp._errors import ProtocolError
+from noizu_mcp.jsonrpc import render
 from noizu_mcp.types import (
     Annotations,
+    Content,
     ContentAnnotations,
     Icon,
     Implementation,
@@ -154,6 +158,16 @@ def test_anything_is_a_kind() -> None:
         count: int | None = None
 
     assert Anything.from_wire({"value": [1], "count": 2}).to_wire() == {"value": [1], "count": 2}
+
+
+def test_mappings_are_written_as_objects() -> None:
+    """A mapping of any class is taken, and what is written is plain JSON."""
+    meta = MappingProxyType({"k": 1})
+    contents = ResourceContents("a:b", text="", meta=meta)  # type: ignore[arg-type]
+    block = Content.text("x", meta=meta)  # type: ignore[arg-type]
+
+    assert json.loads(render(contents.to_wire()))["_meta"] == {"k": 1}
+    assert json.loads(render(block.to_wire()))["_meta"] == {"k": 1}
 
 
 JSON = st.recursive(
