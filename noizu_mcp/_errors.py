@@ -9,9 +9,11 @@ from typing import Any
 
 import attrs
 
+from ._value import Value
 
-@attrs.frozen
-class Problem:
+
+@attrs.frozen(eq=False, repr=False)
+class Problem(Value):
     """One thing that is wrong in a class.
 
     Attributes:

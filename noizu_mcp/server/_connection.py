@@ -23,7 +23,7 @@ from ..engine import (
     lone,
 )
 from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
-from ..protocol import Envelope, Interests, ServerPeer
+from ..protocol import CLIENT_REQUESTS, Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
 from ._call import Call
@@ -92,7 +92,8 @@ class Connection(abc.ABC):
         self.gate = gate
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
-        self._merger: Merger | None = None
+        self._merger: Merger
+        self._hears = False
         self._initialised: trio.Event | None = None  # while `init` runs
         self._failed = False
 
@@ -106,7 +107,7 @@ class Connection(abc.ABC):
 
     def close(self) -> None:
         """Tell and hear nothing any more: the peer is gone."""
-        if self._merger is not None:
+        if self._hears:
             self.server.bus.discard(self._hear)
             self._merger.close()
         for exchange in list(self._listening.values()):
@@ -114,14 +115,18 @@ class Connection(abc.ABC):
         self.leave(self.interests.close(), None)
 
     def _listen_for_changes(self) -> None:
-        if self._merger is None:
+        if not self._hears:
+            self._hears = True
             self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self.server.bus.add(self._hear)
 
     def _hear(self, change: Hashable) -> None:
-        merger = self._merger
-        if merger is not None:
-            self.gate.run_soon(lambda: merger.report(change))
+        self.gate.run_soon(partial(self._report, change))
+
+    def _report(self, change: Hashable) -> None:
+        # Most connections want to hear of most changes nothing.
+        if self._notices(change):
+            self._merger.report(change)
 
     # engine.Handler
 
@@ -144,8 +149,12 @@ class Connection(abc.ABC):
         return after_init
 
     def _route(self, exchange: Exchange) -> Job | None:
+        method = CLIENT_REQUESTS[exchange.request.method]
+        if method.capability is not None and not self.server.offers(method.capability):
+            self.refuse(exchange)
+            return None
         try:
-            return self._routes[exchange.request.method](self, exchange)
+            return self._routes[method.name](self, exchange)
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             self.crash(exchange, error)
         return None
@@ -331,10 +340,11 @@ class Connection(abc.ABC):
         """Store a value for later requests; the snapshots of running ones stay."""
         self.session = MappingProxyType({**self.session, key: value})
 
-    def _send_change(self, change: Hashable) -> None:
+    def _notices(self, change: Hashable) -> list[Notification]:
         if isinstance(change, tuple):  # a resource, by its URI
-            notices = self.interests.updated(change[0])
-        else:
-            notices = self.interests.changed(str(change))
-        for notice in notices:
+            return self.interests.updated(change[0])
+        return self.interests.changed(str(change))
+
+    def _send_change(self, change: Hashable) -> None:
+        for notice in self._notices(change):
             self.desk.send(notice)

@@ -1,11 +1,11 @@
 """Values that cross the wire: frozen, checked when made, unknown keys kept. May import: root."""
 
-from .._util import publish
+from typing import TYPE_CHECKING
+
+from .._util import late, publish
 from ._blocks import as_blocks as as_blocks
 from ._blocks import plain_text as plain_text
 from ._blocks import text_content as text_content
-from ._capabilities import ClientCapabilities as ClientCapabilities
-from ._capabilities import ServerCapabilities as ServerCapabilities
 from ._common import LOG_LEVELS as LOG_LEVELS
 from ._common import META_CLIENT_CAPABILITIES as META_CLIENT_CAPABILITIES
 from ._common import META_CLIENT_INFO as META_CLIENT_INFO
@@ -50,6 +50,17 @@ from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire
 from ._wire import as_tuple as as_tuple
 from ._wire import camel_case as camel_case
+
+_LATE = {
+    "ClientCapabilities": "._capabilities",
+    "ServerCapabilities": "._capabilities",
+}
+
+if TYPE_CHECKING:
+    from ._capabilities import ClientCapabilities as ClientCapabilities
+    from ._capabilities import ServerCapabilities as ServerCapabilities
+else:
+    __getattr__, __dir__ = late(globals(), _LATE)
 
 __all__ = [
     "ELICIT",
