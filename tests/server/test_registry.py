@@ -209,7 +209,7 @@ async def test_one_change_waits_for_room(nursery, autojump_clock):
     outbox = Outbox(ours, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
-    Merger(sent.append, outbox, nursery).report("tools")
+    Merger(sent.append, outbox, nursery.start_soon).report("tools")
     await trio.sleep(5 * MERGE_WINDOW)
     assert sent == []
     outbox.flush_soon()
