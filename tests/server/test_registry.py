@@ -238,13 +238,16 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
 
 def test_the_bus_tells_every_listener():
     """Until it is discarded."""
-    bus, heard = Bus(), []
-    bus.add(heard.append)
-    bus.add(heard.append)
+    bus, first, second = Bus(), [], []
+    bus.add(first.append)
+    bus.add(second.append)
     bus.publish("tools")
-    bus.discard(heard.append)
-    bus.publish("tools")
-    assert heard == ["tools", "tools"]
+    bus.discard(first.append)
+    bus.publish("prompts")
+    bus.discard(second.append)
+    bus.discard(second.append)
+    bus.publish("resources")
+    assert (first, second) == (["tools"], ["tools", "prompts"])
 
 
 class Kitchen(Server, name="kitchen", version="1", page_size=1):
