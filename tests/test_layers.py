@@ -56,6 +56,7 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",
 }
 
