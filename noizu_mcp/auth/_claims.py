@@ -1,6 +1,5 @@
 """What the claims of a token must say, once it is known who wrote them (RFC 7519, RFC 9068)."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -11,6 +10,9 @@ from ..types import Principal
 
 #: Seconds by which clocks may differ.
 LEEWAY: Final = 30.0
+
+# Seconds of Unix time that no clock will show; NaN and infinity are not below it either.
+_END_OF_TIME: Final = 1e15
 
 
 def read_audience(audience: str | Sequence[str] | None, who: str) -> frozenset[str]:
@@ -122,8 +124,8 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
     value = claims.get(name)
     if value is None:
         return None
-    # True is an int to Python; Infinity is none to JSON, and 1e999 is.
-    if type(value) not in {int, float} or not math.isfinite(value):
+    # True is an int to Python, and an int may be too large for a float.
+    if type(value) not in {int, float} or not abs(value) < _END_OF_TIME:
         raise InvalidToken(f"`{name}` is no number of seconds")
     return float(value)
 

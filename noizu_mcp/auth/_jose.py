@@ -139,13 +139,13 @@ def read_jwk(jwk: Any) -> Key:
         raise ValueError("a JWK is an object")
     if "d" in jwk or "k" in jwk:
         raise ValueError("a private or secret key; only public keys belong here")
-    if jwk.get("use", "sig") != "sig" or "verify" not in jwk.get("key_ops", ["verify"]):
+    use, operations = jwk.get("use", "sig"), jwk.get("key_ops", ["verify"])
+    if use != "sig" or not isinstance(operations, list) or "verify" not in operations:
         raise ValueError("the key is not for signatures")
-    key = _load_jwk(jwk)
-    algorithms = _algorithms(key) & {jwk.get("alg") or alg for alg in _algorithms(key)}
+    key, alg, kid = _load_jwk(jwk), jwk.get("alg"), jwk.get("kid")
+    algorithms = frozenset(each for each in _algorithms(key) if alg in (None, each))
     if not algorithms:
-        raise ValueError(f"a key of this kind is not for {jwk.get('alg')!r}")
-    kid = jwk.get("kid")
+        raise ValueError(f"a key of this kind is not for {alg!r}")
     return Key(kid if isinstance(kid, str) else None, algorithms, key)
 
 
