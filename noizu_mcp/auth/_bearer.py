@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
+import attrs
+
 from .._errors import InsufficientScope, InvalidToken, VerifierUnavailable
 from ..types import Principal, RequireScopes
 from ._challenge import AuthChallenge, format_challenge
@@ -118,9 +120,7 @@ class BearerAuth:
             Challenge: It may not go on; what to answer.
         """
         header, token = self._take(request)
-        seen = AuthRequest(
-            request.method, request.path, request.headers, request.client, header=header
-        )
+        seen = request if header == request.header else attrs.evolve(request, header=header)
         try:
             principal = await self._verifier.verify(token, seen)
             if self._required is not None:

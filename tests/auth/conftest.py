@@ -75,10 +75,9 @@ class Peer:
         headers = [*headers, ("content-length", str(len(body))), ("connection", "close")]
         data = connection.send(h11.Response(status_code=status, headers=headers))
         data += connection.send(h11.Data(body)) + connection.send(h11.EndOfMessage())
-        try:
+        # Who has heard enough hangs up.
+        with contextlib.suppress(trio.BrokenResourceError):
             await stream.send_all(data)
-        except trio.BrokenResourceError:
-            pass  # who has heard enough hangs up
 
 
 @pytest.fixture

@@ -246,7 +246,14 @@ async def test_signatures():
     assert await refusal(f"{head}.{payload}.") == NOT_SIGNED
     assert await refusal(f"{head}.{payload}.{signature[:-2]}") == NOT_SIGNED
     # An EC signature of nothing but zeros was once good for every text.
-    for alg, size in (("ES256", 64), ("ES256", 3), ("RS256", 255), ("EdDSA", 64), ("RS256", 256), ("PS256", 256)):
+    for alg, size in (
+        ("ES256", 64),
+        ("ES256", 3),
+        ("RS256", 255),
+        ("EdDSA", 64),
+        ("RS256", 256),
+        ("PS256", 256),
+    ):
         assert await refusal(forged({"alg": alg}, signature=bytes(size))) == NOT_SIGNED
 
 

@@ -18,7 +18,7 @@ from noizu_mcp.auth._urls import check_url
     ],
 )
 def test_good_urls(url):
-    """https anywhere, http on this machine."""
+    """Anywhere with https, and with http on this machine."""
     assert check_url(url, "it").geturl() == url
 
 

@@ -37,7 +37,7 @@ def test_claims_cannot_be_changed():
         lambda: ada.claims.__setitem__("a", 1),
         lambda: ada["realm"].__setitem__("roles", ()),
         lambda: ada["realm"].pop("roles"),
-        lambda: ada["list"][0].clear(),
+        ada["list"][0].clear,
         lambda: ada["realm"].__delitem__("roles"),
     ):
         with pytest.raises(TypeError, match="claims cannot be changed"):
