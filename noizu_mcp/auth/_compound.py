@@ -25,7 +25,8 @@ class CompoundJWTVerifier(TokenVerifier):
     """Verifies JWTs that a holder of an API key issues for users, with a secret of both sides.
 
     A token needs a good signature, the claims `exp`, `iss`, `aud`, `sub` and `api_key_id`, and an
-    API key of that id that is still in use. Whatever is wrong, the client hears the same.
+    API key of that id that is still in use. Whatever is wrong, the client hears the same. All
+    holders have the secret, so they vouch for each other: users are named by `iss` and `sub` alone.
 
     Args:
         secret: The secret, 32 bytes or more; or a function that gives it, to change it in service.

@@ -92,6 +92,8 @@ class IntrospectionVerifier(TokenVerifier):
     async def verify(self, token: str, request: AuthRequest) -> Principal:
         """Verify a token; see `TokenVerifier.verify`."""
         await trio.lowlevel.checkpoint()
+        if not token.isascii():
+            raise InvalidToken("no token has other characters than ASCII")
         # The token itself is kept nowhere.
         digest = hashlib.sha256(token.encode()).digest()
         if known := self._cache.get(digest):

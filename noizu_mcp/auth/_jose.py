@@ -4,6 +4,7 @@ PyJWT and cryptography do the cryptography. What a header says about how to veri
 only as far as a choice among what the configuration allows (RFC 8725 sections 3.1 and 3.2).
 """
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from .._errors import InvalidToken
 from ..jsonrpc import parse_json
+from ._claims import shown
 
 #: Bits of an RSA key below which it could be factored (RFC 7518 section 3.3).
 MIN_RSA: Final = 2048
@@ -54,10 +56,16 @@ def read_header(token: str) -> Header:
     Raises:
         InvalidToken: It is no JWS, or says something that must be understood and is not.
     """
+    return _read_header(token.partition(".")[0])
+
+
+# All tokens of one key have the same first part; those that somebody makes up push it out at worst.
+@functools.lru_cache(maxsize=64)
+def _read_header(segment: str) -> Header:
     try:
-        header = jwt.get_unverified_header(token)
+        header = jwt.get_unverified_header(f"{segment}..")
     except (jwt.PyJWTError, ValueError) as error:
-        raise InvalidToken(f"it is no JWT: {error}") from None
+        raise InvalidToken(f"it is no JWT: {shown(str(error))}") from None
     alg, typ = header.get("alg"), header.get("typ")
     if not isinstance(alg, str) or not (typ is None or isinstance(typ, str)):
         raise InvalidToken("`alg` or `typ` of its header is no text")
@@ -75,13 +83,15 @@ def verify_signature(token: str, alg: str, keys: Iterable[Any]) -> dict[str, Any
     Raises:
         InvalidToken: None of them did, or what was signed is no object of JSON.
     """
+    reason = "there is no key"
     for key in keys:
         try:
             payload = _jws.decode(token, key, algorithms=[alg])
-        except (jwt.PyJWTError, ValueError, TypeError):
-            continue
-        return _read_claims(payload)
-    raise InvalidToken("the signature is not one of the keys that are trusted")
+        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            reason = str(error)
+        else:
+            return _read_claims(payload)
+    raise InvalidToken(f"no trusted key has signed it: {shown(reason)}")
 
 
 def check_secret(secret: bytes) -> None:
@@ -100,7 +110,7 @@ def _read_claims(payload: bytes) -> dict[str, Any]:
     try:
         claims = parse_json(payload)
     except (ValueError, RecursionError) as error:
-        raise InvalidToken(f"its claims are no JSON: {error}") from None
+        raise InvalidToken(f"its claims are no JSON: {shown(str(error))}") from None
     if not isinstance(claims, dict):
         raise InvalidToken("its claims are no object")
     return claims

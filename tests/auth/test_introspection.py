@@ -104,6 +104,13 @@ async def test_answers_that_are_no(peer, make, changed, reason):
     assert len(peer.received) == 2
 
 
+async def test_no_text_that_cannot_be_sent(peer, make):
+    """Such a token is refused without a question."""
+    for token in ("\u20ac", "\ud800"):
+        assert "ASCII" in await refusal(make(), token)
+    assert peer.received == []
+
+
 async def test_members_that_may_be_absent(peer, make):
     """RFC 7662 section 2.2 has all but `active` optional."""
     peer.say("/introspect", {"active": True, "aud": [AUDIENCE], "client_id": "app", "iss": ISSUER})
