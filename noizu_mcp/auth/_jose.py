@@ -64,7 +64,7 @@ def read_header(token: str) -> Header:
 def _read_header(segment: str) -> Header:
     try:
         header = jwt.get_unverified_header(f"{segment}..")
-    except (jwt.PyJWTError, ValueError) as error:
+    except (jwt.PyJWTError, ValueError, RecursionError) as error:
         raise InvalidToken(f"it is no JWT: {shown(str(error))}") from None
     alg, typ = header.get("alg"), header.get("typ")
     if not isinstance(alg, str) or not (typ is None or isinstance(typ, str)):

@@ -54,6 +54,7 @@ class KeySet:
         self._clock = clock
         self._keys: Sequence[Key] = ()
         self._fetched = float("-inf")
+        self._failed = False
         self._not_before = float("-inf")
         self._lock = trio.Lock()
 
@@ -70,7 +71,8 @@ class KeySet:
             The keys; none if the issuer has none of that name, or had none a moment ago.
 
         Raises:
-            VerifierUnavailable: There are no keys, or only very old ones, and no way to get any.
+            VerifierUnavailable: There are no keys, or only very old ones, and no way to get any;
+                or the issuer may have that key by now, and cannot be asked.
         """
         found = select(self._keys, alg, kid)
         # Known keys go on being used while somebody else looks for newer ones.
@@ -79,7 +81,8 @@ class KeySet:
                 if self._should_fetch(select(self._keys, alg, kid)):
                     await self._fetch()
             found = select(self._keys, alg, kid)
-        if self._clock() - self._fetched > self._ttl + JWKS_STALE:
+        too_old = self._clock() - self._fetched > self._ttl + JWKS_STALE
+        if too_old or (self._failed and not found):
             raise VerifierUnavailable(f"no keys from {self._uri}")
         return found
 
@@ -97,8 +100,9 @@ class KeySet:
             with trio.fail_after(FETCH_TIMEOUT + 1, shield=True):
                 response = await self._fetcher.fetch(FetchRequest(url=self._uri, headers=_ACCEPT))
             self._keys = self._read(parse_json(response.good_body))
-            self._fetched = self._clock()
+            self._fetched, self._failed = self._clock(), False
         except (FetchError, ValueError, RecursionError, trio.TooSlowError) as error:
+            self._failed = True
             logger.warning("keys of %s cannot be fetched: %s", self._uri, error)
         finally:
             pause = self._cooldown if self._keys else JWKS_RETRY
