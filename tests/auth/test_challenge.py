@@ -50,6 +50,7 @@ def test_a_real_one():
         == r'Bearer error="invalid_token", error_description="say \"no\" to \\", scope="a b"'
     )
     assert format_challenge(AuthChallenge("Bearer")) == "Bearer"
+    assert format_challenge(AuthChallenge("Negotiate", {}, "abc==")) == "Negotiate abc=="
     assert challenge.is_scheme("bearer")
     assert not challenge.is_scheme("Basic")
 
