@@ -6,6 +6,7 @@ The layers, each importing only from those above it:
     types/        values that cross the wire
     jsonrpc/      bytes and messages
     protocol/     peers without I/O, one per era
+    auth/         who is calling: verified tokens
     schema/       Python declarations and JSON Schema
     components/   what users subclass
     engine/       trio: a peer on a stream

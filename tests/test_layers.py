@@ -15,6 +15,7 @@ LAYERS: dict[str, set[str]] = {
     "types": set(),
     "jsonrpc": {"types"},
     "protocol": {"types", "jsonrpc"},
+    "auth": {"types", "jsonrpc"},
     "schema": set(),
     "components": {"types", "schema"},
     "tools": {"types", "components"},
@@ -46,6 +47,8 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib"}}
 
 # Function-level imports, each with its reason.
 LATE = {
+    ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
+    ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
     ("schema/_judge", "._explain"): "loads with the first violation",
     ("schema/_native", "._native_errors"): "loads with the first violation that needs it",
     ("schema/_check", "._explain"): "loads with the first default of a schema",
@@ -274,6 +277,7 @@ def test_private_files_stay_private() -> None:
 def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
+    known |= {"httpx2", "jwt"}  # of the extra `auth`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 
     assert heads - set(sys.stdlib_module_names) <= known

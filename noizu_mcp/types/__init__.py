@@ -26,6 +26,7 @@ from ._completion import Completion as Completion
 from ._completion import Reference as Reference
 from ._content import Content as Content
 from ._content import ResourceContents as ResourceContents
+from ._identity import Principal as Principal
 from ._interaction import ELICIT as ELICIT
 from ._interaction import ROOTS as ROOTS
 from ._interaction import SAMPLE as SAMPLE
@@ -45,6 +46,8 @@ from ._prompts import as_messages as as_messages
 from ._resources import ReadResult as ReadResult
 from ._resources import ResourceDefinition as ResourceDefinition
 from ._resources import ResourceTemplateDefinition as ResourceTemplateDefinition
+from ._scopes import RequireScopes as RequireScopes
+from ._scopes import as_scopes as as_scopes
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire
@@ -90,12 +93,14 @@ __all__ = [
     "InputRequest",
     "InputRequired",
     "LogLevel",
+    "Principal",
     "PromptArgument",
     "PromptDefinition",
     "PromptMessage",
     "PromptResult",
     "ReadResult",
     "Reference",
+    "RequireScopes",
     "ResourceContents",
     "ResourceDefinition",
     "ResourceTemplateDefinition",
@@ -108,6 +113,7 @@ __all__ = [
     "Wire",
     "as_blocks",
     "as_messages",
+    "as_scopes",
     "as_tuple",
     "camel_case",
     "plain_text",
