@@ -5,11 +5,11 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from ._peers import Peer
+from ._peers import ERAS, Peer
 
 #: What one measurement gives: numbers by the key of their column.
 Sample = dict[str, float]
@@ -87,6 +87,10 @@ class Settings:
     peers: Mapping[str, Peer]
     seconds: float
 
+    def among(self, names: Iterable[str]) -> Iterator[Peer]:
+        """Iterate over those of some peers that were asked for."""
+        return (self.peers[name] for name in names if name in self.peers)
+
     @property
     def warm_up(self) -> float:
         """Seconds before anything counts: caches, specialised bytecode, the JIT of Node."""
@@ -116,7 +120,8 @@ class Results:
         tables: The tables, in order, by name.
         rows: Table → row → key → one figure per round; a round that failed has none.
         notes: What could not be measured: table, row → why.
-    loads: The load of the machine, before each round and at the end; what is measured adds to it.
+        loads: The load of the machine, before each round and at the end; what is measured adds to
+            it.
     """
 
     tables: dict[str, Table] = field(default_factory=dict)
@@ -227,6 +232,11 @@ def number(value: float | None) -> str:
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def by_era(name: str, title: str, columns: tuple[Column, ...]) -> dict[str, Table]:
+    """Return a table for each of the two revisions that are measured, by revision."""
+    return {era: Table(f"{name} {era}", f"{title}, {era}", columns) for era in ERAS}
 
 
 def median_of(table: str, row: str, key: str) -> Callable[[Results], float | None]:

@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SERVERS = Path(__file__).resolve().parent / "servers"
 LEGACY = "2025-11-25"
 MODERN = "2026-07-28"
+ERAS = (LEGACY, MODERN)
 
 
 class Unavailable(RuntimeError):
@@ -100,7 +101,7 @@ def _script_folder() -> tempfile.TemporaryDirectory[str]:
     return folder
 
 
-def _python_peer(name: str, package: str, eras: tuple[str, ...] = (LEGACY, MODERN)) -> Peer:
+def _python_peer(name: str, package: str, eras: tuple[str, ...] = ERAS) -> Peer:
     python = python_for(name)
 
     def version() -> str:
@@ -150,7 +151,7 @@ PEERS = {
         _python_peer("mcp", "mcp"),
         _python_peer("fastmcp", "fastmcp"),
         _node_peer("ts1", "@modelcontextprotocol/sdk", (LEGACY,)),
-        _node_peer("ts2", "@modelcontextprotocol/server", (LEGACY, MODERN)),
+        _node_peer("ts2", "@modelcontextprotocol/server", ERAS),
         _python_peer("trio", "trio"),
     )
 }

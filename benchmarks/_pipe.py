@@ -171,18 +171,6 @@ class Process:
             answer += self.receive()
         return answer
 
-    def measure(self, era: str, method: str, params: dict[str, Any], **options: Any) -> Run:
-        """Warm up, then keep a number of requests in flight for a while.
-
-        Args:
-            era: The revision.
-            method: The method of all requests.
-            params: Their params.
-            options: As for `Load`, and `warm_up` and `seconds`: how long each takes.
-        """
-        warm_up, seconds = options.pop("warm_up"), options.pop("seconds")
-        return self.pace(Load(self, era, method, params, **options), warm_up, seconds)
-
     def pace(self, load: "Load", warm_up: float, seconds: float) -> Run:
         """Warm up, then run a load for a while; both in seconds."""
         self._watch(PATIENCE + 10 * (warm_up + seconds))

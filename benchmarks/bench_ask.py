@@ -5,23 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from ._harness import Benchmark, Case, Column, Sample, Settings, Table
+from ._harness import Benchmark, Case, Sample, Settings, by_era
 from ._peers import LEGACY, MODERN, OFFERING, Peer, offering
-from ._pipe import Load, encode, started
+from ._pipe import Load, Process, encode
+from ._windows import columns, measure
 
-#: Calls in flight → what figures about them are called.
-WINDOWS = {1: "one", 100: "many"}
-COLUMNS = (
-    Column("one_us", "µs/call", ranged=True),
-    Column("one_cpu_us", "CPU µs/call"),
-    Column("many_us", "100 in flight: µs/call", ranged=True),
-    Column("many_cpu_us", "CPU µs/call"),
-    Column("client_us", "client CPU µs", compared=False),
-)
-TABLES = {
-    era: Table(f"ask {era}", f"A call with one question over stdio, {era}", COLUMNS)
-    for era in (LEGACY, MODERN)
-}
+TABLES = by_era("ask", "A call with one question over stdio", columns("µs/call"))
 #: Revision, peer → row → the tool that asks that way. First what an author writes by default.
 ROWS = {
     (LEGACY, "noizu"): {"noizu": "ask", "noizu, InputRequired": "raw"},
@@ -43,27 +32,20 @@ _STATE = re.compile(rb'"requestState": ?("[^"]*")')
 
 def cases(settings: Settings) -> Iterator[Case]:
     for era, table in TABLES.items():
-        for name in OFFERING:
-            if name in settings.peers:
-                for row, tool in ROWS[era, name].items():
-                    run = partial(time_calls, settings.peers[name], era, tool, settings)
-                    yield Case(table, row, run)
+        for peer in settings.among(OFFERING):
+            for row, tool in ROWS[era, peer.name].items():
+                yield Case(table, row, partial(time_calls, peer, era, tool, settings))
 
 
 def time_calls(peer: Peer, era: str, tool: str, settings: Settings) -> Sample:
-    figures: Sample = {}
     params = {"name": tool, "arguments": ARGUMENTS}
-    with started(offering(peer)) as server:
-        server.open(era, CAPABILITIES)
-        for window, name in WINDOWS.items():
-            dialogue = Dialogue(
-                server, era, "tools/call", params, window, SERVED, capabilities=CAPABILITIES
-            )
-            run = server.pace(dialogue, settings.warm_up, settings.seconds)
-            figures[f"{name}_us"] = run.wall_us
-            figures[f"{name}_cpu_us"] = run.cpu_us
-            figures["client_us"] = run.client_us
-    return figures
+
+    def load(server: Process, window: int) -> Load:
+        return Dialogue(
+            server, era, "tools/call", params, window, SERVED, capabilities=CAPABILITIES
+        )
+
+    return measure(offering(peer), era, load, settings, capabilities=CAPABILITIES)
 
 
 @dataclass

@@ -3,25 +3,16 @@
 from collections.abc import Iterator
 from functools import partial
 
-from ._harness import Benchmark, Case, Column, Sample, Settings, Table, Target, ratio_of
-from ._peers import LEGACY, MODERN, Peer
-from ._pipe import started
+from ._harness import Benchmark, Case, Sample, Settings, Target, by_era, ratio_of
+from ._peers import ERAS, Peer
+from ._pipe import Load, Process
+from ._windows import columns, measure
 
 TOOLS = 100
-#: Requests in flight → what figures about them are called. With one, the client's own work on an
-#: answer of 35 kB is part of the time; with 16 it happens beside the server's.
-WINDOWS = {1: "one", 16: "many"}
-COLUMNS = (
-    Column("one_us", "µs/list", ranged=True),
-    Column("one_cpu_us", "CPU µs/list"),
-    Column("many_us", "16 in flight: µs/list", ranged=True),
-    Column("many_cpu_us", "CPU µs/list"),
-    Column("client_us", "client CPU µs", compared=False),
-)
-TABLES = {
-    era: Table(f"list {era}", f"tools/list of {TOOLS} over stdio, {era}", COLUMNS)
-    for era in (LEGACY, MODERN)
-}
+#: Lists in flight. With one, the client's own work on an answer of 35 kB is part of the time; with
+#: so many it happens beside the server's.
+MANY = 16
+TABLES = by_era("list", f"tools/list of {TOOLS} over stdio", columns("µs/list", MANY))
 
 
 def cases(settings: Settings) -> Iterator[Case]:
@@ -32,24 +23,11 @@ def cases(settings: Settings) -> Iterator[Case]:
 
 
 def time_lists(peer: Peer, era: str, settings: Settings) -> Sample:
-    figures: Sample = {}
-    with started(peer.command(TOOLS)) as server:
-        server.open(era)
-        for window, name in WINDOWS.items():
-            run = server.measure(
-                era,
-                "tools/list",
-                {},
-                window=window,
-                expected=b'"t%03d"' % (TOOLS - 1),
-                whole=False,
-                warm_up=settings.warm_up,
-                seconds=settings.seconds,
-            )
-            figures[f"{name}_us"] = run.wall_us
-            figures[f"{name}_cpu_us"] = run.cpu_us
-            figures["client_us"] = run.client_us
-    return figures
+    def load(server: Process, window: int) -> Load:
+        last = b'"t%03d"' % (TOOLS - 1)
+        return Load(server, era, "tools/list", {}, window, last, whole=False)
+
+    return measure(peer.command(TOOLS), era, load, settings, many=MANY)
 
 
 BENCHMARK = Benchmark(
@@ -62,7 +40,7 @@ BENCHMARK = Benchmark(
             ratio_of(f"list {era}", "noizu", key),
             least=True,
         )
-        for era in (LEGACY, MODERN)
-        for key, title in (("one_us", "one after the other"), ("many_us", "16 in flight"))
+        for era in ERAS
+        for key, title in (("one_us", "one after the other"), ("many_us", f"{MANY} in flight"))
     ),
 )

@@ -3,28 +3,20 @@
 from collections.abc import Iterator
 from functools import partial
 
-from ._harness import Benchmark, Case, Column, Sample, Settings, Table, Target, ratio_of
-from ._peers import LEGACY, MODERN, Peer
+from ._harness import Benchmark, Case, Column, Sample, Settings, Target, by_era, ratio_of
+from ._peers import ERAS, Peer
 from ._script import sample
 
-TABLES = {
-    era: Table(
-        f"memory {era}",
-        f"A call in memory, {era}",
-        (Column("wall_us", "µs/call", ranged=True), Column("cpu_us", "CPU µs/call")),
-    )
-    for era in (LEGACY, MODERN)
-}
+COLUMNS = (Column("wall_us", "µs/call", ranged=True), Column("cpu_us", "CPU µs/call"))
+TABLES = by_era("memory", "A call in memory", COLUMNS)
 #: Those with a client of their own, and the yardstick, which is the same in both eras.
 PEERS = ("noizu", "mcp", "fastmcp", "trio")
 
 
 def cases(settings: Settings) -> Iterator[Case]:
     for era, table in TABLES.items():
-        for name in PEERS:
-            if name in settings.peers:
-                run = partial(time_calls, settings.peers[name], era, settings.seconds)
-                yield Case(table, name, run)
+        for peer in settings.among(PEERS):
+            yield Case(table, peer.name, partial(time_calls, peer, era, settings.seconds))
 
 
 def time_calls(peer: Peer, era: str, seconds: float) -> Sample:
@@ -42,6 +34,6 @@ BENCHMARK = Benchmark(
             ratio_of(f"memory {era}", "noizu", "wall_us"),
             least=True,
         )
-        for era in (LEGACY, MODERN)
+        for era in ERAS
     ),
 )

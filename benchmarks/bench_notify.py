@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from functools import partial
 
-from ._harness import Benchmark, Case, Column, Sample, Settings, Table
-from ._peers import LEGACY, MODERN, OFFERING, Peer, offering
+from ._harness import Benchmark, Case, Column, Sample, Settings, by_era
+from ._peers import LEGACY, OFFERING, Peer, offering
 from ._pipe import Process, encode, started
 
 WATCHED = 1000
@@ -24,19 +24,14 @@ COLUMNS = (
     Column("cpu_ms", "CPU ms/burst"),
     Column("notice_us", "µs/notice", compared=False),
 )
-TABLES = {
-    era: Table(f"notify {era}", f"{WATCHED:,} subscriptions over stdio, {era}", COLUMNS)
-    for era in (LEGACY, MODERN)
-}
+TABLES = by_era("notify", f"{WATCHED:,} subscriptions over stdio", COLUMNS)
 URIS = [f"bench://items/{number}" for number in range(WATCHED)]
 
 
 def cases(settings: Settings) -> Iterator[Case]:
     for era, table in TABLES.items():
-        for name in OFFERING:
-            if name in settings.peers:
-                run = partial(time_bursts, settings.peers[name], era, settings.seconds)
-                yield Case(table, name, run)
+        for peer in settings.among(OFFERING):
+            yield Case(table, peer.name, partial(time_bursts, peer, era, settings.seconds))
 
 
 def time_bursts(peer: Peer, era: str, seconds: float) -> Sample:

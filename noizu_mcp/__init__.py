@@ -2,10 +2,11 @@
 
 The layers, each importing only from those above it:
 
-    _errors, _limits, _source, _util   the exception tree, limits, small tools
+    _value, _errors, _limits, _source, _util   the exception tree, limits, small tools
     types/        values that cross the wire
     jsonrpc/      bytes and messages
     protocol/     peers without I/O, one per era
+    auth/         who is calling: verified tokens
     schema/       Python declarations and JSON Schema
     components/   what users subclass
     engine/       trio: a peer on a stream
@@ -18,7 +19,6 @@ The layers, each importing only from those above it:
 The names of the client's end load when they are first used: a server needs none of them.
 """
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._errors import AuthError as AuthError
@@ -34,6 +34,7 @@ from ._errors import SchemaUnsupported as SchemaUnsupported
 from ._errors import ToolError as ToolError
 from ._errors import TransportError as TransportError
 from ._limits import Limits as Limits
+from ._util import late as _late
 from ._util import publish as _publish
 from ._version import __version__ as __version__
 from .components import Context as Context
@@ -79,13 +80,6 @@ from .types import ToolResult as ToolResult
 from .types import plain_text as plain_text
 from .types import text_content as text_content
 
-if _TYPE_CHECKING:
-    from .client import Client as Client
-    from .client import ClientHandler as ClientHandler
-    from .client import Progress as Progress
-    from .client import connect as connect
-    from .transports import Stdio as Stdio
-
 _LATE = {
     "Client": ".client",
     "ClientHandler": ".client",
@@ -94,19 +88,14 @@ _LATE = {
     "connect": ".client",
 }
 
-
-def __getattr__(name: str) -> object:
-    """Load a name of the client's end (PEP 562)."""
-    if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(_import_module(_LATE[name], __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
-
+if _TYPE_CHECKING:
+    from .client import Client as Client
+    from .client import ClientHandler as ClientHandler
+    from .client import Progress as Progress
+    from .client import connect as connect
+    from .transports import Stdio as Stdio
+else:
+    __getattr__, __dir__ = _late(globals(), _LATE)
 
 __all__ = [
     "Accept",

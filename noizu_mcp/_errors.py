@@ -4,14 +4,16 @@ Two families. `DefinitionError` and `SchemaError` are raised while a program is 
 The rest happens while it runs; each failure is exactly one of these, never an `ExceptionGroup`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
 
+from ._value import Value
 
-@attrs.frozen
-class Problem:
+
+@attrs.frozen(eq=False, repr=False)
+class Problem(Value):
     """One thing that is wrong in a class.
 
     Attributes:
@@ -115,3 +117,39 @@ class TransportError(Exception):
 
 class AuthError(Exception):
     """The server answered 401 or 403 and the strategy could not satisfy it."""
+
+
+class InvalidToken(Exception):
+    """A verifier does not take a token; the client hears `invalid_token` and nothing else.
+
+    Attributes:
+        reason: What is wrong with it, for the log only.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
+
+
+class InsufficientScope(Exception):
+    """Who is calling is known, and may not do this (RFC 6750 section 3.1).
+
+    Attributes:
+        scopes: Every scope that the operation needs, those that are held included.
+    """
+
+    def __init__(self, scopes: Iterable[str]) -> None:
+        self.scopes = tuple(scopes)
+        super().__init__(f"it needs the scopes {' '.join(self.scopes)}")
+
+
+class VerifierUnavailable(Exception):
+    """Nobody can say now whether a token is good: keys or answers cannot be fetched.
+
+    Attributes:
+        reason: What failed, for the log only.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from ._value import Value
+
 if TYPE_CHECKING:
     Field = attrs.Attribute[int]
 
@@ -19,8 +21,8 @@ def _limit(default: int) -> Any:
     return attrs.field(default=default, validator=_at_least_one)
 
 
-@attrs.frozen(kw_only=True)
-class Limits:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class Limits(Value):
     """The limits of one connection. A breach costs the message that commits it, nothing else.
 
     Attributes:

@@ -4,6 +4,8 @@ import enum
 import json
 import os
 import re
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final, Literal, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
@@ -81,17 +83,43 @@ def publish(namespace: dict[str, Any]) -> None:
     """Make the public names of a folder say that they live there, not in their private file.
 
     Args:
-        namespace: The `globals()` of the folder's `__init__.py`, with `__all__` in it; names that
-            load later are left to the folder that they come from.
+        namespace: The `globals()` of the folder's `__init__.py`, with `__all__` in it; those that
+            load later are published by `late`.
+    """
+    for name in namespace["__all__"]:
+        _publish_one(namespace.get(name), namespace["__name__"])
+
+
+def _publish_one(value: Any, package: str) -> None:
+    ours = f"{package.partition('.')[0]}."
+    # Values of ours have the home of their class, and may be frozen: they are left alone.
+    named = isinstance(value, type) or hasattr(value, "__code__")
+    if named and value.__module__.startswith(ours) and "._" in value.__module__:
+        value.__module__ = package
+
+
+def late(
+    namespace: dict[str, Any], homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Let public names of a folder load when they are first used (PEP 562).
+
+    Args:
+        namespace: The `globals()` of the folder's `__init__.py`.
+        homes: The module of each name, as an import there would write it: `._client`.
+
+    Returns:
+        `__getattr__` and `__dir__` of the folder.
     """
     package = namespace["__name__"]
-    ours = f"{package.partition('.')[0]}."
-    for name in namespace["__all__"]:
-        value = namespace.get(name)
-        # Values of ours have the home of their class, and may be frozen: they are left alone.
-        named = isinstance(value, type) or hasattr(value, "__code__")
-        if named and value.__module__.startswith(ours) and "._" in value.__module__:
-            value.__module__ = package
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = namespace[name] = getattr(import_module(homes[name], package), name)
+        _publish_one(value, package)
+        return value
+
+    return load, lambda: sorted({*namespace, *homes})
 
 
 def relative_path(path: str) -> str:

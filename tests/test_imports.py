@@ -16,7 +16,7 @@ MAYBE_LOADED = {"urllib", "urllib.parse", "ipaddress"}
 HEAVY = {
     *("argparse", "asyncio", "dataclasses", "datetime", "decimal", "tomllib", "unittest"),
     *("cryptography", "fastjsonschema", "hypercorn", "hypothesis", "jsonschema", "jsonschema_rs"),
-    "pydantic",
+    *("pydantic", "jwt", "httpx2"),
 }
 #: The cost beside that of `import trio`, at most. Measured: 0.6 on CPython 3.11.
 RATIO = 0.75
@@ -56,7 +56,10 @@ def test_nothing_heavy(beside_trio: set[str]) -> None:
 def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
     """The command line, the client and the test kit load when they are used."""
     late = {"noizu_mcp.cli", "noizu_mcp.testing", "noizu_mcp.tools", "noizu_mcp._run"}
-    late |= {"noizu_mcp.client"}
+    late |= {"noizu_mcp.client", "noizu_mcp.protocol._client", "noizu_mcp.transports._command"}
+    late |= {"noizu_mcp.types._capabilities"}
+    late |= {f"noizu_mcp.transports.{name}" for name in ("_memory", "_process", "_tap")}
+    late |= {"noizu_mcp.auth"}
 
     assert beside_trio & late == set()
 
@@ -127,6 +130,24 @@ def test_the_cipher_loads_with_the_first_sealed_state() -> None:
     )
 
     assert loaded.split() == ["False", "True"]
+
+
+def test_the_libraries_of_verifiers_load_when_one_needs_them() -> None:
+    """Neither PyJWT nor httpx2 is needed to import the folder, nor for API keys."""
+    loaded = run(
+        "import sys\n"
+        "from noizu_mcp.auth import *\n"
+        "BearerAuth(APIKeyVerifier({'a key of some length': Principal(subject='ci')}),\n"
+        "    resource='https://mcp.example.com/mcp', authorization_servers=())\n"
+        "print('jwt' in sys.modules, 'httpx2' in sys.modules)\n"
+        "given = {'issuer': 'https://a.example', 'audience': 'https://b.example'}\n"
+        "CompoundJWTVerifier('x' * 32, check_api_key=bool, **given)\n"
+        "print('jwt' in sys.modules, 'httpx2' in sys.modules)\n"
+        "JWTVerifier(jwks_uri='https://a.example/keys', **given)\n"
+        "print('jwt' in sys.modules, 'httpx2' in sys.modules)\n"
+    )
+
+    assert loaded.split() == ["False", "False", "True", "False", "True", "True"]
 
 
 def test_the_import_is_cheap() -> None:

@@ -15,6 +15,7 @@ LAYERS: dict[str, set[str]] = {
     "types": set(),
     "jsonrpc": {"types"},
     "protocol": {"types", "jsonrpc"},
+    "auth": {"types", "jsonrpc"},
     "schema": set(),
     "components": {"types", "schema"},
     "tools": {"types", "components"},
@@ -28,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
     | {"client", "testing"},
 }
 # Files at the root that stand below all layers, in their own order.
-BELOW = ("_version", "_errors", "_limits", "_source", "_util")
+BELOW = ("_version", "_value", "_errors", "_limits", "_source", "_util")
 # Files at the root that stand above them; the commands run what `_run` runs.
 ABOVE = ("_run", "__init__", "__main__")
 
@@ -46,6 +47,8 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib"}}
 
 # Function-level imports, each with its reason.
 LATE = {
+    ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
+    ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
     ("schema/_judge", "._explain"): "loads with the first violation",
     ("schema/_native", "._native_errors"): "loads with the first violation that needs it",
     ("schema/_check", "._explain"): "loads with the first default of a schema",
@@ -56,6 +59,7 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",
 }
 
@@ -273,6 +277,7 @@ def test_private_files_stay_private() -> None:
 def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
+    known |= {"httpx2", "jwt"}  # of the extra `auth`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 
     assert heads - set(sys.stdlib_module_names) <= known

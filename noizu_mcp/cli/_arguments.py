@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ._errors import USAGE, CommandError
+from ._schema import part_of
 
 #: What JSON Schema calls the types of decoded JSON; floats may be integers to it.
 _TYPE_NAMES: Final[dict[type, set[str]]] = {
@@ -32,7 +33,7 @@ def read_arguments(
         CommandError: Something is not of that form.
     """
     arguments = _read_json_object(text) if text is not None else {}
-    properties = schema.get("properties", {})
+    properties = part_of(schema, "properties", dict)
     for name, value in read_texts(pairs).items():
         arguments[name] = _read_value(value, _types(properties.get(name)))
     return arguments
@@ -79,15 +80,17 @@ def _read_value(text: str, types: set[str]) -> Any:
 
 def _types(schema: Any) -> set[str]:
     """Collect the types that a schema names; none: it may be anything."""
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return set()
-    named = schema.get("type", ())
-    types = {named} if isinstance(named, str) else set(named)
-    values = [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else ())]
-    for value in values:
+    named = [schema.get("type"), *part_of(schema, "type", list)]
+    types = {name for name in named if isinstance(name, str)}
+    for value in (
+        *part_of(schema, "enum", list),
+        *([schema["const"]] if "const" in schema else ()),
+    ):
         types |= _type_names(value)
     for keyword in ("anyOf", "oneOf"):
-        for branch in schema.get(keyword, ()):
+        for branch in part_of(schema, keyword, list):
             types |= _types(branch)
     return types
 

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from .._errors import SchemaError, SchemaUnsupported
 from ..schema import CompiledSchema, compile_schema, describe
+from ._schema import part_of
 
 _YES: Final = ("yes", "y", "true")
 _NO: Final = ("no", "n", "false")
@@ -167,14 +168,11 @@ def read_fields(schema: Any) -> list[Field]:
     Args:
         schema: The `requestedSchema` of an elicitation, as it came.
     """
-    found = schema if isinstance(schema, Mapping) else {}
-    properties, required = found.get("properties", {}), found.get("required", ())
-    if not isinstance(properties, Mapping):
-        return []
+    required = part_of(schema, "required", list)
     return [
         Field(name, each, required=name in required)
-        for name, each in properties.items()
-        if isinstance(each, Mapping)
+        for name, each in part_of(schema, "properties", dict).items()
+        if isinstance(each, dict)
     ]
 
 
@@ -187,19 +185,15 @@ def _compiled(schema: Mapping[str, Any]) -> CompiledSchema:
 
 def _choices(schema: Any) -> list[Choice]:
     """List the choices of a field: plain, titled, or titled as 2025-06-18 does it."""
-    if not isinstance(schema, Mapping):
-        return []
-    titled = schema.get("oneOf") or schema.get("anyOf")
-    if isinstance(titled, list):
+    titled = part_of(schema, "oneOf", list) or part_of(schema, "anyOf", list)
+    if titled:
         return [
             Choice(each["const"], str(each.get("title", each["const"])))
             for each in titled
-            if isinstance(each, Mapping) and "const" in each
+            if isinstance(each, dict) and "const" in each
         ]
-    values = schema.get("enum")
-    values = values if isinstance(values, list) else []
-    names = schema.get("enumNames")
-    names = names if isinstance(names, list) and len(names) == len(values) else values
+    values, names = part_of(schema, "enum", list), part_of(schema, "enumNames", list)
+    names = names if len(names) == len(values) else values
     return [Choice(value, str(name)) for value, name in zip(values, names, strict=True)]
 
 

@@ -11,6 +11,7 @@ from ..jsonrpc import METHOD_NOT_FOUND
 from ..types import ToolDefinition
 from ._errors import OK
 from ._output import print_json, print_table
+from ._schema import part_of
 from ._use import use
 
 
@@ -31,8 +32,8 @@ class _Kind(NamedTuple):
 
 
 def _tool_row(tool: ToolDefinition) -> tuple[str, ...]:
-    required = tool.input_schema.get("required", ())
-    names = tool.input_schema.get("properties", {})
+    required = part_of(tool.input_schema, "required", list)
+    names = part_of(tool.input_schema, "properties", dict)
     return tool.name, _words(names, required), _first_line(tool)
 
 

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from itertools import takewhile
 
 from .._errors import (
     ConnectionClosed,
@@ -50,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return INTERRUPTED
         if not isinstance(error, Exception):
             raise
-        return _fail(error, debug="--debug" in words)
+        # What follows `--` is the command of a server, with options of its own.
+        ours = takewhile(lambda word: word != "--", words)
+        return _fail(error, debug="--debug" in ours)
     return status
 
 

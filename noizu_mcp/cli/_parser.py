@@ -192,9 +192,12 @@ def _add_connection(parser: argparse.ArgumentParser, *, with_target: bool) -> No
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
     if not 0 < seconds < math.inf:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"must be seconds above 0, got {text!r}")
     return seconds
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 from .._errors import McpError
 from ..client import Client, connect
-from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND
+from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ..schema._nearest import nearest
 from ..transports import Stdio, diverted_stdio
 from ._ask import Respondent, respondent
@@ -21,8 +21,8 @@ from ._target import load_server
 Result = TypeVar("Result")
 Work = Callable[[Client], Awaitable[Result]]
 
-#: What servers say of something that is not there: -32002 was the word for it up to 2025-11-25.
-_NOT_THERE = (INVALID_PARAMS, -32002)
+#: What servers say of something that is not there.
+_NOT_THERE = (INVALID_PARAMS, RESOURCE_NOT_FOUND)
 #: What definitions are known by, if not by their name.
 _KEYS = {"resource": "uri", "template": "uri_template"}
 

@@ -10,10 +10,8 @@ import trio
 
 from .._errors import ProtocolError
 from ..engine import OnProgress, single_failure
-from ..jsonrpc import Request
 from ..protocol import CHANGES
 from ..types import (
-    META_SERVER_INFO,
     Completion,
     Implementation,
     LogLevel,
@@ -166,7 +164,7 @@ class Client:
         """
         send = partial(self.request, "resources/read", timeout=timeout)
         result = await with_rounds(send, {"uri": uri}, self._session.answerer)
-        return ReadResult.from_wire(_without_envelope(result))
+        return ReadResult.from_wire(result)
 
     async def subscribe(self, uri: str) -> None:
         """Ask to be told when a resource changes; up to 2025-11-25. Later, see `listen`."""
@@ -261,7 +259,7 @@ class Client:
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "tools/call", timeout=timeout, progress=progress)
         result = await with_rounds(send, params, self._session.answerer)
-        return ToolResult.from_wire(_without_envelope(result))
+        return ToolResult.from_wire(result)
 
     async def ping(self) -> None:
         """Ask whether the server is there; on 2026-07-28, which has no ping, `server/discover`."""
@@ -316,7 +314,7 @@ class Client:
         request = session.peer.request("subscriptions/listen", {"notifications": wanted})
         with single_failure():
             async with trio.open_nursery() as nursery:
-                yield await _acknowledged(nursery, session, request)
+                yield await nursery.start(session.listen, request)
                 nursery.cancel_scope.cancel()
 
     def _pushes(self, key: str) -> bool:
@@ -329,21 +327,3 @@ def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
         progress(Progress(params["progress"], params.get("total"), params.get("message")))
 
     return report
-
-
-async def _acknowledged(
-    nursery: trio.Nursery, session: ClientSession, request: Request
-) -> Mapping[str, Any]:
-    agreed: Mapping[str, Any] | None = await nursery.start(session.listen, request)
-    return agreed or {}
-
-
-def _without_envelope(result: dict[str, Any]) -> dict[str, Any]:
-    """Take out what 2026-07-28 adds to every result: it is no part of the tool's answer."""
-    given = result.get("_meta")
-    if not isinstance(given, Mapping):
-        return result
-    meta = {key: value for key, value in given.items() if key != META_SERVER_INFO}
-    if meta:
-        return {**result, "_meta": meta}
-    return {key: value for key, value in result.items() if key != "_meta"}

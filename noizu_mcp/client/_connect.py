@@ -60,9 +60,12 @@ async def connect(
     Raises:
         TransportError: The server could not be reached.
         ProtocolError: There is no revision that both know.
+        TypeError: The handler is none; its class, for example.
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
-    handler = handler or ClientHandler()
+    handler = ClientHandler() if handler is None else handler
+    if not isinstance(handler, ClientHandler):
+        raise TypeError(f"handler must be an instance of a ClientHandler, not {handler!r}")
     given = (capabilities or ClientCapabilities()).to_wire()
     offered = {**abilities(handler, roots=roots is not None), **given}
     # A server in memory that crashes closes its stream, too: its own failure says more.

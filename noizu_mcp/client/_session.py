@@ -115,7 +115,9 @@ class ClientSession:
         try:
             self._send_notice.send_nowait(notification)
         except trio.WouldBlock:
-            logger.warning("dropped %s: the handler is too slow", notification.method)
+            oldest = self._notices.receive_nowait()
+            logger.warning("dropped %s: the handler is too slow", oldest.method)
+            self._send_notice.send_nowait(notification)
 
     def ready(self) -> None:
         """Only servers are told that a handshake is complete."""

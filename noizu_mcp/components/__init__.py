@@ -5,6 +5,9 @@ from ._arguments import prepare as prepare
 from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
 from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
 from ._asking import TIMEOUTS as TIMEOUTS
+from ._asking import adapt_request as adapt_request
+from ._asking import needed_by as needed_by
+from ._asking import read_by_hand as read_by_hand
 from ._completion import Completer as Completer
 from ._completion import Source as Source
 from ._completion import complete_from as complete_from
@@ -66,6 +69,7 @@ __all__ = [
     "ToolSpec",
     "Toolkit",
     "UriTemplate",
+    "adapt_request",
     "check_prompts",
     "check_registrations",
     "check_resources",
@@ -77,8 +81,10 @@ __all__ = [
     "is_abstract",
     "kind_of",
     "mcp",
+    "needed_by",
     "prepare",
     "prompt",
+    "read_by_hand",
     "resource",
     "resource_template",
     "to_completion",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from .._errors import DefinitionError, Problem, ProtocolError
+from .._errors import DefinitionError, ProtocolError
 from ..schema import Shape, flat_for, flat_shape, to_problems
 from ..types import (
     ELICIT,
@@ -17,8 +17,10 @@ from ..types import (
     PromptMessage,
     Root,
     SamplingResult,
+    ToolDefinition,
     camel_case,
 )
+from ._resource_options import is_uri
 
 #: Seconds that a person gets to answer, unless the handler says otherwise.
 ELICIT_TIMEOUT: Final = 300.0
@@ -32,6 +34,7 @@ TIMEOUTS: Final[Mapping[str, float]] = {
     SAMPLE: SAMPLE_TIMEOUT,
     ROOTS: ROOTS_TIMEOUT,
 }
+_FORM: Final = "requestedSchema"
 
 
 def form_shape(model: Any) -> Shape:
@@ -49,22 +52,70 @@ def form_shape(model: Any) -> Shape:
     return shape
 
 
-def elicit_request(message: str, shape: Shape, revision: str) -> InputRequest:
-    """Ask the user to fill in a form.
+def elicit_request(message: str, shape: Shape) -> InputRequest:
+    """Ask the user to fill in a form, in the words of the newest revision.
 
     Raises:
-        DefinitionError: The revision of the client has no way to ask this.
+        TypeError: The message is no text.
     """
-    schema = flat_for(shape.schema, revision)
-    if schema is None:
-        text = f"asks for what {revision} has no form field for, a choice of several values"
-        raise DefinitionError([Problem("elicit", text)])
-    return InputRequest(ELICIT, {"message": message, "requestedSchema": schema})
+    return InputRequest(ELICIT, {"message": _text(message), "requestedSchema": shape.schema})
+
+
+def read_by_hand(request: InputRequest) -> InputRequest:
+    """Read a question that a handler wrote by hand: its form is made flat, as that of `elicit`.
+
+    Raises:
+        DefinitionError: It asks for what no form can.
+    """
+    form = request.params.get(_FORM)
+    if form is None:
+        return request
+    return InputRequest(request.method, {**request.params, _FORM: form_shape(form).schema})
+
+
+def adapt_request(request: InputRequest, revision: str) -> InputRequest | None:
+    """Write a question in the words of a revision.
+
+    Args:
+        request: The question; a form in it is flat.
+        revision: The revision of the client.
+
+    Returns:
+        The question, or None if the revision has no form field for what is asked.
+    """
+    form = request.params.get(_FORM)
+    if form is None:
+        return request
+    form = flat_for(form, revision)
+    return None if form is None else InputRequest(request.method, {**request.params, _FORM: form})
+
+
+def needed_by(request: InputRequest) -> dict[str, Any]:
+    """Say which capability a question needs, in the shape of `ClientCapabilities`."""
+    if request.method == ROOTS:
+        return {"roots": {}}
+    if request.method == SAMPLE:
+        with_tools = "tools" in request.params or "toolChoice" in request.params
+        return {"sampling": {"tools": {}} if with_tools else {}}
+    return {"elicitation": {"url": {}} if request.params.get("mode") == "url" else {}}
 
 
 def elicit_url_request(message: str, url: str) -> InputRequest:
-    """Ask the user to open a URL; since 2025-11-25."""
-    return InputRequest(ELICIT, {"mode": "url", "message": message, "url": url})
+    """Ask the user to open a URL; since 2025-11-25.
+
+    Raises:
+        TypeError: The message is no text.
+        ValueError: The URL is none.
+    """
+    if not is_uri(url):
+        raise ValueError(f"must be an absolute URL like 'https://example.com/login', got {url!r}")
+    return InputRequest(ELICIT, {"mode": "url", "message": _text(message), "url": url})
+
+
+def _text(message: Any) -> str:
+    if not isinstance(message, str):
+        raise TypeError(f"the message to the user must be a text, got {message!r}")
+    return message
 
 
 def read_elicited(answer: Any, shape: Shape | None) -> Accept[Any] | Decline | Cancel:
@@ -101,13 +152,22 @@ def sample_request(
         messages: One text of the user, or a list of texts, `PromptMessage`s and mappings.
         max_tokens: How much it may say.
         options: More params by their Python names; None for absent.
+
+    Raises:
+        TypeError: A message is none.
+        ValueError: `max_tokens` is no whole number above 0.
     """
+    if type(max_tokens) is not int or max_tokens < 1:
+        raise ValueError(f"max_tokens must be a whole number above 0, got {max_tokens!r}")
     listed = [messages] if isinstance(messages, str) else messages
-    params = {
+    params: dict[str, Any] = {
         "messages": [_sampling_message(message) for message in listed],
         "maxTokens": max_tokens,
         **{camel_case(name): value for name, value in options.items() if value is not None},
     }
+    if "tools" in params:
+        tools = params["tools"]
+        params["tools"] = [t.to_wire() if isinstance(t, ToolDefinition) else t for t in tools]
     return InputRequest(SAMPLE, params)
 
 

@@ -1,19 +1,21 @@
 """`Context`: all that a handler may touch, the same in both eras."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
+from .. import types
 from ..types import (
     Accept,
     Cancel,
-    ClientCapabilities,
     Decline,
     Implementation,
     InputRequest,
     InputRequired,
     LogLevel,
+    ReadResult,
     Root,
     SamplingResult,
+    ToolDefinition,
 )
 from ._asking import (
     ELICIT_TIMEOUT,
@@ -27,6 +29,9 @@ from ._asking import (
     roots_request,
     sample_request,
 )
+
+if TYPE_CHECKING:
+    from ..types import ClientCapabilities
 
 Model = TypeVar("Model")
 
@@ -67,16 +72,12 @@ class Outbound(Protocol):
     @property
     def completion_arguments(self) -> Mapping[str, str]: ...
     async def put_session(self, key: str, value: Any) -> None: ...
-    def require(self, needs: Mapping[str, Any]) -> None: ...
     async def ask(
-        self,
-        request: InputRequest,
-        needs: Mapping[str, Any],
-        read: Callable[[Any], Any],
-        timeout: float | None,
+        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
     ) -> Any: ...
     async def step(self, function: Callable[..., Any], *args: Any) -> Any: ...
     async def start_task(self) -> None: ...
+    async def read_resource(self, uri: str, context: "Context") -> ReadResult: ...
     async def retry(self, required: InputRequired) -> bool: ...
 
 
@@ -140,9 +141,11 @@ class Context:
         return None if info is None else Implementation.from_wire(info, "clientInfo")
 
     @property
-    def client_capabilities(self) -> ClientCapabilities:
+    def client_capabilities(self) -> "ClientCapabilities":
         """What the client can do."""
-        return ClientCapabilities.from_wire(self._outbound.client_capabilities, "capabilities")
+        # Named in full, it loads when it is first asked for.
+        wire = self._outbound.client_capabilities
+        return types.ClientCapabilities.from_wire(wire, "capabilities")
 
     @property
     def transport(self) -> str:
@@ -281,15 +284,14 @@ class Context:
 
         Raises:
             DefinitionError: The model is not flat.
-            McpError: The client cannot do it (-32021 on 2026-07-28), or refused.
+            TypeError: The message is no text.
+            McpError: The client cannot do it (-32021 on 2026-07-28), or refused. No client of
+                2025-06-18 can let a user choose several values.
             RequestTimeout: Nobody answered in time.
         """
         shape = form_shape(model)
-        needs: dict[str, Any] = {"elicitation": {}}
-        self._outbound.require(needs)  # a revision without forms cannot say one either
-        request = elicit_request(message, shape, self.protocol_version)
         answer: Accept[Any] | Decline | Cancel = await self._outbound.ask(
-            request, needs, lambda answer: read_elicited(answer, shape), timeout
+            elicit_request(message, shape), lambda answer: read_elicited(answer, shape), timeout
         )
         return answer
 
@@ -307,13 +309,14 @@ class Context:
             `Accept`, `Decline` or `Cancel`.
 
         Raises:
+            TypeError: The message is no text.
+            ValueError: The URL is none.
             McpError: The client cannot do it, or refused.
             RequestTimeout: Nobody answered in time.
         """
         request = elicit_url_request(message, url)
-        needs: dict[str, Any] = {"elicitation": {"url": {}}}
         answer: Accept[None] | Decline | Cancel = await self._outbound.ask(
-            request, needs, lambda answer: read_elicited(answer, None), timeout
+            request, lambda answer: read_elicited(answer, None), timeout
         )
         return answer
 
@@ -327,7 +330,7 @@ class Context:
         model_preferences: Mapping[str, Any] | None = None,
         stop_sequences: Sequence[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[ToolDefinition | Mapping[str, Any]] | None = None,
         tool_choice: Mapping[str, Any] | None = None,
         timeout: float | None = SAMPLE_TIMEOUT,
     ) -> SamplingResult:
@@ -342,11 +345,14 @@ class Context:
             model_preferences: `{"hints": [{"name": …}], "costPriority": …}`.
             stop_sequences: Where it is to stop.
             metadata: For the provider of the model.
-            tools: Tools that it may call (2025-11-25 and later), in the shape of the wire.
+            tools: Tools that it may call (2025-11-25 and later): definitions, or mappings in the
+                shape of the wire.
             tool_choice: `{"mode": "auto" | "required" | "none"}`.
             timeout: Seconds, on a live request; None for no limit.
 
         Raises:
+            TypeError: A message is none.
+            ValueError: `max_tokens` is no whole number above 0.
             McpError: The client cannot do it, or refused.
             RequestTimeout: It did not answer in time.
         """
@@ -363,10 +369,8 @@ class Context:
                 "tool_choice": tool_choice,
             },
         )
-        with_tools = tools is not None or tool_choice is not None
-        needs: dict[str, Any] = {"sampling": {"tools": {}} if with_tools else {}}
         result: SamplingResult = await self._outbound.ask(
-            request, needs, SamplingResult.from_wire, timeout
+            request, SamplingResult.from_wire, timeout
         )
         return result
 
@@ -380,9 +384,7 @@ class Context:
             McpError: The client cannot do it, or refused.
             RequestTimeout: It did not answer in time.
         """
-        roots: list[Root] = await self._outbound.ask(
-            roots_request(), {"roots": {}}, read_roots, timeout
-        )
+        roots: list[Root] = await self._outbound.ask(roots_request(), read_roots, timeout)
         return roots
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -413,6 +415,18 @@ class Context:
             McpError: There are too many tasks (-32603).
         """
         await self._outbound.start_task()
+
+    async def read_resource(self, uri: str) -> ReadResult:
+        """Read a resource of this server, as a client would; hidden ones too.
+
+        Args:
+            uri: Its URI.
+
+        Raises:
+            McpError: There is no such resource.
+            TypeError: It asks by returning `InputRequired`; one that awaits `elicit` will do.
+        """
+        return await self._outbound.read_resource(uri, self)
 
     @property
     def input_responses(self) -> Mapping[str, Any]:

@@ -25,13 +25,18 @@ _RESTRICTED_NAME: Final = r"[A-Za-z0-9!#$&^_.+-]+"
 _MIME_TYPE: Final = rf"{_RESTRICTED_NAME}/{_RESTRICTED_NAME}(?:\s*;[ -~]+)?"
 
 
+def is_uri(value: Any) -> bool:
+    """Tell an absolute URI."""
+    return isinstance(value, str) and re.fullmatch(_URI, value) is not None
+
+
 def read_uri(value: Any) -> str:
     """Take an absolute URI."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"must be a text like 'config://app', {got(value)}")
     if "{" in value:
         raise ValueError(f"has a variable in it; make it a ResourceTemplate, {got(value)}")
-    if not re.fullmatch(_URI, value):
+    if not is_uri(value):
         raise ValueError(
             "must be an absolute URI like 'config://app', other characters percent-encoded"
             f" (RFC 3986), {got(value)}"

@@ -74,8 +74,14 @@ class _Compiler:
             if text:
                 self.nodes.append(Fixed(text, end))
             stops = self._stops(index, part, variable)
-            self._add((variable.name,), stops, _read_value(row, variable), text, part.operator)
+            confined = part.operator in ("", ".", "/") or self._in_directory(index)
+            self._add((variable.name,), stops, _read_value(row, variable), text, confined=confined)
             text = row.sep
+
+    def _in_directory(self, index: int) -> bool:
+        """Tell if a value stands behind the slash of a directory: an absolute path leaves it."""
+        before = self.parts[index - 1] if index else ""
+        return isinstance(before, str) and before.endswith("/") and not before.endswith("://")
 
     def _leads(self, index: int) -> str:
         """Give the characters that the parameters at a place may begin with."""
@@ -113,9 +119,10 @@ class _Compiler:
         stops: str,
         read: Read,
         lead: str,
-        operator: str | None = None,
+        *,
+        confined: bool = False,
     ) -> None:
-        run = Run(names, stops, read, confined=operator in ("", ".", "/"))
+        run = Run(names, stops, read, confined=confined)
         self._check(run, lead)
         self.nodes.append(run)
 

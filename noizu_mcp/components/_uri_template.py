@@ -83,8 +83,8 @@ class UriTemplate:
         `{var}` matches one or more characters, never a `/`; `{+var}` and `{/var*}` may. Parameters
         of `{?a,b}` come in any order, and those that are not named in the template match nothing.
         Values are percent-decoded, once. A value with `..` between slashes of either kind, a
-        control character or, in one segment, an absolute path matches nothing, unless the template
-        allows traversal.
+        control character or, in one segment or behind a `/`, an absolute path matches nothing,
+        unless the template allows traversal.
 
         Args:
             uri: The whole URI, as a client sent it.

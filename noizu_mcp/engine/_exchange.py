@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Job = Callable[[], Coroutine[Any, Any, None]]
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Exchange:
     """A request in flight.
 

@@ -13,10 +13,10 @@ from ._messages import ErrorResponse, Id, Malformed
 #: Bytes of a message that are kept, and looked at, when the message is too large.
 HEAD: Final = 1024
 
+# `re` compiles these for the first message that needs it: most programs never see one.
 # Members that stand before `params`, `result` or `error` and so belong to the message itself.
 _MEMBER = rb'"(jsonrpc|method|id)"\s*:\s*("[^"\\\x00-\x1f]*"|-?(?:0|[1-9]\d{0,17}))\s*,\s*'
-_LEADING = re.compile(rb"(?:\xef\xbb\xbf)?\s*\{\s*((?:" + _MEMBER + rb")+)")
-_EACH = re.compile(_MEMBER)
+_LEADING = rb"(?:\xef\xbb\xbf)?\s*\{\s*((?:" + _MEMBER + rb")+)"
 _ANSWER_KEYS: Final = (b'"result"', b'"error"')
 
 
@@ -48,9 +48,9 @@ def recover_id(data: bytes) -> Id | None:
 
 
 def _identify(data: bytes) -> tuple[Id | None, bool]:
-    leading = _LEADING.match(data)
+    leading = re.match(_LEADING, data)
     if leading is not None:
-        members = dict(_EACH.findall(leading[1]))
+        members = dict(re.findall(_MEMBER, leading[1]))
         is_answer = b"method" not in members and data.startswith(_ANSWER_KEYS, leading.end())
         if b"id" in members and (is_answer or b"method" in members):
             return _leading_id(members[b"id"]), is_answer

@@ -1,13 +1,14 @@
 """The Model Context Protocol without I/O: peers for both eras that turn messages into events."""
 
-from .._util import publish
+from typing import TYPE_CHECKING
+
+from .._util import late, publish
 from ._adapt import adapt_block as adapt_block
 from ._adapt import adapt_definition as adapt_definition
 from ._adapt import adapt_implementation as adapt_implementation
 from ._adapt import adapt_output_schema as adapt_output_schema
 from ._adapt import adapt_tool as adapt_tool
 from ._adapt import adapt_tool_result as adapt_tool_result
-from ._client import ClientPeer as ClientPeer
 from ._era import ServerPeer as ServerPeer
 from ._events import NOWHERE as NOWHERE
 from ._events import Cancel as Cancel
@@ -45,6 +46,15 @@ from ._versions import STATELESS as STATELESS
 from ._versions import SUPPORTED_VERSIONS as SUPPORTED_VERSIONS
 from ._versions import Revision as Revision
 from ._versions import negotiate as negotiate
+
+_LATE = {
+    "ClientPeer": "._client",
+}
+
+if TYPE_CHECKING:
+    from ._client import ClientPeer as ClientPeer
+else:
+    __getattr__, __dir__ = late(globals(), _LATE)
 
 __all__ = [
     "ACKNOWLEDGED",

@@ -2,10 +2,6 @@
 
 from typing import Final, NamedTuple
 
-from ..types import TASKS
-
-_TASKS: Final = f"extensions.{TASKS}"
-
 
 class Method(NamedTuple):
     """One request method.
@@ -46,9 +42,10 @@ CLIENT_REQUESTS: Final = _table(
     Method("prompts/get", capability="prompts"),
     Method("completion/complete", capability="completions"),
     Method("logging/setLevel", stateless=False, capability="logging"),
-    Method("tasks/get", handshake=False, capability=_TASKS),
-    Method("tasks/update", handshake=False, capability=_TASKS),
-    Method("tasks/cancel", handshake=False, capability=_TASKS),
+    # A task may outlive what it was offered by: who serves them looks for tasks, too.
+    Method("tasks/get", handshake=False),
+    Method("tasks/update", handshake=False),
+    Method("tasks/cancel", handshake=False),
 )
 
 #: Requests that a server sends; 2026-07-28 has none (the same methods travel as input requests).

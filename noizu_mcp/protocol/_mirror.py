@@ -6,8 +6,8 @@ Source: 2026-07-28 `basic/transports/streamable-http`, "Standard Headers", "Cust
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
 from typing import Any, Final, NamedTuple
 
 from ..jsonrpc import Request
@@ -23,6 +23,7 @@ NAMED: Final = {
 }
 _START: Final = "=?base64?"
 _END: Final = "?="
+_NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 _ABSENT: Final = object()
 
 
@@ -141,8 +142,6 @@ def _is_same(value: Any, text: str) -> bool:
     if isinstance(value, bool):
         return text == ("true" if value else "false")
     if isinstance(value, int | float):
-        try:
-            return Decimal(text) == Decimal(str(value))
-        except InvalidOperation:
-            return False
+        # Numerically: 42.0 is 42 (`streamable-http`, "Custom Headers").
+        return _NUMBER.fullmatch(text) is not None and float(text) == value
     return bool(value == text)

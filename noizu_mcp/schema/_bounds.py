@@ -63,6 +63,18 @@ def is_deeper(value: Any, limit: int) -> bool:
     return depth_of(value, limit) > limit
 
 
+def is_larger(value: Any, limit: int) -> bool:
+    """Tell if lists and objects hold more than `limit` values in all."""
+    count = 0
+    waiting = [value]
+    while waiting and count <= limit:
+        node = waiting.pop()
+        if isinstance(node, (dict, list, tuple)):
+            count += len(node)
+            waiting.extend(node.values() if isinstance(node, dict) else node)
+    return count > limit
+
+
 def broken_caps(schema: Mapping[str, Any] | bool) -> list[str]:
     """Return in words each limit for schemas from elsewhere that this one breaks."""
     # First, because whatever renders or walks a schema relies on it.

@@ -328,12 +328,12 @@ def _whole(value: Any) -> int:
     return int(value)
 
 
-def _real(value: Any) -> float:
+def _real(value: float) -> float:
     try:
         return float(value)
     except OverflowError:
         # JSON has no largest number; beyond float, the integer says it exactly.
-        return value  # type: ignore[no-any-return]
+        return value
 
 
 def _identifier(name: str) -> str:

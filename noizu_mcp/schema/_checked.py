@@ -94,7 +94,10 @@ def _article(name: str) -> str:
 def _explain_union(builder: Builder, node: Union, value: Any, path: Path) -> Iterator[Violation]:
     if value is None:
         return
-    for test, branch in builder.unions.get(id(node), [(_always, node.options[0])]):
+    options = node.options
+    # A union of which nothing is built holds nothing that could be refused.
+    several = builder.unions.get(id(node), [])
+    for test, branch in [(_always, options[0])] if len(options) == 1 else several:
         if test(value):
             yield from _explain(builder, branch, value, path)
             return

@@ -19,6 +19,8 @@ from ._resolve import Scope, Unresolved, class_scope, substitute, unwrap
 # deeper than 64 containers, of which an object in an object takes two.
 MAX_NESTING = 40
 
+# A class, which the stubs of attrs declare as a function.
+_FACTORY: Any = attrs.Factory
 _HOOKS = ("__attrs_pre_init__", "__attrs_post_init__", "__post_init__")
 
 
@@ -157,7 +159,7 @@ def _attrs_default(attribute: Any, name: str) -> dict[str, Any]:
         return {"keyword": None, "required": True}
     about: dict[str, Any] = {"keyword": name}
     default = attribute.default
-    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+    if isinstance(default, _FACTORY):
         about.update(factory=default.factory, takes_self=default.takes_self)
     elif default is not attrs.NOTHING and not attribute.metadata.get(IMPLICIT):
         about["default"] = default

@@ -119,8 +119,8 @@ def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
     return dump
 
 
-def _mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
-    return dump_value(dict(value))  # type: ignore[no-any-return]
+def _mapping(value: Mapping[Any, Any]) -> Any:
+    return dump_value(dict(value))
 
 
 def _list(value: Iterable[Any]) -> list[Any]:

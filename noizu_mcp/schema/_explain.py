@@ -5,13 +5,14 @@ is bounded. It serves every engine alike, for schemas that `is_explainable` acce
 that can be judged without another document and without remembering what was evaluated.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ._explain_keywords import CHECKS, Found
-from ._keywords import Path, walk
-from ._refs import Refs, is_local
+from ._explain_keywords import CHECKS, Check, Found
+from ._keywords import Path
+from ._parts import Compile, Parts
+from ._refs import Refs, is_local, reachable
 from ._values import has_type
 from ._wording import broken, several_types
 
@@ -39,49 +40,65 @@ class _ExhaustedError(Exception):
 
 def is_explainable(schema: Any) -> bool:
     """Tell if every keyword of a valid 2020-12 schema can be followed by `Explainer`."""
-    seen: set[int] = set()
-    refs = Refs(schema)
-    waiting: list[Any] = [schema]
-    while waiting:
-        for _path, node in walk(waiting.pop()):
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            if not _UNEXPLAINED.isdisjoint(node) or ("$id" in node and node is not schema):
-                return False
-            if "$ref" in node:
-                if not is_local(node["$ref"]):
-                    return False
-                waiting.append(refs.find(node["$ref"])[1])
-    return True
+    return all(_is_plain(node, schema) for node in reachable(schema, Refs(schema)))
+
+
+def _is_plain(node: Mapping[str, Any], root: Any) -> bool:
+    if not _UNEXPLAINED.isdisjoint(node) or ("$id" in node and node is not root):
+        return False
+    return "$ref" not in node or is_local(node["$ref"])
 
 
 class Explainer:
-    """Finds every violation of a value.
+    """Finds every violation of a value; made once for a schema.
 
     Args:
         root: The whole schema, to which `$ref` refers.
         matches: Tells if a pattern is found in a text, as the engine does it.
+        compile_part: Returns an engine's verdict on a schema, or raises ValueError; without it all
+            of a value is walked, also what fits.
     """
 
-    def __init__(self, root: Any, matches: Matches) -> None:
-        self._refs = Refs(root)
+    def __init__(self, root: Any, matches: Matches, compile_part: Compile | None = None) -> None:
+        self.refs = Refs(root)
         self.matches = matches
-        self._steps = 0
-        self._active: set[tuple[int, Path]] = set()
+        self.fits = Parts(root, compile_part).fits if compile_part else _unknown
+        self._checks: dict[int, list[Check]] = {}
 
     def explain(self, schema: Any, value: Any) -> Found:
         """Return the violations of a value against the root or a subschema of it.
 
         What is found is certain; it is not all if the value is large beyond reason.
         """
-        self._steps = 0
-        self._active.clear()
         found: Found = []
         with suppress(_ExhaustedError, RecursionError):
-            self.judge(schema, value, (), found)
+            _Walk(self).judge(schema, value, (), found)
         unique = {(fault.path, fault.keyword, fault.message): fault for fault in reversed(found)}
         return list(reversed(unique.values()))
+
+    def checks(self, schema: Mapping[str, Any]) -> list[Check]:
+        """Return what judges the keywords of a subschema besides `type`, in their order."""
+        checks = self._checks.get(id(schema))
+        if checks is None:
+            # A set, for neighbours that are judged together; the places are all different.
+            places = sorted({CHECKS[keyword] for keyword in schema if keyword in CHECKS})
+            checks = self._checks[id(schema)] = [check for _place, check in places]
+        return checks
+
+
+def _unknown(_schema: Any, _value: Any) -> bool:
+    return False
+
+
+class _Walk:
+    """One explanation: how far it came, and the references that it is behind."""
+
+    def __init__(self, explainer: Explainer) -> None:
+        self._explainer = explainer
+        self._fits = explainer.fits
+        self.matches = explainer.matches
+        self._steps = 0
+        self._active: set[tuple[int, Path]] = set()
 
     def judge(self, schema: Any, value: Any, path: Path, out: Found) -> None:
         """Add the violations of a subschema to those found."""
@@ -94,8 +111,9 @@ class Explainer:
             return
         if "type" in schema and not self._type(schema["type"], value, path, out):
             return
-        # A set, for neighbours that are judged together; the places are all different.
-        for _place, check in sorted({CHECKS[keyword] for keyword in schema if keyword in CHECKS}):
+        if isinstance(value, (list, dict)) and self._fits(schema, value):
+            return
+        for check in self._explainer.checks(schema):
             check(self, schema, value, path, out)
 
     def attempt(self, schema: Any, value: Any, path: Path) -> Found:
@@ -106,14 +124,15 @@ class Explainer:
 
     def _type(self, wanted: Any, value: Any, path: Path, out: Found) -> bool:
         types = wanted if isinstance(wanted, list) else [wanted]
-        if any(has_type(value, name) for name in types):
-            return True
+        for name in types:
+            if has_type(value, name):
+                return True
         out.append(several_types(path, types, value))
         return False
 
     def follow(self, ref: str, value: Any, path: Path, out: Found) -> None:
         """Add the violations of the schema that is referred to."""
-        target = self._refs.find(ref)[1]
+        target = self._explainer.refs.find(ref)[1]
         # A reference that leads back here without descending asks nothing new.
         mark = (id(target), path)
         if mark in self._active:

@@ -44,8 +44,11 @@ def _ref(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Fou
 
 
 def _enum(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
-    if identity(value) not in {identity(choice) for choice in schema["enum"]}:
-        out.append(broken(path, "enum", schema["enum"], value))
+    choices = schema["enum"]
+    # A text equals nothing but the same text.
+    known = choices if isinstance(value, str) else {identity(choice) for choice in choices}
+    if identity(value) not in known:
+        out.append(broken(path, "enum", choices, value))
 
 
 def _const(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:

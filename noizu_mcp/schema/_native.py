@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema_rs
 
 from .._errors import SchemaError, SchemaUnsupported
-from ._bounds import path_text, survey
+from ._bounds import is_deeper, is_larger, path_text, survey
 from ._dialects import DIALECTS, LATEST, dialect_of
 from ._fault import Fault
 from ._judge import Judge, Verdict
@@ -16,6 +16,12 @@ from ._violation import Violation
 # Steps for one pattern and one text: a few milliseconds. Past it the text does not match, so that a
 # pattern made to explode fails closed.
 BACKTRACK_LIMIT = 10_000
+
+# The engine's own errors. It collects those of each alternative, so where alternatives refer back
+# their number is multiplied at every level: sixteen with two ways each take half a minute.
+_MAX_TOLD_DEPTH = 8
+# And it copies the part of the value that each of them is about.
+_MAX_TOLD_SIZE = 10_000
 
 _PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACK_LIMIT)
 _VALIDATORS: Mapping[str, Any] = {
@@ -36,11 +42,15 @@ def compile_native(schema: dict[str, Any] | bool, documents: Mapping[str, Any]) 
     """
     validator = _validator(schema, documents)
     standard = dialect_of(schema) == LATEST
+    # What other documents hold is not surveyed: they may well refer back.
+    recursive = bool(documents) or not standard or survey(schema).recursive
 
     def translated(value: Any) -> list[Violation]:
         # Only few violations need it: see `Judge`.
         from ._native_errors import translate
 
+        if (recursive and is_deeper(value, _MAX_TOLD_DEPTH)) or is_larger(value, _MAX_TOLD_SIZE):
+            return []
         try:
             return translate(validator.iter_errors(value), schema, value)
         # A value that the engine cannot show, or an error of a shape that it had not before: the
@@ -52,10 +62,11 @@ def compile_native(schema: dict[str, Any] | bool, documents: Mapping[str, Any]) 
         schema,
         _guarded(validator.is_valid),
         match_pattern,
-        # What other documents hold is not surveyed: they may well refer back.
-        recursive=bool(documents) or not standard or survey(schema).recursive,
+        recursive=recursive,
         translate=translated,
         explainable=standard,
+        # Where a schema refers back, a walk may come to one part of a value again and again.
+        compile_part=None if recursive else _verdict,
     )
 
 
@@ -65,8 +76,12 @@ def match_pattern(pattern: str) -> Verdict:
     Raises:
         ValueError: The pattern is not a regular expression of the engine.
     """
-    validator = jsonschema_rs.Draft202012Validator({"pattern": pattern}, **_options({}))
-    return _guarded(validator.is_valid)
+    return _verdict({"pattern": pattern})
+
+
+def _verdict(schema: dict[str, Any]) -> Verdict:
+    """Return the verdict of a 2020-12 schema that refers to nothing; raises ValueError."""
+    return _guarded(jsonschema_rs.Draft202012Validator(schema, **_options({})).is_valid)
 
 
 def _guarded(verdict: Verdict) -> Verdict:

@@ -18,8 +18,13 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     best: str | None = None
     # Of two letters one may be wrong; of one letter nothing would be left.
     limit = len(plain) // 3 or len(plain) - 1
+    letters = set(plain)
     for candidate in islice(candidates, _MAX_CANDIDATES):
-        found = _distance(plain, _plain(candidate), limit)
+        other = _plain(candidate)
+        # One slip accounts for one letter that the other word lacks: most words are told by that.
+        if len(letters.difference(other)) > limit:
+            continue
+        found = _distance(plain, other, limit)
         if found <= limit and candidate != word:
             best, limit = candidate, found - 1
     return best

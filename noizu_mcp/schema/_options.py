@@ -1,9 +1,9 @@
 """Options of a field → JSON Schema keywords: which belong to which type, and what they take."""
 
 from collections.abc import Callable, Mapping
-from math import isfinite
 from typing import Any
 
+from ._keywords import is_number
 from ._marker import Marker
 from ._nearest import nearest
 from ._nodes import Array, Choice, Format, Map, Node, Object, Scalar, Tuple, Union
@@ -53,10 +53,6 @@ _OWN = {
 }
 
 
-def _is_real(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
-
-
 def _is_titles(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values())
 
@@ -66,11 +62,11 @@ def _is_count(value: Any) -> bool:
 
 
 _TAKES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "minimum": (_is_real, "a number"),
-    "maximum": (_is_real, "a number"),
-    "exclusiveMinimum": (_is_real, "a number"),
-    "exclusiveMaximum": (_is_real, "a number"),
-    "multipleOf": (lambda value: _is_real(value) and value > 0, "a number above 0"),
+    "minimum": (is_number, "a number"),
+    "maximum": (is_number, "a number"),
+    "exclusiveMinimum": (is_number, "a number"),
+    "exclusiveMaximum": (is_number, "a number"),
+    "multipleOf": (lambda value: is_number(value) and value > 0, "a number above 0"),
     "pattern": (lambda value: isinstance(value, str), "text"),
     "format": (lambda value: isinstance(value, str), "text"),
     "uniqueItems": (lambda value: isinstance(value, bool), "True or False"),

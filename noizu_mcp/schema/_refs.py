@@ -1,8 +1,8 @@
 """References inside one schema: JSON Pointers and anchors, nothing that needs another document."""
 
-from re import Match
-from re import sub as replace
+from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from ._keywords import Path, walk
 
@@ -24,14 +24,14 @@ class Refs:
         Raises:
             LookupError: There is no such place; the text says what is missing.
         """
-        fragment = _unquote(ref[1:])
+        fragment = unquote(ref[1:])
         if not fragment.startswith("/"):
             return ((), self._root) if not fragment else self._anchor(fragment)
         return _follow(self._root, fragment)
 
     def _anchor(self, name: str) -> tuple[Path, Any]:
         if self._anchors is None:
-            self._anchors = _anchors(self._root)
+            self._anchors = dict(_anchors(self._root))
         if name not in self._anchors:
             raise LookupError(f'no "$anchor": "{name}" in the schema')
         return self._anchors[name]
@@ -42,23 +42,30 @@ def is_local(ref: Any) -> bool:
     return isinstance(ref, str) and ref.startswith("#")
 
 
+def reachable(schema: Any, refs: Refs) -> Iterator[dict[str, Any]]:
+    """Yield every schema object below a schema and behind its local references, each once."""
+    seen: set[int] = set()
+    waiting: list[Any] = [schema]
+    while waiting:
+        for _path, node in walk(waiting.pop()):
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            yield node
+            if is_local(node.get("$ref")):
+                waiting.append(refs.find(node["$ref"])[1])
+
+
 def names(root: Any) -> list[str]:
     """Return every anchor name of a schema, repeated ones too."""
-    return [
-        node[keyword]
-        for _path, node in walk(root)
-        for keyword in ("$anchor", "$dynamicAnchor")
-        if isinstance(node.get(keyword), str)
-    ]
+    return [name for name, _place in _anchors(root)]
 
 
-def _anchors(root: Any) -> dict[str, tuple[Path, Any]]:
-    return {
-        node[keyword]: (path, node)
-        for path, node in walk(root)
-        for keyword in ("$anchor", "$dynamicAnchor")
-        if isinstance(node.get(keyword), str)
-    }
+def _anchors(root: Any) -> Iterator[tuple[str, tuple[Path, Any]]]:
+    for path, node in walk(root):
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            if isinstance(node.get(keyword), str):
+                yield node[keyword], (path, node)
 
 
 def _follow(root: Any, fragment: str) -> tuple[Path, Any]:
@@ -79,10 +86,3 @@ def _index(part: str, length: int) -> int:
     if not part.isascii() or not part.isdigit() or int(part) >= length:
         raise LookupError(f'there is no item "{part}" in a list of {length}')
     return int(part)
-
-
-def _unquote(text: str) -> str:
-    def decode(match: Match[str]) -> str:
-        return bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace")
-
-    return replace(r"(?:%[0-9A-Fa-f]{2})+", decode, text)

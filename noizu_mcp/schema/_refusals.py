@@ -5,8 +5,7 @@ from typing import Any
 
 from .._errors import SchemaUnsupported
 from ._dialects import LATEST, dialect_of
-from ._keywords import walk
-from ._refs import Refs, is_local, names
+from ._refs import Refs, is_local, names, reachable
 from ._violation import show
 
 _HINT = "install the native engine, which can: pip install jsonschema-rs"
@@ -43,20 +42,6 @@ def check_served(schema: Any) -> None:
         _check_object(node, root=node is schema)
     if _is_endless(schema, refs):
         raise unsupported("$ref", 'a "$ref" that leads back to itself without going deeper')
-
-
-def reachable(schema: Any, refs: Refs) -> Iterator[dict[str, Any]]:
-    """Yield every schema object below a schema and behind its local references, each once."""
-    seen: set[int] = set()
-    waiting: list[Any] = [schema]
-    while waiting:
-        for _path, node in walk(waiting.pop()):
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            yield node
-            if is_local(node.get("$ref")):
-                waiting.append(refs.find(node["$ref"])[1])
 
 
 def _check_object(node: Mapping[str, Any], *, root: bool) -> None:

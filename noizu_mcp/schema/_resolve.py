@@ -20,7 +20,7 @@ class Unresolved(Exception):
     """An annotation names something that does not exist (yet)."""
 
 
-@attrs.frozen
+@attrs.frozen(eq=False, repr=False)
 class Scope:
     """Where the names of an annotation are looked up.
 
@@ -48,7 +48,7 @@ class Scope:
         if not isinstance(annotation, str):
             return annotation
         try:
-            return eval(annotation, self.names or {}, _Names(self))  # type: ignore[arg-type]
+            return eval(annotation, self.names or {}, _Names(self))
         except NameError as error:
             raise Unresolved(
                 f"cannot find {error.name!r}, which the annotation {annotation!r} names;"
@@ -98,13 +98,14 @@ def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
     return annotation[tuple(parts)], scope
 
 
-class _Names:
+class _Names(dict[str, Any]):
     """The local names of an `eval`, looked up only when asked for."""
 
     def __init__(self, scope: Scope) -> None:
+        super().__init__()
         self._scope = scope
 
-    def __getitem__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> Any:
         return self._scope.find(name)
 
 

@@ -29,7 +29,7 @@ from ._violation import show
 SHAPE = "__mcp_shape__"
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Shape:
     """A declared input or output, ready for the call path.
 

@@ -1,7 +1,8 @@
 """JSON values compared and measured as JSON Schema says (2020-12 core section 4.2.2)."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from math import isfinite
+from types import NoneType
 from typing import Any
 
 
@@ -10,34 +11,32 @@ def type_of(value: Any) -> str:
 
     What JSON cannot express (NaN, an infinity, a class of its own) is "not JSON".
     """
-    if value is None:
-        return "null"
-    for name, kind in _KINDS:
-        if isinstance(value, kind):
-            return name
-    if isinstance(value, float) and isfinite(value):
-        return "number"
-    return "not JSON"
+    if isinstance(value, float):
+        return "number" if isfinite(value) else "not JSON"
+    found = _TYPES.get(value.__class__)
+    if found is None:
+        found = next((name for kind, name in _TYPES.items() if isinstance(value, kind)), "not JSON")
+    return found
 
 
-_KINDS: tuple[tuple[str, type | tuple[type, ...]], ...] = (
-    ("boolean", bool),
-    ("string", str),
-    ("integer", int),
-    ("object", dict),
-    # A tuple is what a program hands over for one; both engines take it.
-    ("array", (list, tuple)),
-)
+# A tuple is what a program hands over for a list; both engines take it. A bool is an int too.
+_TYPES: Mapping[type, str] = {
+    NoneType: "null",
+    bool: "boolean",
+    str: "string",
+    int: "integer",
+    dict: "object",
+    list: "array",
+    tuple: "array",
+}
 
 
 def has_type(value: Any, wanted: str) -> bool:
     """Tell if a value has a JSON Schema type: 1.0 is an integer, True is none."""
     found = type_of(value)
-    if wanted == "number":
-        return found in ("number", "integer")
-    if wanted == "integer" and found == "number":
-        return bool(value.is_integer())
-    return found == wanted
+    if found == wanted or (found == "integer" and wanted == "number"):
+        return True
+    return found == "number" and wanted == "integer" and bool(value.is_integer())
 
 
 def identity(value: Any) -> Hashable:
@@ -65,14 +64,15 @@ def equal_pairs(items: Iterable[Any]) -> Iterator[tuple[int, int]]:
             yield first, index
 
 
-def is_multiple(value: float, divisor: float) -> bool:
+def is_multiple(value: Any, divisor: float) -> bool:
     """Tell if a number is a multiple of another, in decimal: 0.3 is a multiple of 0.1.
 
     NaN and the infinities are no numbers, so no rule for numbers can reject them.
     """
     if isinstance(value, int) and isinstance(divisor, int):
         return value % divisor == 0
-    if not isfinite(value):
+    # An integer may be larger than any float.
+    if isinstance(value, float) and not isfinite(value):
         return True
     (left, left_power), (right, right_power) = _decimal(value), _decimal(divisor)
     low = min(left_power, right_power)

@@ -53,9 +53,10 @@ def depends(path: Path, name: str, because: str) -> Violation:
     return Violation((*path, name), "dependentRequired", text, name)
 
 
-def unknown(path: Path, keyword: str, name: str, known: Sequence[str]) -> Violation:
+def unknown(path: Path, keyword: str, name: Any, known: Sequence[str]) -> Violation:
     """Return the violation of a property that the object must not have."""
-    meant = nearest(name, known)
+    # JSON has no other names, but a program may.
+    meant = nearest(name, known) if isinstance(name, str) else None
     if meant:
         hint = f", did you mean {show(meant)}?"
     elif known:

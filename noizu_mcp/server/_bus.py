@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Awaitable, Callable, Hashable
-from functools import partial
 from typing import Final
 
 import trio
@@ -47,7 +46,7 @@ class Merger:
     Args:
         send: Sends the notices of one change.
         channel: Where they go.
-        spawn: Runs the windows; one short task for each burst.
+        spawn: Runs the windows; one task while any is open.
     """
 
     def __init__(
@@ -59,32 +58,38 @@ class Merger:
         self._send = send
         self._channel = channel
         self._spawn = spawn
-        self._open: dict[Hashable, bool] = {}
+        self._ends: dict[Hashable, float] = {}  # of the open windows, the first one first
+        self._again: set[Hashable] = set()  # what is to be sent at the end of its window
         self._closed = False
 
     def report(self, change: Hashable) -> None:
         """Take one change; in the loop's thread."""
         if self._closed:
             return  # said in another thread while the connection ended
-        if change in self._open:
-            self._open[change] = True
-            return
-        at_once = self._channel.has_room
-        self._open[change] = not at_once
-        if at_once:
+        if change in self._ends or not self._channel.has_room:
+            self._again.add(change)
+        else:
             self._send(change)
-        self._spawn(partial(self._window, change))
+        if change not in self._ends:
+            if not self._ends:
+                self._spawn(self._run)
+            self._open(change)
 
     def close(self) -> None:
         """Take no more changes."""
         self._closed = True
 
-    async def _window(self, change: Hashable) -> None:
-        while True:
-            await trio.sleep(MERGE_WINDOW)
+    def _open(self, change: Hashable) -> None:
+        self._ends[change] = trio.current_time() + MERGE_WINDOW
+
+    async def _run(self) -> None:
+        """End one window after the other: all are equally long, so the oldest ends first."""
+        while self._ends and not self._closed:
+            change, end = next(iter(self._ends.items()))
+            await trio.sleep_until(end)
             await self._channel.room()
-            if self._closed or not self._open[change]:
-                del self._open[change]
-                return
-            self._open[change] = False
-            self._send(change)
+            del self._ends[change]
+            if change in self._again:
+                self._again.remove(change)
+                self._send(change)
+                self._open(change)

@@ -9,10 +9,12 @@ import attrs
 import trio
 
 from .._errors import LocalProtocolError, McpError, NoSessionError, ToolError
+from ..components import Context, adapt_request, needed_by, read_by_hand
 from ..engine import Exchange
 from ..jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
 from ..protocol import Envelope
-from ..types import LOG_LEVELS, ROOTS, SAMPLE, InputRequest, InputRequired, LogLevel
+from ..types import LOG_LEVELS, InputRequest, InputRequired, LogLevel, ReadResult
+from ._calls import read_any
 from ._rounds import LiveAsker, ReplayAsker, make_asker, run_step
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ def _check_progress(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be a finite number, not {value!r}")
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Call:
     """One request in the hands of a handler; implements `components.Outbound`.
 
@@ -198,11 +200,22 @@ class Call:
         rounds = self._rounds
         self.input_responses, self.request_state = rounds.responses, rounds.state
 
-    def require(self, needs: Mapping[str, Any]) -> None:
-        """Check that the client can do something, before anything is sent.
+    def _prepare(self, request: InputRequest) -> InputRequest:
+        """Write a question in the words of the revision; the client must be able to take it.
 
-        Args:
-            needs: The capability, in the shape of `ClientCapabilities`.
+        Raises:
+            McpError: It cannot; see `_require`.
+            ToolError: The same.
+        """
+        self._require(needed_by(request))
+        adapted = adapt_request(request, self.protocol_version)
+        if adapted is None:
+            text = "it has no form field for a choice of several values"
+            raise self._refusal(f"Not supported by revision {self.protocol_version}: {text}")
+        return adapted
+
+    def _require(self, needs: Mapping[str, Any]) -> None:
+        """Check that the client can do something, before anything is sent.
 
         Raises:
             McpError: It cannot: -32021 on 2026-07-28 (`basic/index`, error codes).
@@ -214,10 +227,12 @@ class Call:
             data = {"requiredCapabilities": dict(needs)}
             text = "Missing required client capability"
             raise McpError(MISSING_CLIENT_CAPABILITY, text, data)
-        text = f"Capability not supported by the client: {_in_words(needs)}"
+        raise self._refusal(f"Capability not supported by the client: {_in_words(needs)}")
+
+    def _refusal(self, text: str) -> McpError | ToolError:
         if self.exchange is not None and self.exchange.request.method == "tools/call":
-            raise ToolError(text)
-        raise McpError(INVALID_REQUEST, text)
+            return ToolError(text)
+        return McpError(INVALID_REQUEST, text)
 
     def _offers(self, name: str, parts: Mapping[str, Any]) -> bool:
         """Presence counts; a bare elicitation capability means forms (client/elicitation)."""
@@ -231,15 +246,10 @@ class Call:
         return (not parts or self.envelope.revision.icons) and all(p in offered for p in parts)
 
     async def ask(
-        self,
-        request: InputRequest,
-        needs: Mapping[str, Any],
-        read: Callable[[Any], Any],
-        timeout: float | None,
+        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
     ) -> Any:
         """Ask the client, in the way of its era."""
-        self.require(needs)
-        return await self._rounds.ask(request, read, timeout)
+        return await self._rounds.ask(self._prepare(request), read, timeout)
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once."""
@@ -252,6 +262,17 @@ class Call:
         await trio.lowlevel.checkpoint()
         await self.begin_task(self)
 
+    async def read_resource(self, uri: str, context: Context) -> ReadResult:
+        """Read a resource of the server in the name of this request."""
+        found = self.server.registry.find_resource(uri)
+        result = await read_any(self.server, uri, found, context)
+        if isinstance(result, InputRequired):
+            raise TypeError(
+                f"{uri} asks with InputRequired, which only a client can answer; let it await"
+                " ctx.elicit, ctx.sample or ctx.list_roots"
+            )
+        return result
+
     async def retry(self, required: InputRequired) -> bool:
         """Ask what a handler asked by hand.
 
@@ -259,9 +280,11 @@ class Call:
             True when the answers are there and the handler is to be run again; False when they
             come with another request, and this one has its answer.
         """
-        for each in required.requests.values():
-            self.require(needed_by(each))
-        answers = await self._rounds.retry(required)
+        asked = required.requests
+        if not self.envelope.revision.icons:  # before 2025-11-25 forms have words of their own
+            asked = {key: read_by_hand(each) for key, each in asked.items()}
+        asked = {key: self._prepare(each) for key, each in asked.items()}
+        answers = await self._rounds.retry(attrs.evolve(required, requests=asked))
         if answers is None:
             return False
         self.input_responses, self.request_state = answers
@@ -270,16 +293,6 @@ class Call:
 
 #: Begins the task of a call; does not come back where there is one to begin.
 BeginTask = Callable[[Call], Awaitable[None]]
-
-
-def needed_by(request: InputRequest) -> dict[str, Any]:
-    """Say which capability a question needs."""
-    if request.method == ROOTS:
-        return {"roots": {}}
-    if request.method == SAMPLE:
-        with_tools = "tools" in request.params or "toolChoice" in request.params
-        return {"sampling": {"tools": {}} if with_tools else {}}
-    return {"elicitation": {"url": {}} if request.params.get("mode") == "url" else {}}
 
 
 def _in_words(needs: Mapping[str, Any]) -> str:

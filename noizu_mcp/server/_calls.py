@@ -31,6 +31,7 @@ from ..types import (
     Reference,
     ToolResult,
 )
+from ._registry import Found
 from ._rounds import timed_out
 
 if TYPE_CHECKING:
@@ -73,14 +74,17 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
         McpError: The handler raised it.
     """
     try:
-        value = spec.invoke(args, context)
-        if isinstance(value, InputRequired):
-            raise TypeError("an inline handler cannot ask: it must not wait")  # noqa: TRY301
-        return _result(spec, value)
+        return _result(spec, _at_once(spec.invoke(args, context)))
     except BaseException as error:
         if not is_crash(error):
             raise
         return failure(spec.source, error)
+
+
+def _at_once(value: Any) -> Any:
+    if isinstance(value, InputRequired):
+        raise TypeError("an inline handler cannot ask: it must not wait")
+    return value
 
 
 async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> ToolResult:
@@ -201,7 +205,14 @@ def not_found(uri: str, version: str) -> McpError:
 
 
 async def read_registered(server: "Server", uri: str, context: Context) -> Any:
-    """Read a registered resource.
+    """Read a registered resource; see `read_found`."""
+    return await read_found(server, uri, server.registry.find_resource(uri), context)
+
+
+async def read_found(
+    server: "Server", uri: str, found: Found | None, context: Context
+) -> ReadResult | InputRequired:
+    """Read a resource that the registry has found, or not.
 
     Returns:
         The `ReadResult`; or an `InputRequired` of the handler.
@@ -209,7 +220,6 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
     Raises:
         McpError: There is no such resource.
     """
-    found = server.registry.find_resource(uri)
     if found is None:
         raise not_found(uri, context.protocol_version)
     spec, variables = found
@@ -218,6 +228,25 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
     if isinstance(value, InputRequired | ReadResult):
         return value
     return ReadResult(to_contents(spec.mime_type, uri, value))
+
+
+async def read_any(
+    server: "Server", uri: str, found: Found | None, context: Context
+) -> ReadResult | InputRequired:
+    """Read a resource in the way of the server, which may compute it.
+
+    Returns:
+        Its contents; or an `InputRequired` of the handler.
+
+    Raises:
+        McpError: There is no such resource.
+    """
+    if not server.overrides("read_resource"):
+        return await read_found(server, uri, found, context)
+    value = await server.read_resource(uri, context)
+    if isinstance(value, InputRequired | ReadResult):
+        return value
+    return ReadResult(to_contents(None if found is None else found[0].mime_type, uri, value))
 
 
 async def get_registered(

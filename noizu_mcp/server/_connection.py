@@ -31,7 +31,7 @@ from ..engine import (
     lone,
 )
 from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
-from ..protocol import Envelope, Interests, ServerPeer
+from ..protocol import CLIENT_REQUESTS, Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
 from ._call import BeginTask, Call
@@ -106,7 +106,8 @@ class Connection(abc.ABC):
         self.task_store = tasks
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
-        self._merger: Merger | None = None
+        self._merger: Merger
+        self._hears = False
         self._initialised: trio.Event | None = None  # while `init` runs
         self._failed = False
 
@@ -120,7 +121,7 @@ class Connection(abc.ABC):
 
     def close(self) -> None:
         """Tell and hear nothing any more: the peer is gone."""
-        if self._merger is not None:
+        if self._hears:
             self.server.bus.discard(self._hear)
             self._merger.close()
         for exchange in list(self._listening.values()):
@@ -128,17 +129,17 @@ class Connection(abc.ABC):
         self.leave(self.interests.close(), None)
 
     def _listen_for_changes(self) -> None:
-        if self._merger is None:
+        if not self._hears:
+            self._hears = True
             self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self.server.bus.add(self._hear)
 
     def _hear(self, change: Hashable) -> None:
-        self.gate.run_soon(lambda: self._report(change))
+        self.gate.run_soon(partial(self._report, change))
 
     def _report(self, change: Hashable) -> None:
-        # Every stream of an application hears of every task; most have nothing to do with it.
-        ignored = isinstance(change, TaskChange) and not self.interests.follows(change.id)
-        if self._merger is not None and not ignored:
+        # Most connections want to hear of most changes nothing.
+        if self._notices(change):
             self._merger.report(change)
 
     # engine.Handler
@@ -162,8 +163,12 @@ class Connection(abc.ABC):
         return after_init
 
     def _route(self, exchange: Exchange) -> Job | None:
+        method = CLIENT_REQUESTS[exchange.request.method]
+        if method.capability is not None and not self.server.offers(method.capability):
+            self.refuse(exchange)
+            return None
         try:
-            return self._routes[exchange.request.method](self, exchange)
+            return self._routes[method.name](self, exchange)
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             self.crash(exchange, error)
         return None
@@ -359,13 +364,18 @@ class Connection(abc.ABC):
         """Store a value for later requests; the snapshots of running ones stay."""
         self.session = MappingProxyType({**self.session, key: value})
 
-    def _send_change(self, change: Hashable) -> None:
+    def _notices(self, change: Hashable) -> list[Notification]:
         if isinstance(change, TaskChange):
-            task = self.task_store.get(change.id)
-            notices = [] if task is None else self.interests.task_changed(task.id, task.to_wire())
-        elif isinstance(change, tuple):  # a resource, by its URI
-            notices = self.interests.updated(change[0])
-        else:
-            notices = self.interests.changed(str(change))
-        for notice in notices:
+            return self._notices_of_task(change.id)
+        if isinstance(change, tuple):  # a resource, by its URI
+            return self.interests.updated(change[0])
+        return self.interests.changed(str(change))
+
+    def _notices_of_task(self, id_: str) -> list[Notification]:
+        # Every stream of an application hears of every task: most have nothing to do with it.
+        task = self.task_store.get(id_) if self.interests.follows(id_) else None
+        return [] if task is None else self.interests.task_changed(id_, task.to_wire())
+
+    def _send_change(self, change: Hashable) -> None:
+        for notice in self._notices(change):
             self.desk.send(notice)

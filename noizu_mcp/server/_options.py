@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from .._limits import DEFAULTS, Limits
+from .._value import Value
 from ..components._options import (
     Table,
-    read_count,
+    got,
     read_flag,
     read_icons,
     read_seconds,
@@ -29,8 +30,8 @@ TASK_POLL_INTERVAL: Final = 1.0
 CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read")
 
 
-@attrs.frozen
-class Cache:
+@attrs.frozen(eq=False, repr=False)
+class Cache(Value):
     """How long a client may keep a result (2026-07-28 `server/utilities/caching`).
 
     Attributes:
@@ -130,24 +131,25 @@ def _read_cache(value: Any) -> Mapping[str, Cache]:
 
 
 def _read_state_keys(value: Any) -> Sequence[str]:
-    if isinstance(value, str) or not all(isinstance(key, str) for key in value):
-        raise ValueError("must be a list of texts")
+    # A set has no first one to seal with, and an empty ring would leave out the environment.
+    listed = isinstance(value, list | tuple) and value
+    if not listed or not all(isinstance(key, str) for key in value):
+        raise ValueError("must be a list of texts, one at least")
     read_secrets(value)
     return tuple(value)
 
 
 def _read_some_seconds(value: Any) -> float:
-    seconds = read_seconds(value)
-    if seconds is None:
-        raise ValueError("must be seconds above 0")
-    return seconds
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:
+        raise ValueError(f"must be seconds above 0, {got(value)}")
+    return float(value)
 
 
 def _read_page_size(value: Any) -> int:
-    count = read_count(value)
-    if count is None:
-        raise ValueError("must be a whole number above 0")
-    return count
+    if type(value) is not int or value < 1:
+        raise ValueError(f"must be a whole number above 0, {got(value)}")
+    return value
 
 
 #: What the statement of a `Server` takes.

@@ -25,6 +25,9 @@ TEMPLATES: Final = Kind(
 )
 PROMPTS: Final = Kind("prompt", "prompts", "name", adapt_definition, PromptDefinition)
 
+#: What serves a URI, and the values of its variables if it is a template.
+Found = tuple[ResourceSpec | TemplateSpec, Any]
+
 
 class Registry:
     """The registrations of one server.
@@ -56,6 +59,12 @@ class Registry:
         self.resource_shelf = Shelf(RESOURCES, resources, page_size)
         self.template_shelf = Shelf(TEMPLATES, templates, page_size)
         self.prompt_shelf = Shelf(PROMPTS, prompts, page_size)
+        self._shelves: dict[str, tuple[Shelf[Any], ...]] = {
+            "tools": (self.tool_shelf,),
+            "resources": (self.resource_shelf, self.template_shelf),
+            "prompts": (self.prompt_shelf,),
+            "completions": (self.prompt_shelf, self.template_shelf),
+        }
 
     @property
     def tools(self) -> Mapping[str, ToolSpec]:
@@ -68,13 +77,7 @@ class Registry:
         Args:
             feature: `tools`, `resources`, `prompts` or `completions`.
         """
-        resources = bool(self.resource_shelf.specs or self.template_shelf.specs)
-        return {
-            "tools": bool(self.tool_shelf.specs),
-            "resources": resources,
-            "prompts": bool(self.prompt_shelf.specs),
-            "completions": bool(self.prompt_shelf.specs or self.template_shelf.specs),
-        }[feature]
+        return any(shelf.specs for shelf in self._shelves[feature])
 
     @property
     def has_subscribable(self) -> bool:
@@ -90,7 +93,7 @@ class Registry:
         """Find a prompt by its wire name, hidden or not."""
         return self.prompt_shelf.specs.get(name)
 
-    def find_resource(self, uri: str) -> tuple[ResourceSpec | TemplateSpec, Any] | None:
+    def find_resource(self, uri: str) -> Found | None:
         """Find what serves a URI: the resource itself, else the first template that matches.
 
         Returns:

@@ -370,8 +370,10 @@ class Server(metaclass=ComponentMeta):
         """Tell whether anything of a feature is registered, hidden or not, or overridden.
 
         Args:
-            feature: `tools`, `resources`, `prompts` or `completions`.
+            feature: `tools`, `resources`, `prompts`, `completions`; or `logging`, which always is.
         """
+        if feature == "logging":
+            return True
         return self.overrides(*_OFFERED_BY[feature]) or self.registry.has(feature)
 
     @property

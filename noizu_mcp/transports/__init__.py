@@ -1,19 +1,34 @@
 """Where messages travel: stdio and memory."""
 
-from .._util import publish
+from typing import TYPE_CHECKING
+
+from .._util import late, publish
 from ._claim import claimed_stdio as claimed_stdio
 from ._claim import diverted_stdio as diverted_stdio
 from ._claim import open_standard_descriptors as open_standard_descriptors
 from ._claim import take_stdio as take_stdio
-from ._command import Stdio as Stdio
 from ._lines import LineStream as LineStream
-from ._memory import MemoryStream as MemoryStream
-from ._memory import memory_pair as memory_pair
-from ._process import open_process as open_process
 from ._stdio import serve_descriptors as serve_descriptors
 from ._stdio import serve_stdio as serve_stdio
-from ._tap import Tap as Tap
-from ._tap import TappedStream as TappedStream
+
+_LATE = {
+    "MemoryStream": "._memory",
+    "Stdio": "._command",
+    "Tap": "._tap",
+    "TappedStream": "._tap",
+    "memory_pair": "._memory",
+    "open_process": "._process",
+}
+
+if TYPE_CHECKING:
+    from ._command import Stdio as Stdio
+    from ._memory import MemoryStream as MemoryStream
+    from ._memory import memory_pair as memory_pair
+    from ._process import open_process as open_process
+    from ._tap import Tap as Tap
+    from ._tap import TappedStream as TappedStream
+else:
+    __getattr__, __dir__ = late(globals(), _LATE)
 
 __all__ = [
     "LineStream",

@@ -9,6 +9,7 @@ from typing import Any, Final
 import attrs
 
 from .._errors import TransportError
+from .._value import Value
 
 #: What a child inherits unless told otherwise: no secrets that happen to be in the environment.
 INHERITED: Final = (
@@ -18,8 +19,14 @@ INHERITED: Final = (
 )  # fmt: skip
 
 
-@attrs.frozen(init=False)
-class Stdio:
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be text, got {value!r}")
+    return value
+
+
+@attrs.frozen(init=False, eq=False, repr=False)
+class Stdio(Value):
     """A server that is started as a child process and spoken to over its stdin and stdout.
 
     Args:
@@ -52,11 +59,12 @@ class Stdio:
         if stderr == subprocess.STDOUT:
             raise ValueError("stderr=STDOUT would mix the log of the server into the protocol")
         for name, value in (env or {}).items():
-            if not isinstance(value, str):
-                raise TypeError(f"env[{name!r}] must be text, got {value!r}")
-        folder = None if cwd is None else os.fspath(cwd)
-        words = tuple(os.fspath(word) for word in args)
-        self.__attrs_init__(os.fspath(command), words, dict(env or {}), folder, stderr)
+            _text(name, "a name in env")
+            _text(value, f"env[{name!r}]")
+        folder = None if cwd is None else _text(os.fspath(cwd), "cwd")
+        words = tuple(_text(os.fspath(word), "an argument") for word in args)
+        program = _text(os.fspath(command), "command")
+        self.__attrs_init__(program, words, dict(env or {}), folder, stderr)
 
     def environment(self) -> dict[str, str]:
         """Make the environment of the child."""

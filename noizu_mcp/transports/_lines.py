@@ -33,7 +33,7 @@ class LineStream(MessageStream):
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._lines = LineBuffer(limit)
-        self._rest = b""
+        self._rest: bytes | memoryview = b""
         self.ended = False
         self._closed = False
         self._read_waits = _can_wait(read_fd)
@@ -70,11 +70,16 @@ class LineStream(MessageStream):
         """Write what the descriptor takes now; see `MessageStream`."""
         if self._closed:
             raise trio.BrokenResourceError
-        data = self._rest + b"".join([message + b"\n" for message in messages])
-        self._rest = data[self._write(data) :]
-        return not self._rest
+        data = self._rest
+        if messages:
+            data = b"".join([data, *[message + b"\n" for message in messages]])
+        written = self._write(data)
+        done = written == len(data)
+        # A view: a copy of what is left, for each piece of it, would cost the square of its size.
+        self._rest = b"" if done else memoryview(data)[written:]
+        return done
 
-    def _write(self, data: bytes) -> int:
+    def _write(self, data: bytes | memoryview) -> int:
         try:
             return os.write(self._write_fd, data) if data else 0
         except BlockingIOError:

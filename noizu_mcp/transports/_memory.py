@@ -5,13 +5,11 @@ from typing import Final
 
 import trio
 
-from .._limits import Limits
 from ..engine import MessageStream
-from ..jsonrpc import Oversized
+from ..jsonrpc import HEAD, MAX_MESSAGE, Oversized
 
 #: Bytes that may wait at one end before the other must.
 CAPACITY: Final = 1024 * 1024
-_HEAD: Final = 1024
 
 
 class _Pipe:
@@ -32,7 +30,7 @@ class _Pipe:
     def put(self, messages: Sequence[bytes]) -> None:
         for message in messages:
             fits = len(message) <= self._limit
-            self._messages.append(message if fits else Oversized(message[:_HEAD]))
+            self._messages.append(message if fits else Oversized(message[:HEAD]))
             self._size += len(message)
         self._arrived.set()
 
@@ -89,7 +87,7 @@ class MemoryStream(MessageStream):
         await trio.lowlevel.checkpoint()
 
 
-def memory_pair(limit: int = Limits().message_size) -> tuple[MemoryStream, MemoryStream]:
+def memory_pair(limit: int = MAX_MESSAGE) -> tuple[MemoryStream, MemoryStream]:
     """Make two connected streams.
 
     Args:

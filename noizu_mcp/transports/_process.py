@@ -10,9 +10,8 @@ from typing import Final
 import trio
 
 from .._errors import ConnectionClosed, TransportError
-from .._limits import DEFAULTS
 from ..engine import logger, single_failure
-from ..jsonrpc import Oversized
+from ..jsonrpc import MAX_MESSAGE, Oversized
 from ._command import Stdio
 from ._lines import LineStream
 
@@ -50,7 +49,7 @@ def _may_be_message(line: bytes | Oversized) -> bool:
 
 @asynccontextmanager
 async def open_process(
-    target: Stdio, limit: int = DEFAULTS.message_size
+    target: Stdio, limit: int = MAX_MESSAGE
 ) -> AsyncIterator[tuple[LineStream, trio.Process]]:
     """Start a server; on the way out end it: close its stdin, wait, SIGTERM, wait, SIGKILL.
 
@@ -148,10 +147,17 @@ async def _end_of(target: Stdio, process: trio.Process, said: _LastWords) -> str
     if status is None:
         how = "closed its stdout"
     elif status < 0:
-        how = f"was ended by {signal.Signals(-status).name}"
+        how = f"was ended by {_signal_name(-status)}"
     else:
         how = f"exited with status {status}"
     return f"{target.command} {how}{said.last_line()}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal between the first and the last
+        return f"signal {number}"
 
 
 async def _end(process: trio.Process) -> None:

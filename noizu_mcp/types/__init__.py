@@ -1,11 +1,11 @@
 """Values that cross the wire: frozen, checked when made, unknown keys kept. May import: root."""
 
-from .._util import publish
+from typing import TYPE_CHECKING
+
+from .._util import late, publish
 from ._blocks import as_blocks as as_blocks
 from ._blocks import plain_text as plain_text
 from ._blocks import text_content as text_content
-from ._capabilities import ClientCapabilities as ClientCapabilities
-from ._capabilities import ServerCapabilities as ServerCapabilities
 from ._common import LOG_LEVELS as LOG_LEVELS
 from ._common import META_CLIENT_CAPABILITIES as META_CLIENT_CAPABILITIES
 from ._common import META_CLIENT_INFO as META_CLIENT_INFO
@@ -26,6 +26,7 @@ from ._completion import Completion as Completion
 from ._completion import Reference as Reference
 from ._content import Content as Content
 from ._content import ResourceContents as ResourceContents
+from ._identity import Principal as Principal
 from ._interaction import ELICIT as ELICIT
 from ._interaction import ROOTS as ROOTS
 from ._interaction import SAMPLE as SAMPLE
@@ -45,6 +46,8 @@ from ._prompts import as_messages as as_messages
 from ._resources import ReadResult as ReadResult
 from ._resources import ResourceDefinition as ResourceDefinition
 from ._resources import ResourceTemplateDefinition as ResourceTemplateDefinition
+from ._scopes import RequireScopes as RequireScopes
+from ._scopes import as_scopes as as_scopes
 from ._tasks import TASKS as TASKS
 from ._tasks import Task as Task
 from ._tasks import TaskStatus as TaskStatus
@@ -53,6 +56,17 @@ from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire
 from ._wire import as_tuple as as_tuple
 from ._wire import camel_case as camel_case
+
+_LATE = {
+    "ClientCapabilities": "._capabilities",
+    "ServerCapabilities": "._capabilities",
+}
+
+if TYPE_CHECKING:
+    from ._capabilities import ClientCapabilities as ClientCapabilities
+    from ._capabilities import ServerCapabilities as ServerCapabilities
+else:
+    __getattr__, __dir__ = late(globals(), _LATE)
 
 __all__ = [
     "ELICIT",
@@ -83,12 +97,14 @@ __all__ = [
     "InputRequest",
     "InputRequired",
     "LogLevel",
+    "Principal",
     "PromptArgument",
     "PromptDefinition",
     "PromptMessage",
     "PromptResult",
     "ReadResult",
     "Reference",
+    "RequireScopes",
     "ResourceContents",
     "ResourceDefinition",
     "ResourceTemplateDefinition",
@@ -103,6 +119,7 @@ __all__ = [
     "Wire",
     "as_blocks",
     "as_messages",
+    "as_scopes",
     "as_tuple",
     "camel_case",
     "plain_text",

@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 import attrs
 
 from .._util import final
+from ._results import Result, without_envelope
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
 
 #: server/utilities/completion: at most so many values in one answer.
@@ -82,7 +83,7 @@ _ITEMS: Final = (
 
 @final
 @attrs.frozen(eq=False, repr=False)
-class Completion(Wire):
+class Completion(Result):
     """What an argument may be completed to (server/utilities/completion), on both ends.
 
     Attributes:
@@ -118,8 +119,7 @@ class Completion(Wire):
             ProtocolError: A field is missing or has the wrong type; the message names it.
         """
         where = where or "result"
-        outer, rest = read_items((_INNER, _META), value, where)
-        rest.pop("resultType", None)
+        outer, rest = read_items((_INNER, _META), without_envelope(value), where)
         inner, unknown = read_items(_ITEMS, outer["completion"], f"{where}.completion")
         extra = {**rest, "completion": unknown} if unknown else rest
         return cls(**inner, meta=outer.get("meta"), extra=extra)

@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
 import attrs
 
 from .._util import final
+from .._value import Value
 from ._common import ContentAnnotations, Icon
 from ._wire import Item, Wire, as_tuple, camel_case, kind_of, merge_extra, read_items, write_items
 
@@ -173,8 +174,8 @@ def _make(
 
 
 @final
-@attrs.frozen(repr=False)
-class Content:
+@attrs.frozen(eq=False, repr=False)
+class Content(Value):
     """A content block: text, image, audio, a link to a resource, or a resource itself.
 
     Make one with `Content.text`, `.image`, `.audio`, `.resource_link` or `.resource`, or read one

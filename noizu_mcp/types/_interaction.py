@@ -10,11 +10,11 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import attrs
 
-from .._errors import ProtocolError
 from .._util import final
+from .._value import Value
 from ._blocks import as_blocks
 from ._content import Content
-from ._wire import Wire
+from ._wire import Item, Wire, kind_of, read_items
 
 Answer = TypeVar("Answer")
 
@@ -90,9 +90,18 @@ class Root(Wire):
     meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
 
 
+#: All but `content`, which is one block or a list of them.
+_FIELDS: Final = (
+    Item("role", "role", kind_of(str), required=True),
+    Item("model", "model", kind_of(str), required=True),
+    Item("stop_reason", "stopReason", kind_of(str), required=False),
+    Item("meta", "_meta", kind_of(dict), required=False),
+)
+
+
 @final
-@attrs.frozen(kw_only=True)
-class SamplingResult:
+@attrs.frozen(kw_only=True, eq=False, repr=False)
+class SamplingResult(Value):
     """What the client's model answered (client/sampling, CreateMessageResult).
 
     Attributes:
@@ -121,19 +130,11 @@ class SamplingResult:
         Raises:
             ProtocolError: It is none; the message names the field.
         """
-        if not isinstance(value, Mapping):
-            raise ProtocolError(f"{where}: expected an object")
-        for key in ("role", "model"):
-            if not isinstance(value.get(key), str):
-                raise ProtocolError(f"{where}.{key}: expected a string")
-        content = value.get("content")
+        found, rest = read_items(_FIELDS, value, where)
+        content = rest.get("content")
         blocks = content if isinstance(content, list) else [content]
         return cls(
-            role=value["role"],
-            content=[Content.from_wire(block, f"{where}.content") for block in blocks],
-            model=value["model"],
-            stop_reason=value.get("stopReason"),
-            meta=value.get("_meta"),
+            content=[Content.from_wire(block, f"{where}.content") for block in blocks], **found
         )
 
     def to_wire(self) -> dict[str, Any]:
@@ -154,7 +155,8 @@ class SamplingResult:
 class InputRequest(NamedTuple):
     """One question of an `InputRequired`, as it goes over the wire.
 
-    Written by hand, it is sent as it is; `ctx.elicit` and its kin write theirs for each revision.
+    Written by hand, it is sent as it is; only the form in it is written in the words of 2025-06-18
+    for a client of that revision, as that of `ctx.elicit`.
 
     Attributes:
         method: `elicitation/create`, `sampling/createMessage` or `roots/list`.
@@ -170,8 +172,8 @@ class InputRequest(NamedTuple):
 
 
 @final
-@attrs.frozen
-class InputRequired:
+@attrs.frozen(eq=False, repr=False)
+class InputRequired(Value):
     """Returned by a handler that asks by hand: run me again with the answers.
 
     The answers come as `ctx.input_responses`, the state as `ctx.request_state`. It serves clients

@@ -10,6 +10,7 @@ from .._util import final
 from ._blocks import as_blocks
 from ._common import Icon
 from ._content import Content
+from ._results import Result
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
 
 Role = Literal["user", "assistant"]
@@ -176,14 +177,9 @@ def _as_message(value: Any) -> PromptMessage:
     )
 
 
-_MESSAGES: Final = Item("messages", "messages", kind_of(tuple[Any, ...]), required=True)
-_TEXT: Final = Item("description", "description", kind_of(str), required=False)
-_META: Final = Item("meta", "_meta", kind_of(dict), required=False)
-
-
 @final
 @attrs.frozen(eq=False, repr=False)
-class PromptResult(Wire):
+class PromptResult(Result):
     """What `prompts/get` answers (server/prompts, GetPromptResult), on both ends.
 
     Attributes:
@@ -199,37 +195,6 @@ class PromptResult(Wire):
     messages: tuple[PromptMessage, ...] = attrs.field(converter=as_messages)
     description: str | None = None
     meta: Mapping[str, Any] | None = None
-
-    def __attrs_post_init__(self) -> None:
-        for item in (_TEXT, _META):
-            value = getattr(self, item.name)
-            if value is not None and not item.kind.accepts(value):
-                raise TypeError(
-                    f"PromptResult.{item.name}: expected {item.kind.noun}, got {value!r}"
-                )
-
-    @classmethod
-    def from_wire(cls, value: Any, where: str | None = None) -> Self:
-        """Read the result of `prompts/get`.
-
-        Args:
-            value: The decoded JSON value.
-            where: What errors call it; `result` by default.
-
-        Returns:
-            The result, without the envelope of 2026-07-28.
-
-        Raises:
-            ProtocolError: A field is missing or has the wrong type; the message names it.
-        """
-        where = where or "result"
-        found, rest = read_items((_MESSAGES, _TEXT, _META), value, where)
-        rest.pop("resultType", None)
-        messages = [
-            PromptMessage.from_wire(message, f"{where}.messages[{i}]")
-            for i, message in enumerate(found.pop("messages"))
-        ]
-        return cls(messages, **found, extra=rest)
 
     def to_wire(self) -> dict[str, Any]:
         """Write the JSON object of the result, without the envelope of 2026-07-28.

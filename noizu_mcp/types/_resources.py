@@ -1,13 +1,13 @@
 """What crosses the wire about resources: their definitions and what reading one gives."""
 
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import attrs
 
 from .._util import final
 from ._common import ContentAnnotations, Icon
 from ._content import ResourceContents
+from ._results import Result
 from ._wire import Wire, as_tuple
 
 
@@ -67,7 +67,7 @@ class ResourceTemplateDefinition(Wire):
 
 @final
 @attrs.frozen(eq=False, repr=False)
-class ReadResult(Wire):
+class ReadResult(Result):
     """What `resources/read` answers.
 
     Attributes:
@@ -79,21 +79,3 @@ class ReadResult(Wire):
 
     contents: tuple[ResourceContents, ...] = attrs.field(converter=as_tuple)
     meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
-
-    @classmethod
-    def from_wire(cls, value: Any, where: str | None = None) -> Self:
-        """Read the result of `resources/read`.
-
-        Args:
-            value: The decoded JSON value.
-            where: What errors call it; `result` by default.
-
-        Returns:
-            The result, without the envelope of 2026-07-28.
-
-        Raises:
-            ProtocolError: A field is missing or has the wrong type; the message names it.
-        """
-        if isinstance(value, Mapping):
-            value = {key: item for key, item in value.items() if key != "resultType"}
-        return super().from_wire(value, where or "result")

@@ -6,9 +6,11 @@ from typing import Any, Self
 import attrs
 
 from .._util import UNSET, Unset, final, json_text
+from .._value import Value
 from ._blocks import as_blocks
 from ._common import Annotations, Icon
 from ._content import Content
+from ._results import without_envelope
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
 
 
@@ -44,13 +46,10 @@ _FLAG = Item("is_error", "isError", kind_of(bool), required=False)
 _META = Item("meta", "_meta", kind_of(dict), required=False)
 _CONTENT = Item("content", "content", kind_of(tuple[Any, ...]), required=True)
 
-#: The envelope of every result since 2026-07-28; the session reads it, it is no part of the value.
-_ENVELOPE = "resultType"
-
 
 @final
-@attrs.frozen
-class ToolResult:
+@attrs.frozen(eq=False, repr=False)
+class ToolResult(Value):
     """What a tool answers (server/tools, CallToolResult), on both ends.
 
     A handler that returns one has it sent as it is. 2026-07-28 allows null as structured content,
@@ -71,6 +70,18 @@ class ToolResult:
     is_error: bool = attrs.field(default=False, kw_only=True)
     meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
     extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
+
+    def __repr__(self) -> str:
+        shown: dict[str, Any] = {"content": self.content}
+        if self.has_structured:
+            shown["structured"] = self._structured
+        if self.is_error:
+            shown["is_error"] = True
+        if self.meta is not None:
+            shown["meta"] = self.meta
+        if self.extra:
+            shown["extra"] = self.extra
+        return f"ToolResult({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
     @property
     def structured(self) -> Any:
@@ -131,13 +142,13 @@ class ToolResult:
             where: What errors call it.
 
         Returns:
-            The result; `structuredContent: null` is kept apart from none at all.
+            The result, without the envelope of 2026-07-28; `structuredContent: null` is kept apart
+            from none at all.
 
         Raises:
             ProtocolError: A field is missing or has the wrong type; the message names it.
         """
-        found, rest = read_items((_CONTENT, _FLAG, _META), value, where)
-        rest.pop(_ENVELOPE, None)
+        found, rest = read_items((_CONTENT, _FLAG, _META), without_envelope(value), where)
         blocks = enumerate(found.pop("content"))
         content = [Content.from_wire(block, f"{where}.content[{i}]") for i, block in blocks]
         return cls(content, rest.pop("structuredContent", UNSET), **found, extra=rest)

@@ -15,6 +15,7 @@ import attrs
 
 from .._errors import ProtocolError
 from .._util import json_text
+from .._value import Value
 
 #: Longest quotation of a wrong value in an error, in characters of JSON.
 MAX_QUOTED = 60
@@ -101,6 +102,15 @@ class _BytesKind(Kind):
         return binascii.b2a_base64(value, newline=False).decode("ascii")
 
 
+class _MappingKind(Kind):
+    """A mapping in Python, an object on the wire."""
+
+    __slots__ = ()
+
+    def write(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(value)
+
+
 class _ListKind(Kind):
     """A tuple in Python, an array on the wire."""
 
@@ -138,13 +148,15 @@ class _WireKind(Kind):
         return value.to_wire()
 
 
+_OBJECT = _MappingKind("an object", Mapping)
 _KINDS: dict[Any, Kind] = {
     str: Kind("a string", str),
     bool: Kind("true or false", bool),
     int: Kind("an integer", int),
     float: Kind("a number", int, float),
     bytes: _BytesKind("bytes", bytes),
-    dict: Kind("an object", Mapping),
+    dict: _OBJECT,
+    Mapping: _OBJECT,
     Any: Kind("anything", object, bool),
 }
 
@@ -153,8 +165,9 @@ def kind_of(annotation: Any) -> Kind:
     """Find how values with an annotation travel.
 
     Args:
-        annotation: `str`, `bool`, `int`, `float`, `bytes`, `dict[str, Any]`, `Any`, a wire class,
-            `tuple[X, ...]` of one of these, or any of them with `| None`.
+        annotation: `str`, `bool`, `int`, `float`, `bytes`, `dict[str, Any]`,
+            `Mapping[str, Any]`, `Any`, a wire class, `tuple[X, ...]` of one of these, or any of
+            them with `| None`.
 
     Returns:
         The kind; for `X | None` that of X.
@@ -253,11 +266,11 @@ def _items_of(cls: "type[Wire]") -> tuple[Item, ...]:
     return _ITEMS[cls]
 
 
-# attrs would compile equality and a repr for every class: half of the time of its import. One of
-# each, here, does for all; subclasses say `eq=False, repr=False`.
 @attrs.frozen(eq=False, repr=False, kw_only=True)
-class Wire:
-    """A value that crosses the wire as a JSON object.
+class Wire(Value):
+    """A value that crosses the wire as a JSON object; subclasses say `eq=False, repr=False`.
+
+    It has no hash: there are mappings inside.
 
     Attributes:
         extra: Keys that this version of the package does not know, as they came.
@@ -273,16 +286,12 @@ class Wire:
             where = f"{type(self).__name__}.{item.name}"
             raise TypeError(f"{where}: expected {item.kind.noun}, got {value!r}")
 
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        names = (a.name for a in attrs.fields(type(self)))
-        # No hash goes with it, and so Python gives none: there are mappings inside.
-        return all(getattr(self, name) == getattr(other, name) for name in names)
-
     def __repr__(self) -> str:
         named = ((a.name, getattr(self, a.name)) for a in attrs.fields(type(self)))
-        given = ", ".join(f"{k}={v!r}" for k, v in named if v not in (None, (), {}))
+        # An empty mapping says something: a capability without parts is `{}`.
+        given = ", ".join(
+            f"{k}={v!r}" for k, v in named if v not in (None, ()) and (v or k != "extra")
+        )
         return f"{type(self).__name__}({given})"
 
     @classmethod

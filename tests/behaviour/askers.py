@@ -83,9 +83,19 @@ NAMES = {"type": "object", "properties": {"name": {"type": "string"}}, "required
 SCRIPT = {"type": "object", "properties": {"ops": {"type": "array"}}, "required": ["ops"]}
 
 
-def by_hand(name):
+LEVELS = {
+    **TITLED,
+    "properties": {**TITLED["properties"], "age": {"type": "integer", "default": 5}},
+}
+SEVERAL = {
+    "type": "object",
+    "properties": {"tags": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}},
+}
+
+
+def by_hand(name, schema=NAMES):
     """Make a question as a handler writes it that asks by hand."""
-    return InputRequest("elicitation/create", {"message": name, "requestedSchema": NAMES})
+    return InputRequest("elicitation/create", {"message": name, "requestedSchema": schema})
 
 
 def described(answer):
@@ -226,8 +236,8 @@ class Questions(Toolkit):
         return {"did": name, "times": self.effects.count(name)}
 
     async def slow_effect(self, name):
+        self.effects.append(name)  # what was begun counts, also if its end never comes
         await trio.sleep(0.01)
-        self.effects.append(name)
         return ["slow", name]
 
     @mcp(inline=True)
@@ -253,6 +263,14 @@ class Questions(Toolkit):
             return InputRequired({"who": by_hand("who"), "where": InputRequest("roots/list")}, "st")
         roots = [root["uri"] for root in given["where"]["roots"]]
         return f"{given['who']['content']['name']} {roots} {ctx.request_state}"
+
+    @mcp
+    async def form_by_hand(self, args, ctx: Context):
+        if "q" not in ctx.input_responses:
+            form = SEVERAL if args.get("several") else LEVELS
+            return InputRequired({"q": by_hand("q", form)})
+        answer = ctx.input_responses["q"]
+        return f"{answer['action']} {answer['content']['level']}"
 
     @mcp
     def hand_in_thread(self, args, ctx: Context):
@@ -416,5 +434,6 @@ class AskedPrompt(Prompt, name="asked"):
         if args.by_hand is None:
             return str(described(await ctx.elicit("Who is it for?", Name)))
         if not ctx.input_responses:
-            return InputRequired({"q": by_hand("prompt")})
+            form = SEVERAL if args.by_hand == "several" else NAMES
+            return InputRequired({"q": by_hand("prompt", form)})
         return ctx.input_responses["q"]["content"]["name"]

@@ -99,11 +99,18 @@ async def test_several_choices(person):
 
 
 @pytest.mark.parametrize("revision", ["2025-06-18"], indirect=True)
-async def test_several_choices_are_too_new(person, caplog):
-    """Nothing is asked of a client whose revision has no such field; the log says why."""
-    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+async def test_several_choices_are_too_new(person):
+    """Nothing is asked of a client whose revision has no such field; it hears why."""
+    text = (
+        "Not supported by revision 2025-06-18: it has no form field for a choice of several values"
+    )
     asked = person(accept())
-    assert await asked.text("tags") == "Tool execution failed"
+    for tool, args in (("tags", {}), ("form_by_hand", {"several": True})):
+        result = await asked.call(tool, args)
+        assert result == {"isError": True, "content": [{"type": "text", "text": text}]}
+    params = {"name": "asked", "arguments": {"by_hand": "several"}}
+    error = (await asked.request("prompts/get", params))["error"]
+    assert (error["code"], error["message"]) == (-32600, text)
     assert asked.asked == []
 
 
@@ -339,6 +346,20 @@ async def test_asking_by_hand(person):
     assert {each["method"] for each in asked.asked} == {"elicitation/create", "roots/list"}
     assert await asked.text("hand_in_thread") == "accept"
     assert await asked.text("count") == "turn 3"
+
+
+@eliciting
+async def test_a_form_by_hand_has_the_words_of_the_revision(person, revision):
+    """As the form of `ctx.elicit` has; what is newer than 2025-06-18 goes out as it was written."""
+    asked = person(accept(level="2", age=7))
+    assert await asked.text("form_by_hand") == "accept 2"
+    schema = asked.asked[0]["params"]["requestedSchema"]
+    if revision == "2025-06-18":
+        level = {"type": "string", "enum": ["1", "2"], "enumNames": ["Low", "High"]}
+        assert schema["properties"] == {"level": level, "age": {"type": "integer"}}
+    else:
+        assert "oneOf" in schema["properties"]["level"]
+        assert schema["properties"]["age"] == {"type": "integer", "default": 5}
 
 
 @stateless

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from noizu_mcp import ClientHandler, McpError
+from noizu_mcp import ClientHandler, McpError, Server, connect
 
 HANDSHAKE = ("2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
@@ -14,6 +14,18 @@ SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 handshake = pytest.mark.parametrize("revision", HANDSHAKE, indirect=True)
 stateless = pytest.mark.parametrize("revision", [STATELESS], indirect=True)
 in_memory = pytest.mark.parametrize("transport", ["memory"], indirect=True)
+
+
+class Ear(ClientHandler):
+    """Keeps the updates that come."""
+
+    def __init__(self):
+        self.seen = []
+        self.heard = trio.Event()
+
+    async def handle_notification(self, method, params):
+        self.seen.append((method, params["uri"]))
+        self.heard.set()
 
 
 @pytest.fixture
@@ -157,7 +169,6 @@ async def test_changes_of_the_lists(wire):
     await wire.call("say")
     for method in kinds:
         await wire.notice(method)
-    await trio.sleep(0.1)  # past the window in which changes are merged
     await wire.call("restock")
     for method in kinds:
         await wire.notice(method)
@@ -238,17 +249,36 @@ async def test_a_thousand_and_no_more(opened):
         assert (await wire.notice(UPDATED))["uri"] == "x://999"
 
 
+async def test_who_unsubscribes_hears_no_more_whatever_the_server_says():
+    """An override that fails is an error of the request; nothing is watched any longer."""
+
+    class Stubborn(Server, name="stubborn", version="1"):
+        async def read_resource(self, uri, ctx):
+            return ""
+
+        async def can_watch(self, uri, ctx):
+            return True
+
+        async def unsubscribe(self, uri, ctx):
+            raise McpError(4001, "not today")
+
+    ear, server = Ear(), Stubborn()
+    async with connect(server, handler=ear, version="2025-11-25") as client:
+        await client.subscribe("x://1")
+        await client.subscribe("x://2")
+        with pytest.raises(McpError, match="not today"):
+            await client.unsubscribe("x://1")
+        server.notify_resource_updated("x://1")
+        server.notify_resource_updated("x://2")
+        with trio.fail_after(5):
+            await ear.heard.wait()
+    assert ear.seen == [(UPDATED, "x://2")]
+
+
 async def test_our_client(connected, revision):
     """`subscribe` and `listen`, each in its era; the handler hears of updates."""
-    seen = []
-    heard = trio.Event()
-
-    class Ear(ClientHandler):
-        async def handle_notification(self, method, params):
-            seen.append((method, params["uri"]))
-            heard.set()
-
-    async with connected("Pantry", handler=Ear()) as client:
+    ear = Ear()
+    async with connected("Pantry", handler=ear) as client:
         if revision == STATELESS:
             async with client.listen(uris=["pantry://text"], prompts=True) as agreed:
                 assert agreed == {
@@ -257,15 +287,15 @@ async def test_our_client(connected, revision):
                 }
                 await client.call_tool("touch", {"uris": ["pantry://text"]})
                 with trio.fail_after(5):
-                    await heard.wait()
+                    await ear.heard.wait()
         else:
             await client.subscribe("pantry://text")
             with pytest.raises(McpError):
                 await client.subscribe("pantry://json")
             await client.call_tool("touch", {"uris": ["pantry://text"]})
             with trio.fail_after(5):
-                await heard.wait()
+                await ear.heard.wait()
             await client.unsubscribe("pantry://text")
         await client.call_tool("touch", {"uris": ["pantry://text"]})
         await client.ping()
-    assert seen == [(UPDATED, "pantry://text")]
+    assert ear.seen == [(UPDATED, "pantry://text")]

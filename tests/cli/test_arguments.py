@@ -32,6 +32,10 @@ from noizu_mcp.cli._errors import CommandError
         ({"const": "1"}, "1", "1"),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "5", "5"),
         ({"oneOf": [{"type": "integer"}, {"type": "null"}]}, "5", 5),
+        # Of servers that do not know better.
+        ({"type": None, "enum": None, "anyOf": 5}, "5", 5),
+        ({"type": [["string"]]}, "5", 5),
+        ([], "5", 5),
     ],
 )
 def test_a_value_is_read_as_its_schema_wants_it(schema, text, value):
@@ -39,6 +43,12 @@ def test_a_value_is_read_as_its_schema_wants_it(schema, text, value):
     found = read_arguments([f"x={text}"], None, {"properties": {"x": schema}})
     assert found == {"x": value}
     assert type(found["x"]) is type(value)
+
+
+@pytest.mark.parametrize("schema", [{"properties": None}, {"properties": ["x"]}, {}])
+def test_a_schema_that_is_none(schema):
+    """Then every value is read as it looks."""
+    assert read_arguments(["x=5"], None, schema) == {"x": 5}
 
 
 def test_single_arguments_win_over_the_object():

@@ -405,6 +405,12 @@ def test_forms_that_are_none(schema):
     assert read_fields(schema) == []
 
 
+def test_a_form_whose_parts_are_null():
+    """What is not there need not be filled in."""
+    (field,) = read_fields({"properties": {"a": {"enum": None, "oneOf": None}}, "required": None})
+    assert (field.required, field.choices) == (False, [])
+
+
 @pytest.mark.parametrize(
     ("schema", "shown"),
     [

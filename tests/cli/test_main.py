@@ -10,6 +10,8 @@ import pytest
 
 import noizu_mcp
 from noizu_mcp.cli import _main, _run, main
+from noizu_mcp.cli._list import KINDS
+from noizu_mcp.types import ToolDefinition
 
 _CLOSED = "the connection ended before server/discover was answered"
 ROOT = str(Path(noizu_mcp.__file__).parents[1])
@@ -32,6 +34,20 @@ def test_list_as_json(run):
     status, out, _ = run("list", "demo.py:Demo", "--json")
     assert status == 0
     assert json.loads(out)[0]["inputSchema"]["required"] == ["message"]
+
+
+def test_list_of_a_server_that_writes_null(run, monkeypatch):
+    """A schema that is not what it should be costs its own column, not the list."""
+    schema = {"type": "object", "properties": None, "required": None}
+    tool = ToolDefinition("odd", description="Odd", input_schema=schema)
+
+    async def list_tools(_):
+        return [tool]
+
+    monkeypatch.setitem(KINDS, "tools", KINDS["tools"]._replace(fetch=list_tools))
+    status, out, err = run("list", "demo.py:Demo")
+    assert (status, err) == (0, "")
+    assert out.splitlines()[1].split() == ["odd", "Odd"]
 
 
 def test_call(run):
@@ -105,7 +121,8 @@ def test_an_unknown_tool(run):
         (("list", "--"), "give the command of a server after --"),
         (("run", "--", "cat"), "run serves module:Server; a command serves itself"),
         (("run", "nosuch.py"), "no such file: nosuch.py"),
-        (("list", "x", "--timeout", "0"), "argument --timeout: invalid _seconds value: '0'"),
+        (("list", "x", "--timeout", "0"), "argument --timeout: must be seconds above 0, got '0'"),
+        (("list", "x", "--timeout", "a"), "argument --timeout: must be seconds above 0, got 'a'"),
     ],
 )
 def test_what_is_asked_wrongly(run, monkeypatch, words, message):
@@ -152,6 +169,8 @@ def test_debugging(run):
     assert err.endswith("\nnoizu-mcp: first second (-32602)\n")
     _, _, err = run("call", "demo.py", "crash", "--debug")
     assert "noizu-mcp: demo.Kit.crash" not in err
+    # Behind two dashes it is a word of the server.
+    assert "Traceback" not in run("list", "--", "false", "--debug")[2]
 
 
 @pytest.mark.parametrize(

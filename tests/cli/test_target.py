@@ -37,6 +37,13 @@ def test_a_module(folder):
     assert _load("pack_of_tests.inner:One") == "one"
 
 
+def test_a_module_goes_before_what_it_imports(folder):
+    """Its own only server is meant, whatever others it imports."""
+    text = "from demo import Demo\nclass Own(Demo, name='own', version='1'):\n    tools = []\n"
+    (folder / "own.py").write_text(text)
+    assert _load("own.py") == "own"
+
+
 @pytest.mark.parametrize(
     ("text", "target", "message", "status"),
     [

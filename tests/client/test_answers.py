@@ -17,6 +17,7 @@ from noizu_mcp import (
     Root,
     SamplingResult,
 )
+from noizu_mcp.types import ClientCapabilities
 
 FORM = {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}
 URL = {"mode": "url", "message": "m", "url": "https://example.com"}
@@ -192,6 +193,22 @@ async def test_overriding_advertises(scripted, version, offered):
             meta = params.get("_meta", {})
             said = meta.get("io.modelcontextprotocol/clientCapabilities", None)
             assert params.get("capabilities", said) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "offered"),
+    [
+        ("2025-11-25", {"experimental": {"x": {}}}),
+        ("2026-07-28", {"experimental": {"x": {}}, "extensions": {"a/b": {}}}),
+    ],
+)
+async def test_capabilities_beside_those_of_the_handler(scripted, version, offered):
+    """What is given is said, to revisions that know it."""
+    given = ClientCapabilities(experimental={"x": {}}, extensions={"a/b": {}})
+    async with scripted(capabilities=given, version=version) as (_, script):
+        params = script.received[0]["params"]
+        said = params.get("_meta", {}).get("io.modelcontextprotocol/clientCapabilities")
+        assert params.get("capabilities", said) == offered
 
 
 async def test_what_nobody_overrides_is_unknown(scripted):

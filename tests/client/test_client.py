@@ -10,7 +10,7 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp import ClientHandler, McpError, ProtocolError, connect
+from noizu_mcp import ClientHandler, McpError, ProtocolError, Reference, Stdio, connect
 from noizu_mcp.client._session import MAX_NOTICES
 from noizu_mcp.engine import single_failure
 from noizu_mcp.transports import memory_pair
@@ -18,6 +18,7 @@ from noizu_mcp.transports import memory_pair
 TOOL = {"name": "t", "inputSchema": {"type": "object"}}
 ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+META = {"io.modelcontextprotocol/serverInfo": {"name": "scripted", "version": "0"}}
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,14 @@ async def test_lists_that_are_none(scripted, page):
         script.answers["tools/list"] = lambda _: page
         with pytest.raises(ProtocolError):
             await client.list_tools()
+
+
+@pytest.mark.parametrize("handler", [ClientHandler, 5])
+async def test_a_handler_that_is_none(handler):
+    """A class in place of an instance, above all."""
+    with pytest.raises(TypeError, match="handler must be an instance of a ClientHandler, not"):
+        async with connect(Stdio("nobody-starts-this"), handler=handler):
+            pass
 
 
 async def test_pages_are_walked_to_the_end(scripted):
@@ -97,7 +106,7 @@ async def test_requests_of_the_server_are_refused(scripted):
 
 
 async def test_a_slow_handler_loses_the_oldest_news_only(scripted, caplog):
-    """Notifications that nobody takes are bounded; the session goes on."""
+    """Notifications that nobody takes are bounded, the newest are kept; the session goes on."""
     seen = []
     go = trio.Event()
 
@@ -114,7 +123,43 @@ async def test_a_slow_handler_loses_the_oldest_news_only(scripted, caplog):
         assert any("the handler is too slow" in record.message for record in caplog.records)
         go.set()
         await trio.testing.wait_all_tasks_blocked()
-    assert MAX_NOTICES <= len(seen) <= MAX_NOTICES + 1
+    numbers = [params["n"] for params in seen]
+    assert numbers[-MAX_NOTICES:] == list(range(10, MAX_NOTICES + 10))
+    # And the one that the handler had already.
+    assert numbers[:-MAX_NOTICES] in ([], [0])
+
+
+RESULTS = {
+    "call_tool": ("tools/call", ("t",), {"content": []}),
+    "read_resource": ("resources/read", ("a:b",), {"contents": []}),
+    "get_prompt": ("prompts/get", ("p",), {"messages": []}),
+    "complete": (
+        "completion/complete",
+        (Reference.prompt("p"), "a", ""),
+        {"completion": {"values": []}},
+    ),
+}
+
+
+async def test_a_completion_says_what_is_filled_in_already(scripted):
+    """The other arguments go along, if there are any."""
+    answer = {"resultType": "complete", "completion": {"values": []}}
+    async with scripted({"completion/complete": lambda _: answer}) as (client, script):
+        for context in ({"b": "c"}, None):
+            await client.complete(Reference.prompt("p"), "a", "", context)
+        said = [each["params"].get("context") for each in script.received[1:]]
+    assert said == [{"arguments": {"b": "c"}}, None]
+
+
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("own", [{}, {"k": 1}])
+async def test_the_envelope_is_no_part_of_a_result(scripted, name, own):
+    """What 2026-07-28 adds to every result is taken out; `_meta` of the server's own stays."""
+    method, arguments, members = RESULTS[name]
+    envelope = {"resultType": "complete", "_meta": {**META, **own}}
+    async with scripted({method: {**members, **envelope}}) as (client, _):
+        result = await getattr(client, name)(*arguments)
+    assert (result.meta, result.extra) == (own or None, {})
 
 
 async def test_acknowledgements_that_are_none(scripted):

@@ -1,10 +1,13 @@
 """How a client finds out what its server speaks."""
 
+import json
+
 import pytest
 import trio
 
-from noizu_mcp import ConnectionClosed, McpError, ProtocolError, RequestTimeout
+from noizu_mcp import ConnectionClosed, McpError, ProtocolError, RequestTimeout, connect
 from noizu_mcp.engine import single_failure
+from noizu_mcp.transports import memory_pair
 
 VERSIONS = ["2026-07-28", "2025-11-25"]
 
@@ -118,19 +121,18 @@ async def test_a_version_that_nobody_asked_for(scripted):
             raise AssertionError
 
 
-async def test_a_server_that_never_answers(scripted, autojump_clock):
+async def test_a_server_that_never_answers(autojump_clock):
     """The timeout of the client holds for the handshake; `initialize` is not cancelled."""
+    ours, theirs = memory_pair()
     with pytest.raises(RequestTimeout, match="initialize was not answered"), single_failure():
-        async with scripted({"initialize": None}, version="2025-11-25", timeout=4):
+        async with connect(ours, version="2025-11-25", timeout=4):
             raise AssertionError
     assert trio.current_time() > 3.9
+    assert [json.loads(each)["method"] for each in await theirs.receive()] == ["initialize"]
 
 
-async def test_a_server_that_goes_at_once(scripted):
+async def test_a_server_that_goes_at_once():
     """The end of the stream is one `ConnectionClosed`."""
-    from noizu_mcp import connect
-    from noizu_mcp.transports import memory_pair
-
     ours, theirs = memory_pair()
     await theirs.aclose()
     with pytest.raises(ConnectionClosed):

@@ -36,7 +36,7 @@ class Slow(ClientHandler):
 
 
 async def test_a_slow_person_ends_no_call(autojump_clock):
-    """Two minutes for the answer, ten seconds for the call: it is answered all the same."""
+    """Two minutes for the answer, twenty seconds for the call: it is answered all the same."""
     async with connect(Asking, handler=Slow(), version="2025-11-25", timeout=20) as client:
         result = await client.call_tool("ask", progress=lambda _: None)
     assert result.content[0].text == "Ann"

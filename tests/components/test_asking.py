@@ -13,12 +13,15 @@ from noizu_mcp import (
     Root,
     SamplingResult,
     Schema,
+    ToolDefinition,
 )
 from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT, TIMEOUTS
 from noizu_mcp.components._asking import (
+    adapt_request,
     elicit_request,
     elicit_url_request,
     form_shape,
+    read_by_hand,
     read_elicited,
     read_roots,
     roots_request,
@@ -66,14 +69,17 @@ def test_what_is_no_form():
 
 
 def test_the_request_of_a_form():
-    """In the words of the revision; what it cannot ask is an error."""
-    request = elicit_request("Who?", form_shape(Name), "2025-06-18")
+    """In the words of the revision; one that has none for it cannot be asked."""
+    request = adapt_request(elicit_request("Who?", form_shape(Name)), "2025-06-18")
     assert request.method == "elicitation/create"
     assert request.params["message"] == "Who?"
     assert request.params["requestedSchema"]["required"] == ["name"]
-    with pytest.raises(DefinitionError, match="2025-06-18 has no form field"):
-        elicit_request("Which?", form_shape(SEVERAL), "2025-06-18")
-    assert elicit_request("Which?", form_shape(SEVERAL), "2025-11-25").params["requestedSchema"]
+    several = elicit_request("Which?", form_shape(SEVERAL))
+    assert adapt_request(several, "2025-06-18") is None
+    assert adapt_request(several, "2025-11-25") == several
+    for other in (elicit_url_request("Log in", "https://example.com"), roots_request()):
+        assert adapt_request(other, "2025-06-18") is other
+        assert read_by_hand(other) is other
 
 
 def test_the_request_of_a_url():
@@ -123,6 +129,29 @@ def test_the_messages_of_a_model():
     assert "tools" not in params
     with pytest.raises(TypeError, match="is no message"):
         sample_request([5], 5, {})
+
+
+def test_the_tools_of_a_model():
+    """Definitions as a client lists them, or mappings."""
+    wire = {"name": "t", "inputSchema": {"type": "object"}}
+    typed = ToolDefinition("t", input_schema={"type": "object"})
+    assert sample_request("hi", 5, {"tools": [typed, wire]}).params["tools"] == [wire, wire]
+    assert sample_request("hi", 5, {"tools": []}).params["tools"] == []
+
+
+def test_what_cannot_be_asked():
+    """What would not be a request of the protocol is an error here, not at the client."""
+    shape = form_shape(Name)
+    with pytest.raises(TypeError, match="the message to the user must be a text, got 5"):
+        elicit_request(5, shape)
+    with pytest.raises(TypeError, match="the message to the user"):
+        elicit_url_request(None, "https://example.com")
+    for url in ("example.com", "/login", "https://a b", "", 5):
+        with pytest.raises(ValueError, match="must be an absolute URL like"):
+            elicit_url_request("Log in", url)
+    for number in ("5", 0, 1.5, True):
+        with pytest.raises(ValueError, match="max_tokens must be a whole number above 0"):
+            sample_request("hi", number, {})
 
 
 def test_roots():

@@ -3,6 +3,7 @@
 import pytest
 
 from noizu_mcp import Context, DefinitionError, InputRequest, InputRequired, McpError, Schema
+from noizu_mcp.components import needed_by
 
 
 class Name(Schema):
@@ -30,12 +31,10 @@ class Request:
         self.missing = missing
         self.asked = []
 
-    def require(self, needs):
+    async def ask(self, request, read, timeout):  # noqa: ASYNC109 - as the server does
+        needs = needed_by(request)
         if set(needs) & set(self.missing):
             raise McpError(-32021, "missing")
-
-    async def ask(self, request, needs, read, timeout):  # noqa: ASYNC109 - as the server does
-        self.require(needs)
         self.asked.append((request, needs, timeout))
         return read(self.answer)
 

@@ -119,6 +119,9 @@ def test_matches(text: str) -> None:
         ("x:{a}", "x:C:%5Cx"),
         ("x:{+a}", "x:b/../../etc"),
         ("x:{+a}", "x:/.."),
+        ("x:///b/{+a}", "x:///b//etc/hosts"),
+        ("x:///b/{+a}", "x:///b/%2Fetc/hosts"),
+        ("x:///b/{+a}", "x:///b/%5C%5Chost"),
         ("x:{/a*}", "x:/b/../c"),
         ("x:{/a*}", "x:/b/%2Fetc"),
         ("x:{?a}", "x:?a=../b"),
@@ -142,6 +145,8 @@ def test_traversal_is_refused(text: str, uri: str) -> None:
         ("x:{a}", "x:C:b", "C:b"),
         ("x:{a}", "x:b%5Cc", "b\\c"),
         ("x:{+a}", "x:/etc/hosts", "/etc/hosts"),
+        ("x://{+a}", "x:///etc/hosts", "/etc/hosts"),
+        ("x://b{+a}", "x://b/etc/hosts", "/etc/hosts"),
         ("x:{?a}", "x:?a=/etc/hosts", "/etc/hosts"),
     ],
 )

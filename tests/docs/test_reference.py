@@ -78,6 +78,40 @@ def test_limits_of_asking() -> None:
     assert f"{_rounds.PATIENCE:g} s" in numbers
 
 
+def test_limits_of_authorization() -> None:
+    """So are those of verifiers."""
+    from noizu_mcp.auth import _bearer, _claims, _fetch, _introspection, _jose, _jwks, _keys
+
+    table = {cells[0] for cells in rows(section(page("how-to/authorization"), "Limits"))[1:]}
+
+    assert table == {
+        f"{_bearer.MAX_TOKEN}",
+        f"{_claims.LEEWAY:g} s",
+        f"{_fetch.FETCH_TIMEOUT:g} s, {_fetch.FETCH_SIZE}",
+        f"{_jwks.JWKS_TTL:g} s, {_jwks.JWKS_COOLDOWN:g} s",
+        f"{_jwks.JWKS_STALE:g} s",
+        f"{_jose.MAX_KEYS}",
+        f"{_jose.MIN_RSA}",
+        f"{_introspection.INTROSPECTION_TTL:g} s, {_introspection.INTROSPECTION_CACHE}",
+        f"{_introspection.INTROSPECTION_CONCURRENCY}, {_introspection.INTROSPECTION_PATIENCE:g} s",
+        f"{_keys.MIN_API_KEY}",
+    }
+
+
+def test_verifiers_are_listed() -> None:
+    """Each verifier that comes with the package has a row."""
+    from noizu_mcp import auth
+
+    verifiers = {
+        name
+        for name in auth.__all__
+        if inspect.isclass(value := getattr(auth, name)) and issubclass(value, auth.TokenVerifier)
+    }
+    text = section(page("how-to/authorization"), "Choose a verifier")
+
+    assert {cells[0].strip("`") for cells in rows(text)[1:]} == verifiers - {"TokenVerifier"}
+
+
 def test_error_codes() -> None:
     """Each code stands there with its name."""
     table = {

@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -89,6 +90,18 @@ def call(tool, id_, arguments=None):
     """Make a call that reports progress."""
     params = {"name": tool, "arguments": arguments or {}, "_meta": {"progressToken": id_}}
     return request(id_, "tools/call", params)
+
+
+@pytest.fixture
+def until():
+    """Wait for what nothing tells of; what never comes is a failure."""
+
+    def wait(condition):
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, "it never came"
+
+    return wait
 
 
 @pytest.fixture

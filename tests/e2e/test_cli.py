@@ -73,14 +73,15 @@ def test_a_reader_that_is_gone(command, app, word):
     assert (done.returncode, done.stderr) == (1, b"" if word == "--help" else b"imported\n")
 
 
-def test_ctrl_c(start, command, tmp_path):
+def test_ctrl_c(start, command, until, tmp_path):
     """An interruption ends the command, and its server, without a word."""
     pid_file = tmp_path / "pid"
     code = f"import os; open({str(pid_file)!r} + '_', 'w').write(str(os.getpid()))"
-    code += f"; os.rename({str(pid_file)!r} + '_', {str(pid_file)!r}); os.read(0, 1)"
+    code += f"; os.rename({str(pid_file)!r} + '_', {str(pid_file)!r})"
+    # It answers nothing, and goes when its stdin ends, not when the first request comes.
+    code += "; open(0).read()"
     peer = start(command("list", "--timeout", "1000", "--", sys.executable, "-c", code))
-    while not pid_file.exists():
-        assert peer.process.poll() is None
+    until(lambda: pid_file.exists() or peer.process.poll() is not None)
     peer.process.send_signal(signal.SIGINT)
     status, stderr = peer.end()
     assert (status, stderr) == (130, b"")

@@ -185,7 +185,7 @@ def test_a_client_that_stopped_reading(run_app, make_call, how):
     assert peer.end() == (0, b"imported\n")
 
 
-def test_a_second_signal_ends_it_at_once(serve_app):
+def test_a_second_signal_ends_it_at_once(serve_app, until):
     """Whoever asks twice does not wait for the grace period."""
     peer = serve_app(1000)
     peer.initialize()
@@ -193,8 +193,7 @@ def test_a_second_signal_ends_it_at_once(serve_app):
     peer.process.send_signal(signal.SIGTERM)
     peer.write(b"\n")
     # The first one has arrived when the second one is left to the system.
-    while _catches(peer.process.pid, signal.SIGTERM):
-        pass
+    until(lambda: not _catches(peer.process.pid, signal.SIGTERM))
     peer.process.send_signal(signal.SIGTERM)
     assert peer.process.wait(20) == -signal.SIGTERM
 

@@ -252,6 +252,22 @@ async def test_other_tasks_get_their_turn(wired, nursery):
     assert len([left for left in turns if left]) >= 5
 
 
+async def test_answers_to_what_came_together_are_written_together(wired, monkeypatch):
+    """Messages of one read cost one write, not one each."""
+    link, ours = await wired()
+    writes = []
+    send = link._stream.send_nowait
+
+    def send_nowait(messages):
+        writes.append(len(messages))
+        return send(messages)
+
+    monkeypatch.setattr(link._stream, "send_nowait", send_nowait)
+    await ours.send([PING % number for number in range(20)])
+    assert len(await ours.receive()) == 20
+    assert writes == [20]
+
+
 async def test_a_peer_that_does_not_read_is_not_read(nursery, autojump_clock):
     """With a full outbox no more requests are taken, and stopping still works."""
     ours, theirs = memory_pair()

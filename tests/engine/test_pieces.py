@@ -8,7 +8,8 @@ import pytest
 import trio
 
 from noizu_mcp import ConnectionClosed, RequestTimeout
-from noizu_mcp.engine import Exchange, LoopGate, is_crash, lone, single_failure, split
+from noizu_mcp.engine import Exchange, LoopGate, is_crash, lone, single_failure
+from noizu_mcp.engine._failure import split
 from noizu_mcp.engine._leader import run_leading
 from noizu_mcp.engine._waiters import MAX_EXTENSIONS, Waiter, Waiters
 from noizu_mcp.jsonrpc import Request, Response
@@ -142,12 +143,14 @@ def test_the_leader_passes_on_what_it_is_sent_and_thrown():
 
 
 def test_a_handler_that_never_waits_needs_no_task():
-    """`on_block` is not called, and context variables do not leak."""
+    """`on_block` is not called; it sees the context variables around it, and leaks none."""
     import contextvars
 
-    variable = contextvars.ContextVar("variable", default=0)
+    variable = contextvars.ContextVar("variable")
+    variable.set(0)
 
     async def work():
+        assert variable.get() == 0
         variable.set(1)
 
     driver = run_leading(work(), lambda: pytest.fail("it waited"))
@@ -224,6 +227,9 @@ class FakeDesk:
         assert channel is self
         self.sent.append(method)
 
+    def abandon(self):
+        self.sent.append("nothing")
+
     async def room(self):
         """Has room."""
 
@@ -263,7 +269,7 @@ def test_after_a_cancellation_there_is_no_answer():
     one.cancel()
     one.reply({"x": 1})
     one.notify("notifications/progress", {})
-    assert one.desk.sent == []
+    assert one.desk.sent == ["nothing"]
 
 
 def test_a_result_that_is_no_json_is_an_internal_error(caplog):

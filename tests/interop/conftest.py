@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from noizu_mcp import Stdio
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -38,6 +40,12 @@ def node_modules(package: str) -> Path:
     return folder
 
 
+def need_mcp() -> None:
+    """Skip where the official Python package is missing."""
+    if importlib.util.find_spec("mcp") is None:
+        pytest.skip("the package mcp is not installed")
+
+
 @pytest.fixture(scope="session")
 def node_command() -> Callable[[str, str], tuple[list[str], dict[str, str]]]:
     """Make the command line and the environment of a script that needs a Node package."""
@@ -53,6 +61,26 @@ def node_command() -> Callable[[str, str], tuple[list[str], dict[str, str]]]:
 def node_package() -> Callable[[str], Path]:
     """Find the folder of an installed Node package, or skip."""
     return lambda package: node_modules(package) / package
+
+
+@pytest.fixture(scope="session")
+def foreign(
+    node_command: Callable[[str, str], Any],
+) -> Callable[[str, str, Mapping[str, tuple[str, str]]], Stdio]:
+    """Make the command of a server that is written with an official package.
+
+    Takes its name, the file of the one in Python, and for each of those in TypeScript the script
+    and the package that it needs.
+    """
+
+    def command(name: str, python: str, scripts: Mapping[str, tuple[str, str]]) -> Stdio:
+        if name in scripts:
+            words, env = node_command(*scripts[name])
+            return Stdio(*words, env=env)
+        need_mcp()
+        return Stdio(sys.executable, str(HERE / python))
+
+    return command
 
 
 @pytest.fixture(scope="session")
@@ -78,8 +106,7 @@ def drive() -> Callable[[str, Sequence[dict[str, Any]]], dict[str, Any]]:
     def run(client: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]:
         environment = dict(os.environ)
         if client == "python":
-            if importlib.util.find_spec("mcp") is None:
-                pytest.skip("the package mcp is not installed")
+            need_mcp()
             program = [sys.executable, str(HERE / "driver_python.py")]
         else:
             script, package = DRIVERS[client]

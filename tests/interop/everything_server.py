@@ -5,7 +5,6 @@ side effect of `confer` is a line in the file named by `INTEROP_JOURNAL`.
 """
 
 import json
-import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -17,20 +16,13 @@ from noizu_mcp import Accept, Context, Resource, Schema, Toolkit, mcp
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "examples"))
 Everything: Any = import_module("everything").Everything
+journal: Any = import_module("fixture_server").journal
 
 LOOK_UP = {
     "name": "look_up",
     "description": "Look a word up",
     "inputSchema": {"type": "object", "properties": {"word": {"type": "string"}}},
 }
-
-
-def journal(line: str) -> str:
-    path = os.environ.get("INTEROP_JOURNAL")
-    if path:
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-    return line
 
 
 class Word(Schema):

@@ -43,11 +43,12 @@ class State:
     together: trio.Event = attrs.field(factory=trio.Event)
 
 
-def journal(line: str) -> None:
+def journal(line: str) -> str:
     path = os.environ.get("INTEROP_JOURNAL")
     if path:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(line + "\n")
+    return line
 
 
 class Echo(Tool, title="Echo a text", annotations=Annotations(read_only_hint=True)):

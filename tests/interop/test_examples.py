@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from .reports import call, failure, look_up, texts
+
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SESSION, LATEST = "2025-11-25", "2026-07-28"
 KINDS = {SESSION: "handshake", LATEST: "auto"}
@@ -18,44 +20,40 @@ VERSIONS = {
 LIST = {"name": "list", "kind": "list"}
 
 
-def _call(name: str, tool: str, **arguments: Any) -> dict[str, Any]:
-    return {"name": name, "kind": "call", "tool": tool, "arguments": arguments}
-
-
 def _ask(tool: str) -> dict[str, Any]:
-    return {"name": tool, "kind": "ask", "mood": "accept", "what": _call("", tool)}
+    return {"name": tool, "kind": "ask", "mood": "accept", "what": call(tool)}
 
 
 #: For each server of the examples what is asked of it.
 TARGETS: dict[str, list[dict[str, Any]]] = {
-    "weather.py": [LIST, _call("oslo", "get_weather", city="Oslo")],
+    "weather.py": [LIST, call("get_weather", "oslo", city="Oslo")],
     "search.py": [
         LIST,
-        _call("search", "search", query="install", scope="guides"),
-        _call("short", "search", query="x"),
-        _call("catalog", "catalog", query="search"),
+        call("search", query="install", scope="guides"),
+        call("search", "short", query="x"),
+        call("catalog", query="search"),
     ],
     "toolkit.py": [
         LIST,
-        _call("add", "add", a=2, b=40),
-        _call("book", "book", guest="Ann", nights=2),
-        _call("read", "files.read", path="toolkit.py"),
+        call("add", a=2, b=40),
+        call("book", guest="Ann", nights=2),
+        call("files.read", "read", path="toolkit.py"),
     ],
     "raw_schema.py": [
         LIST,
-        _call("convert", "convert", amount=10, **{"from": "eur", "to": "usd"}),
-        _call("wrong", "convert", amount="ten", **{"from": "eur", "to": "usd"}),
-        _call("route", "route", stops=["Oslo", "Lima"]),
+        call("convert", amount=10, **{"from": "eur", "to": "usd"}),
+        call("convert", "wrong", amount="ten", **{"from": "eur", "to": "usd"}),
+        call("route", stops=["Oslo", "Lima"]),
     ],
     "gated.py": [
         LIST,
-        _call("locked", "drop_table", table="users"),
-        _call("unlock", "unlock", password="sesame"),
+        call("drop_table", "locked", table="users"),
+        call("unlock", password="sesame"),
         {**LIST, "name": "list again"},
-        _call("unlocked", "drop_table", table="users"),
-        _call("key", "drop_table", table="users", key="open-sesame"),
+        call("drop_table", "unlocked", table="users"),
+        call("drop_table", "key", table="users", key="open-sesame"),
     ],
-    "dynamic.py:Notes": [LIST, _call("note", "note:Tech News Digest"), _call("none", "note:x")],
+    "dynamic.py:Notes": [LIST, call("note:Tech News Digest", "note"), call("note:x", "none")],
     "dynamic.py:Plugins": [
         {
             "name": "changes",
@@ -140,20 +138,7 @@ def reports(
 @pytest.fixture
 def seen(reports: dict[str, Any], version: str) -> Callable[[str, str], Any]:
     """Look up what came of a scenario with a server."""
-
-    def look(target: str, name: str) -> Any:
-        report = reports[f"{target} {version}"]
-        assert "connection" not in report, report["connection"]["failed"]
-        value = report[name]
-        assert "failed" not in value, value["failed"]
-        return value
-
-    return look
-
-
-def texts(result: dict[str, Any], *, error: bool = False) -> list[str]:
-    assert bool(result.get("isError")) == error, result
-    return [block["text"] for block in result["content"]]
+    return lambda target, name: look_up(reports[f"{target} {version}"])(name)
 
 
 def names(listing: dict[str, Any]) -> list[str]:
@@ -172,7 +157,7 @@ def test_search(seen):
     alias = seen("search.py", "list")["tools"][1]
     assert (alias["name"], alias["description"]) == ("search", "Alias for search_docs")
     assert seen("search.py", "search")["structuredContent"]["hits"] == 2
-    (wrong,) = texts(seen("search.py", "short"), error=True)
+    (wrong,) = failure(seen("search.py", "short"))
     assert "/query" in wrong
     (catalog,) = texts(seen("search.py", "catalog"))
     assert "search_docs" in catalog
@@ -194,7 +179,7 @@ def test_raw_schema(seen):
     assert names(seen("raw_schema.py", "list")) == ["convert", "route"]
     answer = seen("raw_schema.py", "convert")
     assert texts(answer) == ['{"amount":12.5,"currency":"usd"}']
-    (wrong,) = texts(seen("raw_schema.py", "wrong"), error=True)
+    (wrong,) = failure(seen("raw_schema.py", "wrong"))
     assert "/amount" in wrong
     assert texts(seen("raw_schema.py", "route")) == ["Oslo → Lima"]
 
@@ -202,13 +187,13 @@ def test_raw_schema(seen):
 def test_gated(seen, version):
     """A tool that a session shows once it is unlocked; without sessions it takes a key."""
     assert names(seen("gated.py", "list")) == ["unlock"]
-    texts(seen("gated.py", "locked"), error=True)
+    failure(seen("gated.py", "locked"))
     (told,) = texts(seen("gated.py", "unlock"))
     again = names(seen("gated.py", "list again"))
     if version == LATEST:
         assert "open-sesame" in told
         assert again == ["unlock"]
-        texts(seen("gated.py", "unlocked"), error=True)
+        failure(seen("gated.py", "unlocked"))
     else:
         assert again == ["unlock", "drop_table"]
         assert texts(seen("gated.py", "unlocked")) == ["Dropped users"]

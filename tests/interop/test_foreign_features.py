@@ -4,31 +4,17 @@ All scenarios run once on one connection for each server and revision; each test
 """
 
 import functools
-import importlib.util
-import sys
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 import pytest
 import trio
 
-from noizu_mcp import (
-    Accept,
-    Client,
-    ClientHandler,
-    Decline,
-    McpError,
-    Reference,
-    Root,
-    SamplingResult,
-    Stdio,
-    connect,
-)
+from noizu_mcp import Accept, Client, Decline, McpError, Reference, Stdio
 
-HERE = Path(__file__).parent
+from .talking import Person, converse, look_up, texts
+
 OLDEST, FORMS, SESSION, LATEST = "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"
 SESSIONS = (OLDEST, FORMS, SESSION)
 SERVERS = {
@@ -40,28 +26,19 @@ SCRIPTS = {
     "typescript-2": ("features_v2.mjs", "@modelcontextprotocol/server"),
     "typescript-1": ("features_v1.mjs", "@modelcontextprotocol/sdk"),
 }
-#: Seconds for one scenario, and for one connection.
-PATIENCE, CONNECTED = 10, 30
 WORDS = "test://text"
 
 
-class Person(ClientHandler):
-    """Answers everything; keeps what was asked, and every notification."""
+class Wavering(Person):
+    """Answers as a test says, or never."""
 
     sampling_tools = True
 
     def __init__(self) -> None:
-        self.send, self.heard = trio.open_memory_channel[tuple[str, Mapping[str, Any]]](100)
-        self.asked: list[Mapping[str, Any]] = []
+        super().__init__()
         #: None: the person never answers.
         self.answers: Callable[[Mapping[str, Any]], Accept[Any] | Decline] | None = self.accept
         self.called, self.dismissed = trio.Event(), trio.Event()
-
-    def accept(self, params: Mapping[str, Any]) -> Accept[Any]:
-        if params.get("mode") == "url":
-            return Accept(None)
-        fields = params["requestedSchema"]["properties"]
-        return Accept({name: field.get("default", "Ada") for name, field in fields.items()})
 
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[Any] | Decline:
         self.asked.append(params)
@@ -73,29 +50,13 @@ class Person(ClientHandler):
         finally:
             self.dismissed.set()
 
-    async def handle_sampling(self, params: Mapping[str, Any]) -> SamplingResult:
-        self.asked.append(params)
-        return SamplingResult(role="assistant", content="thought", model="tiny")
-
-    async def list_roots(self) -> list[Root]:
-        return [Root("file:///work")]
-
-    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
-        self.send.send_nowait((method, params))
-
-    async def next(self, method: str) -> Mapping[str, Any]:
-        async for heard, params in self.heard:
-            if heard == method:
-                return params
-        raise AssertionError("the channel is never closed")
-
 
 @attrs.define
 class Conversation:
     """One connection to a foreign server; each method is a scenario and returns what it saw."""
 
     client: Client
-    person: Person
+    person: Wavering
 
     async def resources(self) -> Any:
         listed = await self.client.list_resources()
@@ -175,56 +136,23 @@ SCENARIOS = (
 )
 
 
-async def attempt(scenario: Callable[[], Awaitable[Any]]) -> Any:
-    """What a scenario returns, or the exception that ended it."""
-    try:
-        with trio.fail_after(PATIENCE):
-            return await scenario()
-    except Exception as error:
-        return error
-
-
-async def converse(command: Stdio, version: str) -> dict[str, Any]:
-    person = Person()
-    # Before 2025-06-18 nobody is asked, and nobody can give up.
-    names = SCENARIOS if version == OLDEST else (*SCENARIOS, "give_up")
-    with trio.fail_after(CONNECTED):
-        async with connect(command, handler=person, version=version) as client:
-            conversation = Conversation(client, person)
-            return {name: await attempt(getattr(conversation, name)) for name in names}
-
-
 @pytest.fixture(scope="module")
-def conversation(node_command: Callable[[str, str], Any]) -> Callable[..., dict[str, Any]]:
+def conversation(foreign: Callable[..., Stdio]) -> Callable[..., dict[str, Any]]:
     """Talk to one server in one revision, once; returns what our client saw."""
-
-    def target(name: str) -> Stdio:
-        if name in SCRIPTS:
-            (command, *args), env = node_command(*SCRIPTS[name])
-            return Stdio(command, *args, env=env)
-        if importlib.util.find_spec("mcp") is None:
-            pytest.skip("the package mcp is not installed")
-        return Stdio(sys.executable, str(HERE / "foreign_features.py"))
 
     @functools.cache
     def talk(server: str, version: str) -> dict[str, Any]:
-        return trio.run(partial(converse, target(server), version))
+        command = foreign(server, "foreign_features.py", SCRIPTS)
+        # Before 2025-06-18 nobody is asked, and nobody can give up.
+        names = SCENARIOS if version == OLDEST else (*SCENARIOS, "give_up")
+        return trio.run(converse, command, version, Wavering(), Conversation, names)
 
     return talk
 
 
 @pytest.fixture
 def seen(conversation: Callable[..., Any], server: str, version: str) -> Callable[[str], Any]:
-    """Look a scenario up; an exception is raised here."""
-    found = conversation(server, version)
-
-    def look(name: str) -> Any:
-        value = found[name]
-        if isinstance(value, Exception):
-            raise value
-        return value
-
-    return look
+    return look_up(conversation(server, version))
 
 
 pytestmark = pytest.mark.parametrize(
@@ -235,12 +163,6 @@ pytestmark = pytest.mark.parametrize(
         for version in versions
     ],
 )
-
-
-def texts(result: Any) -> list[str]:
-    """The text of a result that is nothing but text and no error."""
-    assert not result.is_error, result
-    return [block.text for block in result.content]
 
 
 def test_resources(seen):

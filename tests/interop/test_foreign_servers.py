@@ -3,28 +3,17 @@
 All scenarios run once on one connection for each server and revision; each test looks at one.
 """
 
-import importlib.util
-import sys
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 import pytest
 import trio
 
-from noizu_mcp import (
-    Client,
-    ClientHandler,
-    McpError,
-    Progress,
-    ProtocolError,
-    Stdio,
-    connect,
-)
+from noizu_mcp import Client, McpError, Progress, ProtocolError, Stdio, connect
 
-HERE = Path(__file__).parent
+from .talking import PATIENCE, Ears, converse, look_up, texts
+
 LATEST = "2026-07-28"
 HANDSHAKES = ("2025-03-26", "2025-06-18", "2025-11-25")
 NAMES = {
@@ -32,9 +21,6 @@ NAMES = {
     *("endless", "was_cancelled", "add_extra"),
 }
 WORDS = "é😀\u2028\n" * 50_000
-#: Seconds for one scenario, and for one connection.
-PATIENCE, CONNECTED = 10, 30
-
 #: The servers, and for each version to ask for (None: let the client find out) the one to get.
 DUAL = {None: LATEST, LATEST: LATEST, **{version: version for version in HANDSHAKES}}
 SERVERS: dict[str, dict[str | None, str]] = {
@@ -46,23 +32,6 @@ SCRIPTS = {
     "typescript-2": ("foreign_v2.mjs", "@modelcontextprotocol/server"),
     "typescript-1": ("foreign_v1.mjs", "@modelcontextprotocol/sdk"),
 }
-
-
-class Ears(ClientHandler):
-    """Keeps every notification that comes."""
-
-    def __init__(self) -> None:
-        self.send, self.heard = trio.open_memory_channel[tuple[str, Mapping[str, Any]]](100)
-
-    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
-        self.send.send_nowait((method, params))
-
-    async def next(self, method: str) -> Mapping[str, Any]:
-        """Wait for the next notification of a method."""
-        async for heard, params in self.heard:
-            if heard == method:
-                return params
-        raise AssertionError("the channel is never closed")
 
 
 @attrs.define
@@ -133,36 +102,10 @@ SCENARIOS = (
 )
 
 
-async def attempt(scenario: Callable[[], Awaitable[Any]]) -> Any:
-    """What a scenario returns, or the exception that ended it."""
-    try:
-        with trio.fail_after(PATIENCE):
-            return await scenario()
-    except Exception as error:
-        return error
-
-
-async def converse(command: Stdio, version: str | None) -> dict[str, Any]:
-    ears = Ears()
-    with trio.fail_after(CONNECTED):
-        async with connect(command, handler=ears, version=version) as client:
-            conversation = Conversation(client, ears)
-            return {name: await attempt(getattr(conversation, name)) for name in SCENARIOS}
-
-
 @pytest.fixture(scope="module")
-def target(node_command: Callable[[str, str], Any]) -> Callable[[str], Stdio]:
+def target(foreign: Callable[..., Stdio]) -> Callable[[str], Stdio]:
     """Make the command of a foreign server."""
-
-    def make(name: str) -> Stdio:
-        if name in SCRIPTS:
-            (command, *args), env = node_command(*SCRIPTS[name])
-            return Stdio(command, *args, env=env)
-        if importlib.util.find_spec("mcp") is None:
-            pytest.skip("the package mcp is not installed")
-        return Stdio(sys.executable, str(HERE / "foreign_server.py"))
-
-    return make
+    return lambda name: foreign(name, "foreign_server.py", SCRIPTS)
 
 
 @pytest.fixture(
@@ -178,7 +121,7 @@ def conversation(
 ) -> tuple[dict[str, Any], str]:
     """What our client saw of one server, and the revision that it must have agreed on."""
     name, asked, got = request.param
-    return trio.run(partial(converse, target(name), asked)), got
+    return trio.run(converse, target(name), asked, Ears(), Conversation, SCENARIOS), got
 
 
 @pytest.fixture
@@ -188,21 +131,7 @@ def version(conversation: tuple[dict[str, Any], str]) -> str:
 
 @pytest.fixture
 def seen(conversation: tuple[dict[str, Any], str]) -> Callable[[str], Any]:
-    """Look a scenario up; an exception is raised here."""
-
-    def look(name: str) -> Any:
-        value = conversation[0][name]
-        if isinstance(value, Exception):
-            raise value
-        return value
-
-    return look
-
-
-def texts(result: Any) -> list[str]:
-    """The text of a result that is nothing but text and no error."""
-    assert not result.is_error, result
-    return [block.text for block in result.content]
+    return look_up(conversation[0])
 
 
 def test_handshake(seen, version):

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from .reports import call, failure, look_up, texts
+
 FIXTURE = Path(__file__).parent / "fixture_server.py"
 LATEST = "2026-07-28"
 HANDSHAKES = ("2025-03-26", "2025-06-18", "2025-11-25")
@@ -34,30 +36,26 @@ _ALL = [*_WITH_HANDSHAKE, _mode("pin", LATEST), _mode("auto", LATEST, label="aut
 MODES = {"python": _ALL, "typescript-2": _ALL, "typescript-1": _WITH_HANDSHAKE}
 
 
-def _call(name: str, tool: str | None = None, **arguments: Any) -> dict[str, Any]:
-    return {"name": name, "kind": "call", "tool": tool or name, "arguments": arguments}
-
-
 SCENARIOS: list[dict[str, Any]] = [
     {"name": "handshake", "kind": "handshake"},
     {"name": "alive", "kind": "alive"},
     {"name": "list", "kind": "list"},
-    _call("text", "echo", message="hi"),
-    _call("long", "echo", message=LONG, repeat=50_000),
-    _call("weigh", city="Oslo"),
-    _call("count", text="four"),
-    _call("mixed"),
-    _call("refuse"),
-    _call("protocol_error"),
-    _call("crash"),
-    _call("stall"),
-    _call("bad_arguments", "echo", message="", repeat="often"),
-    _call("unknown_tool", "nowhere"),
-    _call("hidden", "secret"),
-    _call("thread"),
-    _call("who"),
-    _call("remember", word="plum"),
-    _call("recall"),
+    call("echo", "text", message="hi"),
+    call("echo", "long", message=LONG, repeat=50_000),
+    call("weigh", city="Oslo"),
+    call("count", text="four"),
+    call("mixed"),
+    call("refuse"),
+    call("protocol_error"),
+    call("crash"),
+    call("stall"),
+    call("echo", "bad_arguments", message="", repeat="often"),
+    call("nowhere", "unknown_tool"),
+    call("secret", "hidden"),
+    call("thread"),
+    call("who"),
+    call("remember", word="plum"),
+    call("recall"),
     {
         "name": "progress",
         "kind": "progress",
@@ -127,29 +125,7 @@ def version(mode: dict[str, str]) -> str:
 
 @pytest.fixture
 def seen(reports: dict[str, Any], mode: dict[str, str]) -> Callable[[str], Any]:
-    """Look a scenario up in the report; one that did not work fails here."""
-    report = reports[mode["label"]]
-
-    def look(name: str) -> Any:
-        assert "connection" not in report, report["connection"]["failed"]
-        value = report[name]
-        if isinstance(value, dict):
-            assert "failed" not in value, value["failed"]
-        return value
-
-    return look
-
-
-def texts(result: dict[str, Any]) -> list[str]:
-    """The text of a result that is nothing but text and no error."""
-    assert not result.get("isError"), result
-    return [block["text"] for block in result["content"]]
-
-
-def failure(result: dict[str, Any]) -> list[str]:
-    """The text of a result that says that the tool failed."""
-    assert result["isError"] is True
-    return [block["text"] for block in result["content"]]
+    return look_up(reports[mode["label"]])
 
 
 def test_handshake(seen, reports, mode, version):

@@ -4,8 +4,7 @@ All scenarios run once on one connection for each revision; each test looks at o
 """
 
 import functools
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,56 +12,24 @@ import attrs
 import pytest
 import trio
 
-from noizu_mcp import (
-    Accept,
-    Client,
-    ClientHandler,
-    McpError,
-    Progress,
-    Reference,
-    Root,
-    SamplingResult,
-    Stdio,
-    connect,
-)
+from noizu_mcp import Accept, Client, McpError, Progress, Reference, Stdio
+
+from .talking import Person, converse, look_up, texts
 
 PACKAGE = "@modelcontextprotocol/server-everything"
 FORMS, SESSION = "2025-06-18", "2025-11-25"
-#: Seconds for one scenario, and for one connection.
-PATIENCE, CONNECTED = 10, 30
 TEXT, BLOB = "demo://resource/dynamic/text/7", "demo://resource/dynamic/blob/7"
 
 
-class Person(ClientHandler):
-    """Takes what a form offers, and answers everything else."""
+class Filler(Person):
+    """Takes what a form offers, and leaves the rest out."""
 
-    def __init__(self) -> None:
-        self.send, self.heard = trio.open_memory_channel[tuple[str, Mapping[str, Any]]](100)
-        self.asked: list[Mapping[str, Any]] = []
-
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[Any]:
-        self.asked.append(params)
+    def accept(self, params: Mapping[str, Any]) -> Accept[Any]:
         if params.get("mode") == "url":
             return Accept(None)
         fields = params["requestedSchema"]["properties"].items()
         given = {name: field["default"] for name, field in fields if "default" in field}
         return Accept({"name": "Ada", **given})
-
-    async def handle_sampling(self, params: Mapping[str, Any]) -> SamplingResult:
-        self.asked.append(params)
-        return SamplingResult(role="assistant", content="thought", model="tiny")
-
-    async def list_roots(self) -> list[Root]:
-        return [Root("file:///work", "work")]
-
-    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
-        self.send.send_nowait((method, params))
-
-    async def next(self, method: str) -> Mapping[str, Any]:
-        async for heard, params in self.heard:
-            if heard == method:
-                return params
-        raise AssertionError("the channel is never closed")
 
 
 @attrs.define
@@ -152,23 +119,6 @@ SCENARIOS = (
 )
 
 
-async def attempt(scenario: Callable[[], Awaitable[Any]]) -> Any:
-    """What a scenario returns, or the exception that ended it."""
-    try:
-        with trio.fail_after(PATIENCE):
-            return await scenario()
-    except Exception as error:
-        return error
-
-
-async def converse(command: Stdio, version: str) -> dict[str, Any]:
-    person = Person()
-    with trio.fail_after(CONNECTED):
-        async with connect(command, handler=person, version=version) as client:
-            conversation = Conversation(client, person)
-            return {name: await attempt(getattr(conversation, name)) for name in SCENARIOS}
-
-
 @pytest.fixture(scope="module")
 def conversation(node_package: Callable[[str], Path]) -> Callable[[str], dict[str, Any]]:
     """Talk to the server in one revision, once; returns what our client saw."""
@@ -176,7 +126,7 @@ def conversation(node_package: Callable[[str], Path]) -> Callable[[str], dict[st
     @functools.cache
     def talk(version: str) -> dict[str, Any]:
         command = Stdio("node", str(node_package(PACKAGE) / "dist" / "index.js"), "stdio")
-        return trio.run(partial(converse, command, version))
+        return trio.run(converse, command, version, Filler(), Conversation, SCENARIOS)
 
     return talk
 
@@ -188,22 +138,11 @@ def version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def seen(conversation: Callable[[str], Any], version: str) -> Callable[[str], Any]:
-    """Look a scenario up; an exception is raised here."""
-    found = conversation(version)
-
-    def look(name: str) -> Any:
-        value = found[name]
-        if isinstance(value, Exception):
-            raise value
-        return value
-
-    return look
+    return look_up(conversation(version))
 
 
 def text(result: Any) -> str:
-    """The text of a result that is nothing but text and no error."""
-    assert not result.is_error, result
-    return "".join(block.text for block in result.content)
+    return "".join(texts(result))
 
 
 def test_handshake(seen, version):

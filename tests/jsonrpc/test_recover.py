@@ -10,6 +10,7 @@ REQUESTS = [
     (b'{"method":"m","jsonrpc":"2.0","id":-5,"params":[[[', -5),
     (b'\xef\xbb\xbf { "id" : 0 , "method" : "m" , "params": \xff', 0),
     (b'{"jsonrpc":"2.0","id":"\xc3\xa9","method":"m","params":\xff', "é"),
+    (b'{"jsonrpc":"2.0","id":8,"method":"m","result":{', 8),
     (b'{"params":{"x":NaN},"jsonrpc":"2.0","method":"m","id":7}', 7),
     (b'{"params":{"x":"\xff"},"method":"m","id":"q"}', "q"),
     (b'{"params":{"x":"\\ud800"},"method":"m","id":"a\\tb"}', "a\tb"),

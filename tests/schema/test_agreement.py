@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from noizu_mcp import SchemaUnsupported
 from noizu_mcp.schema import compile_schema, describe
+from noizu_mcp.schema._engine import pattern_compiler
+from noizu_mcp.schema._explain import Explainer, is_explainable
 
 NAMES = ["a", "b", '"', "\\", "{a}", "%s", "$ref", "id", "é", "a\nb", "a b", "0", "", "/", "~"]
 PATTERNS = ["^a", "b$", r"\d", "[^ab]+", "^(?:a|b)*$", "é", r"\{a\}", r"\\", "^.{1,2}$", "(?!a)b"]
@@ -101,6 +103,77 @@ def test_engines_agree(schema, instances):
             assert lines == describe(python.violations(value))
             assert "(root): does not match the schema" not in lines
     assert before == (schema, instances)
+
+
+def of_a_class(kind, **fields):
+    """The schema of a class with fields, told apart by one of them."""
+    properties = {"kind": {"const": kind}, **fields}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+POINT = {"type": "array", "prefixItems": [{"type": "integer"}, {"minimum": 0}], "minItems": 2}
+SHAPES = [
+    of_a_class("dot", at=POINT),
+    of_a_class("line", points={"type": "array", "items": POINT, "uniqueItems": True}),
+    of_a_class("group", names={"additionalProperties": {"type": "object", "maxProperties": 1}}),
+]
+DRAWING = {
+    "type": "object",
+    "properties": {
+        "shapes": {"type": "array", "items": {"anyOf": SHAPES}},
+        "one": {"oneOf": SHAPES},
+        "frame": {"$ref": "#/$defs/frame"},
+        "free": {"not": {"required": ["a"]}, "propertyNames": {"maxLength": 1}},
+    },
+    "additionalProperties": False,
+    "$defs": {"frame": {"type": "object", "properties": {"a": POINT, "b": POINT}}},
+}
+# One in ten is anything: most of a value fits, as it does when a model makes a mistake.
+points = st.tuples(st.integers(), st.integers(0)).map(list)
+
+
+def mostly(strategy):
+    return st.integers(0, 9).flatmap(lambda die: strategy if die else values)
+
+
+shapes = mostly(
+    st.fixed_dictionaries({"kind": st.just("dot"), "at": mostly(points)})
+    | st.fixed_dictionaries({"kind": st.just("line"), "points": st.lists(mostly(points))})
+    | st.fixed_dictionaries(
+        {"kind": st.just("group"), "names": st.dictionaries(names, mostly(st.just({})), max_size=3)}
+    )
+)
+drawings = st.fixed_dictionaries(
+    {"shapes": st.lists(shapes, max_size=4), "one": shapes},
+    optional={
+        "frame": st.fixed_dictionaries({"a": mostly(points), "b": mostly(points)}),
+        "free": st.dictionaries(names, values, max_size=2),
+        "more": values,
+    },
+)
+
+
+def assert_nothing_is_passed_over(schema, value):
+    """What the report says is what a walk through all of the value finds."""
+    compiled = compile_schema(schema, "native")
+    if not compiled.is_valid(value) and is_explainable(schema):
+        compiler = pattern_compiler("native")
+        everything = Explainer(schema, lambda pattern, text: compiler(pattern)(text))
+        assert everything.explain(schema, value) == compiled.violations(value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(drawings)
+def test_parts_that_fit_hide_no_fault(value):
+    """What is passed over in a long value has no faults, whatever stands around it."""
+    assert_nothing_is_passed_over(DRAWING, value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(schemas(), values)
+def test_parts_of_any_schema_hide_no_fault(schema, value):
+    """The same for all that a schema may say."""
+    assert_nothing_is_passed_over(schema, value)
 
 
 @settings(max_examples=200, deadline=None)

@@ -145,6 +145,23 @@ def test_absent_fields_stay_absent():
     assert shape.dump(Input(a=[1], b=2, c={"x": 1})) == {"a": [1], "b": 2, "c": {"x": 1}}
 
 
+def test_null_that_is_a_member_is_not_absence():
+    """Of an enum with a member of that value, null is the member; absence is None still."""
+
+    class Mark(enum.Enum):
+        NONE = None
+        ONE = 1
+
+    class Input(Schema):
+        mark: Mark = field(required=False)
+
+    shape, _ = read_shape(Input)
+
+    assert shape.build({"mark": None}).mark is Mark.NONE
+    assert shape.build({"mark": 1}).mark is Mark.ONE
+    assert shape.build({}).mark is None
+
+
 def test_arguments_of_an_exact_class_cost_nothing_extra():
     """An int stays the same object; only what differs is converted."""
     shape, _ = read_shape({"n": int, "x": float, "tags": list[str]})

@@ -66,6 +66,8 @@ GOTCHAS = [
     ("multiple 3 of 10**30", {"multipleOf": 3}, 10**30, False),
     ("multiple .5 of 10**30+1", {"multipleOf": 0.5}, 10**30 + 1, True),
     ("multiple .1234 of 1e308", {"multipleOf": 0.1234}, 1e308, False),
+    ("multiple .5 of a huge integer", {"multipleOf": 0.5}, 10**400, True),
+    ("multiple .3 of a huge integer", {"multipleOf": 0.3}, 10**400, False),
     ("multiple 2 of NaN", {"multipleOf": 2}, math.nan, True),
     ("multiple 2 of infinity", {"multipleOf": 2}, math.inf, True),
     ("multiple 2 of true", {"multipleOf": 2}, True, True),
@@ -164,6 +166,15 @@ def test_non_json_values_never_raise(engine):
     values = ["\ud800", ["\ud800"], {"\ud800": 1}, {1: 2}, b"", object(), math.nan, -math.inf, {1}]
     for value in values:
         assert compiled.is_valid(value) is (compiled.violations(value) == [])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("named", [{"properties": {"a": {}}}, {"patternProperties": {"^a": {}}}])
+def test_a_name_that_is_no_text_never_raises(engine, named):
+    """A name that JSON cannot express is known to no schema."""
+    compiled = compile_schema({**named, "additionalProperties": False}, engine)
+    (found,) = compiled.violations({1: 2})
+    assert found.message.startswith("unknown property 1")
 
 
 def test_the_engine_is_named():

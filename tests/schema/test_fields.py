@@ -399,3 +399,10 @@ def test_a_class_as_a_field():
     assert faults == []
     assert Point(x=1) == shape.build({"at": {"x": 1.0}}).at
     assert shape.schema["properties"]["any"] == {}
+
+
+def test_a_bound_beyond_all_floats():
+    """An integer may be bounded by one that no float can hold."""
+    shape, faults = read_shape({"a": f.integer(max=10**400)})
+    assert faults == []
+    assert [shape.compiled.is_valid({"a": 10**400 + n}) for n in (0, 1)] == [True, False]

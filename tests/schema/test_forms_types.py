@@ -335,6 +335,7 @@ def test_violations_inside_containers_have_paths():
         (dt.date | None, "no", ()),
         (dt.date | int, "no", ()),
         (list[dt.date | None | int], [None, 3, "no"], (2,)),
+        (tuple[dict[str, str] | list[str], dt.date], [["a"], "no"], (1,)),
     ]
     for annotation, value, path in places:
         (violation,) = read(annotation).compiled.violations(value)

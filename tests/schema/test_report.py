@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections import OrderedDict
+from http import HTTPStatus
 
 import pytest
 from hypothesis import given, settings
@@ -244,6 +246,51 @@ def test_native_lines(schema, value, lines):
     assert lines == found
 
 
+BOTH_LEAD_BACK = {
+    "anyOf": [
+        {"properties": {"op": {"const": name}, "args": {"items": {"$ref": "#"}}}}
+        for name in ("and", "or", "not")
+    ],
+    "type": "object",
+    "$defs": {"unused": {"unevaluatedItems": False}},
+}
+
+
+@pytest.mark.parametrize(
+    ("levels", "line"),
+    [
+        (3, "/args/0/args/0/args/0: expected object, got integer 1"),
+        (60, "(root): does not match the schema"),
+    ],
+)
+def test_the_engine_is_not_asked_about_a_deep_value(levels, line):
+    """The engine goes each way through alternatives that lead back: deep down that has no end."""
+    value = 1
+    for _ in range(levels):
+        value = {"op": "and", "args": [value]}
+    assert describe(compile_schema(BOTH_LEAD_BACK).violations(value)) == [line]
+
+
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_the_engine_is_not_asked_about_a_large_value(size):
+    """The engine copies a value for each error about it, which takes seconds for a large one."""
+    schema = {"required": [f"name{n}" for n in range(200)], "unevaluatedProperties": False}
+    found = compile_schema({**schema, "properties": {"a": {}}}).violations({"a": [0] * size})
+    assert len(found) == (200 if size == 10 else 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [
+        ({1: 2}, "(root): 1 cannot be the name of a property"),
+        ({"a": "\ud800"}, '/a: "\\ud800" has half of a surrogate pair'),
+    ],
+)
+def test_what_the_engine_cannot_read(value, line):
+    """Where the engine fails instead of telling, the reason is looked for."""
+    assert describe(compile_schema({"unevaluatedProperties": False}).violations(value)) == [line]
+
+
 def test_declared_names_out_of_sight():
     """Names are only suggested where the engine says at which schema it was."""
     schema = {
@@ -284,7 +331,8 @@ def test_keywords_of_other_types_ask_nothing(engine):
     assert {found.keyword for found in compiled.violations(1)} == {"multipleOf"}
 
 
-def test_a_violation_says_only_what_is_wrong():
+@pytest.mark.parametrize("engine", ["native", "python"])
+def test_a_violation_says_only_what_is_wrong(engine):
     """Keywords that hold are not mentioned beside one that does not."""
     schema = {
         "properties": {
@@ -300,7 +348,7 @@ def test_a_violation_says_only_what_is_wrong():
         "dependentRequired": {"a": ["b"], "z": ["a"]},
         "required": ["a", "d"],
     }
-    found = compile_schema(schema).violations({"a": 1, "b": 1, "c": "cc", "l": [1]})
+    found = compile_schema(schema, engine).violations({"a": 1, "b": 1, "c": "cc", "l": [1]})
     assert describe(found) == ["/d: required, but missing"]
 
 
@@ -401,6 +449,33 @@ def test_nearest(word, candidates, meant):
     assert nearest(word, candidates) == (meant if meant != "x0" else None)
 
 
+def distance(left, right):
+    """Return the optimal string alignment distance, by its definition."""
+    if not left or not right:
+        return len(left) + len(right)
+    steps = [
+        distance(left[1:], right) + 1,
+        distance(left, right[1:]) + 1,
+        distance(left[1:], right[1:]) + (left[0] != right[0]),
+    ]
+    if len(left) > 1 and left[1::-1] == right[:2]:
+        steps.append(distance(left[2:], right[2:]) + 1)
+    return min(steps)
+
+
+short = st.text("abcd", min_size=1, max_size=5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(short, st.lists(short, max_size=4))
+def test_nearest_is_the_first_of_the_least_distance(word, candidates):
+    """Whatever is ruled out early, the answer is that of the distance alone."""
+    limit = len(word) // 3 or len(word) - 1
+    ranked = [(distance(word, other), place) for place, other in enumerate(candidates)]
+    close = [pair for pair in ranked if pair[0] <= limit and candidates[pair[1]] != word]
+    assert nearest(word, candidates) == (candidates[min(close)[1]] if close else None)
+
+
 @pytest.mark.parametrize(
     ("value", "path", "text"),
     [
@@ -427,9 +502,10 @@ def test_what_json_can_express():
 
 def test_type_of_everything():
     """Each JSON type has its name; the rest is not JSON."""
-    named = [None, True, "", 1, 1.0, {}, [], (), b"", math.nan]
+    named = [None, True, "", 1, 1.0, {}, [], (), b"", math.nan, HTTPStatus.OK, OrderedDict()]
     wanted = ["null", "boolean", "string", "integer", "number", "object", "array", "array"]
-    assert [type_of(value) for value in named] == [*wanted, "not JSON", "not JSON"]
+    others = ["not JSON", "not JSON", "integer", "object"]
+    assert [type_of(value) for value in named] == [*wanted, *others]
 
 
 def test_a_huge_value_is_explained_in_bounded_time():
@@ -440,6 +516,39 @@ def test_a_huge_value_is_explained_in_bounded_time():
     assert [found.message for found in compiled.violations(value)] == ["does not match the schema"]
     early = compiled.violations(["x", *value])
     assert [found.message for found in early] == ['expected integer, got string "x"']
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({}, f'/{MAX_STEPS // 5}/i: expected integer, got string "x"'),
+        # There the same part of a value may be met again and again: all is counted.
+        ({"properties": {"again": {"$ref": "#"}}}, "(root): does not match the schema"),
+    ],
+)
+def test_what_fits_takes_no_steps(more, line):
+    """The engine passes over the parts that fit: one fault is found among any number of them."""
+    names = "abcdefghi"
+    item = {"type": "object", "properties": {name: {"type": "integer"} for name in names}}
+    value = [*[dict.fromkeys(names, 1)] * (MAX_STEPS // 5), {"i": "x"}]
+    compiled = compile_schema({"items": item, **more}, "native")
+    assert describe(compiled.violations(value)) == [line]
+
+
+@pytest.mark.parametrize(
+    ("part", "more"),
+    [
+        ({"items": {"$ref": "#/x-it"}, "x-it": True}, {"x-it": {"type": "string"}}),
+        ({"$ref": "#/x-part"}, {"x-part": {"items": {"type": "string"}, "title": 5}}),
+        ({"items": {"type": "string"}, "$schema": "http://json-schema.org/draft-04/schema#"}, {}),
+    ],
+)
+def test_parts_that_the_engine_cannot_judge_alone(part, more):
+    """A part with a reference, with a slip that does not matter, with a dialect: it is walked."""
+    compiled = compile_schema({"properties": {"list": part}, **more}, "native")
+    assert describe(compiled.violations({"list": [1]})) == [
+        "/list/0: expected string, got integer 1"
+    ]
 
 
 def test_a_schema_that_leads_back_to_itself():

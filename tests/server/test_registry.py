@@ -1,5 +1,6 @@
 """The registry, its pages, and the bus of changes."""
 
+import json
 import threading
 
 import pytest
@@ -24,7 +25,9 @@ from noizu_mcp import (
     resource,
     tool,
 )
+from noizu_mcp.components import expand
 from noizu_mcp.engine import Outbox
+from noizu_mcp.protocol import REVISIONS
 from noizu_mcp.server import Registry
 from noizu_mcp.server._bus import MERGE_WINDOW, Bus, Merger
 from noizu_mcp.server._pages import find_start, read_cursor, write_cursor
@@ -118,10 +121,46 @@ def test_what_an_override_may_return():
         shelf.read("x")
 
 
+def test_pages_are_kept_for_each_revision():
+    """Clients of several revisions share a server; each gets its own shape, the second time too."""
+
+    class Titled(Tool, title="A"):
+        def call(self):
+            pass
+
+    shelf = Registry(expand([Titled])).tool_shelf
+    for _ in range(2):
+        titles = {
+            name: json.loads(shelf.rendered(None, REVISIONS[name]))["tools"][0].get("title")
+            for name in ("2025-03-26", "2025-06-18", "2026-07-28")
+        }
+        assert titles == {"2025-03-26": None, "2025-06-18": "A", "2026-07-28": "A"}
+
+
+def test_a_tool_that_is_replaced_has_its_new_number_of_places():
+    """And calls of one with the same number wait for those that run already."""
+
+    class Narrow(Tool, max_concurrency=1):
+        def call(self):
+            pass
+
+    class Wide(Tool, name="narrow", max_concurrency=5):
+        def call(self):
+            pass
+
+    server = Kits()
+    server.tools.add(Narrow)
+    places = server.slots(server.registry.find("narrow"))
+    server.tools.replace(Wide)
+    assert server.slots(server.registry.find("narrow")).total_tokens == 5
+    server.tools.replace(Narrow)
+    assert server.slots(server.registry.find("narrow")) is places
+
+
 def test_changes_from_many_threads_are_all_kept():
     """Writers do not lose each other's changes; readers always see a whole set."""
 
-    class Any_(Tool):
+    class Small(Tool):
         def call(self):
             pass
 
@@ -129,7 +168,7 @@ def test_changes_from_many_threads_are_all_kept():
 
     def work(number):
         for index in range(20):
-            server.tools.add(tool(Any_, name=f"t{number}-{index}"))
+            server.tools.add(tool(Small, name=f"t{number}-{index}"))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -163,6 +202,22 @@ async def test_bursts_become_two_notices(nursery, autojump_clock):
     assert len(sent) == 4
 
 
+async def test_one_change_waits_for_room(nursery, autojump_clock):
+    """A change that finds no room is told when there is some, also if no other follows."""
+    sent = []
+    ours, theirs = memory_pair()
+    outbox = Outbox(ours, 100)
+    nursery.start_soon(outbox.write)
+    outbox.put(b"x" * 2_000_000)
+    Merger(sent.append, outbox, nursery.start_soon).report("tools")
+    await trio.sleep(5 * MERGE_WINDOW)
+    assert sent == []
+    outbox.flush_soon()
+    await theirs.receive()
+    await trio.sleep(5 * MERGE_WINDOW)
+    assert sent == ["tools"]
+
+
 async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_clock):
     """While there is no room all changes are merged, and told when there is."""
     sent = []
@@ -183,13 +238,16 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
 
 def test_the_bus_tells_every_listener():
     """Until it is discarded."""
-    bus, heard = Bus(), []
-    bus.add(heard.append)
-    bus.add(heard.append)
+    bus, first, second = Bus(), [], []
+    bus.add(first.append)
+    bus.add(second.append)
     bus.publish("tools")
-    bus.discard(heard.append)
-    bus.publish("tools")
-    assert heard == ["tools", "tools"]
+    bus.discard(first.append)
+    bus.publish("prompts")
+    bus.discard(second.append)
+    bus.discard(second.append)
+    bus.publish("resources")
+    assert (first, second) == (["tools"], ["tools", "prompts"])
 
 
 class Kitchen(Server, name="kitchen", version="1", page_size=1):

@@ -55,7 +55,7 @@ async def test_cancelling_the_server_cancels_its_calls():
             await client.ping()
             calls.cancel_scope.cancel()
         nursery.cancel_scope.cancel()
-    assert server.bus._listeners == ()
+    assert not server.bus._listeners
 
 
 async def test_one_server_serves_many_clients():
@@ -86,11 +86,26 @@ async def test_a_session_may_end_while_it_is_set_up(autojump_clock):
 async def test_a_change_that_comes_too_late_is_told_to_nobody():
     """Another thread may report one while the connection ends."""
     server = Small()
-    async with connect(server) as client:
+    async with connect(server, version="2025-11-25") as client:
         await client.ping()
         (listener,) = server.bus._listeners
     listener("tools")
-    assert server.bus._listeners == ()
+    assert not server.bus._listeners
+
+
+@pytest.mark.parametrize(("version", "tasks"), [("2025-11-25", 1), ("2026-07-28", 0)])
+async def test_what_changes_cost(version, tasks):
+    """One task for all changes that a client hears of; none where it wants to hear nothing."""
+    server = Small()
+    async with connect(server, version=version) as client:
+        await client.ping()
+        await trio.testing.wait_all_tasks_blocked()
+        before = trio.lowlevel.current_statistics().tasks_living
+        for number in range(100):
+            server.notify_resource_updated(f"x:{number}")
+        for kind in ("tools", "prompts", "resources"):
+            server.notify_changed(kind)
+        assert trio.lowlevel.current_statistics().tasks_living == before + tasks
 
 
 async def test_updates_reach_those_who_watch(autojump_clock):
@@ -109,7 +124,7 @@ async def test_updates_reach_those_who_watch(autojump_clock):
     ):
         nursery.start_soon(connection.run, 0)
         connection.interests.watch("file:///a")
-        async with connect(ours, handler=Handler()) as client:
+        async with connect(ours, handler=Handler(), version="2025-11-25") as client:
             for uri in ("file:///a", "file:///b"):
                 server.notify_resource_updated(uri)
             await client.ping()

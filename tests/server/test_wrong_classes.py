@@ -41,7 +41,7 @@ CASES = [
     ),
     (
         'class S(Server, name="s", version="1", page_size=None): pass',
-        "S.page_size: must be a whole number above 0",
+        "S.page_size: must be a whole number above 0, got None",
     ),
     (
         'class S(Server, name="s", version="1", limits=5): pass',

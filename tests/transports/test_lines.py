@@ -3,6 +3,7 @@
 import os
 import resource
 import socket
+import tracemalloc
 import tty
 
 import pytest
@@ -112,6 +113,18 @@ async def test_a_full_pipe_makes_send_wait(stream):
         nursery.start_soon(drain)
         await ours.send([b"3"])
     assert received == big + b"\n1\n2\n3\n"
+
+
+async def test_what_is_left_of_a_message_is_not_copied(stream):
+    """A large message costs its size, not its size for every piece that the pipe takes."""
+    ours, their_in, _ = stream
+    assert not ours.send_nowait([b"x" * 4_000_000])
+    os.read(their_in, 65536)
+    tracemalloc.start()
+    assert not ours.send_nowait(())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1_000_000
 
 
 async def test_a_reader_that_is_gone_breaks_the_stream(stream):

@@ -118,12 +118,20 @@ async def test_a_command_that_cannot_be_started(target, message):
         ("echo a >&2; echo b >&2; exit 1", subprocess.PIPE, "exited with status 1; it said: b$"),
         ("exit 1", subprocess.PIPE, "exited with status 1$"),
         ("kill -9 $$", None, "/bin/sh was ended by SIGKILL$"),
+        ("kill -40 $$", None, "/bin/sh was ended by signal 40$"),
     ],
 )
 async def test_a_server_that_ends_too_early(script, stderr, message):
     """A connection that closed says how the server ended, and its last words."""
     with pytest.raises(ConnectionClosed, match=message):
         await _end_with(_shell(script, stderr=stderr), "it ended")
+
+
+async def test_only_the_last_words_are_kept(monkeypatch):
+    """However much a server says on stderr, it costs us no more than that."""
+    monkeypatch.setattr(_process, "STDERR_KEPT", 3)
+    with pytest.raises(ConnectionClosed, match=r"it said: def$"):
+        await _end_with(_shell("printf abcdef >&2", stderr=subprocess.PIPE), "it ended")
 
 
 async def test_a_server_that_closes_its_stdout(monkeypatch):
@@ -244,6 +252,11 @@ def test_a_target_is_checked_when_it_is_made():
         Stdio("cat", env={"KEY": 5})
     with pytest.raises(TypeError, match="int"):
         Stdio("cat", 5)
+    for make in (lambda: Stdio(b"cat"), lambda: Stdio("cat", b"x"), lambda: Stdio("cat", cwd=b"/")):
+        with pytest.raises(TypeError, match="must be text, got b'"):
+            make()
+    with pytest.raises(TypeError, match="a name in env must be text, got 5"):
+        Stdio("cat", env={5: "x"})
     with pytest.raises(ValueError, match="stderr=STDOUT would mix"):
         Stdio("cat", stderr=subprocess.STDOUT)
     target = Stdio(Path("/bin/cat"), Path("x"))

@@ -64,7 +64,7 @@ def test_the_text_of_a_result_is_that_of_its_texts():
     """Other blocks say nothing."""
     use = {"type": "tool_use", "id": "1", "name": "add", "input": {}}
     content = [TEXT, use, TEXT]
-    wire = {"role": "assistant", "model": "m", "content": content}
+    wire = {"role": "assistant", "model": "m", "content": content, "_meta": {"a": 1}}
     result = SamplingResult.from_wire(wire)
     assert result.text == "hihi"
     assert result.to_wire() == wire
@@ -77,6 +77,8 @@ def test_the_text_of_a_result_is_that_of_its_texts():
         ({"model": "m", "content": TEXT}, "sampling result.role: expected a string"),
         ({"role": "user", "content": TEXT}, "sampling result.model: expected a string"),
         ({"role": "user", "model": "m"}, "content"),
+        ({"role": "user", "model": "m", "content": TEXT, "_meta": 5}, "result._meta: expected an"),
+        ({"role": "user", "model": "m", "content": TEXT, "stopReason": 5}, "stopReason: expected"),
         ({"role": "user", "model": "m", "content": [TEXT, 5]}, "content"),
     ],
 )

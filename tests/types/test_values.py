@@ -29,6 +29,17 @@ def test_result_keeps_null_apart_from_nothing() -> None:
     assert ToolResult.from_wire(nothing.to_wire()) == nothing
 
 
+def test_repr_shows_what_is_there() -> None:
+    """Null counts, what is left out does not."""
+    assert repr(ToolResult()) == "ToolResult(content=())"
+    shown = repr(ToolResult("x", structured=None, meta={}))
+    assert shown == (
+        "ToolResult(content=(Content(type='text', text='x'),), structured=None, meta={})"
+    )
+    result = ToolResult.from_wire({"content": [], "isError": True, "new": 1})
+    assert repr(result) == "ToolResult(content=(), is_error=True, extra={'new': 1})"
+
+
 def test_ok_and_error() -> None:
     """The two shorthands; a structured answer without text gets its JSON as text."""
     assert ToolResult.ok().to_wire() == {"content": []}

@@ -1,5 +1,7 @@
 """The base of wire values: names, kinds, unknown keys, errors."""
 
+import json
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -8,12 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp._errors import ProtocolError
+from noizu_mcp.jsonrpc import render
 from noizu_mcp.types import (
     Annotations,
+    Content,
     ContentAnnotations,
     Icon,
     Implementation,
     ResourceContents,
+    ServerCapabilities,
     ToolDefinition,
     Wire,
     as_tuple,
@@ -137,6 +142,7 @@ def test_values_are_values() -> None:
     assert Icon("a") != Icon("b")
     assert Icon("a") != Implementation("a", "1")
     assert repr(Icon("a", theme="dark")) == "Icon(src='a', theme='dark')"
+    assert repr(ServerCapabilities(logging={})) == "ServerCapabilities(logging={})"
     with pytest.raises(TypeError):
         hash(Icon("a"))
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
@@ -152,6 +158,16 @@ def test_anything_is_a_kind() -> None:
         count: int | None = None
 
     assert Anything.from_wire({"value": [1], "count": 2}).to_wire() == {"value": [1], "count": 2}
+
+
+def test_mappings_are_written_as_objects() -> None:
+    """A mapping of any class is taken, and what is written is plain JSON."""
+    meta = MappingProxyType({"k": 1})
+    contents = ResourceContents("a:b", text="", meta=meta)  # type: ignore[arg-type]
+    block = Content.text("x", meta=meta)  # type: ignore[arg-type]
+
+    assert json.loads(render(contents.to_wire()))["_meta"] == {"k": 1}
+    assert json.loads(render(block.to_wire()))["_meta"] == {"k": 1}
 
 
 JSON = st.recursive(

@@ -18,9 +18,6 @@ def complete(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The reference or the argument names nothing (-32602).
     """
     server = connection.server
-    if not server.offers("completions"):
-        connection.refuse(exchange)
-        return None
     params: Mapping[str, Any] = exchange.request.params or {}
     name, prefix = _argument(params)
     context = connection.context(exchange, completion_arguments=_filled_in(params))

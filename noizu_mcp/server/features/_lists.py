@@ -11,41 +11,40 @@ from .._shelf import Shelf
 Ask = Callable[[str | None, Context], Awaitable[Any]]
 
 
-def list_shelf(connection: Connection, exchange: Exchange, shelf: Shelf[Any], cache: str) -> None:
-    """Answer from what is rendered already.
-
-    Raises:
-        McpError: The cursor is invalid (-32602).
-    """
-    body = shelf.rendered(_cursor(exchange), exchange.envelope.revision)
-    connection.reply_rendered(exchange, body, connection.server.options.cache_of(cache).tail())
-
-
-def list_computed(
-    connection: Connection, exchange: Exchange, shelf: Shelf[Any], cache: str, ask: Ask
-) -> Job:
-    """Answer from what the author's code computes for the caller.
+def list_page(
+    connection: Connection,
+    exchange: Exchange,
+    shelf: Shelf[Any],
+    cache: str,
+    ask: Ask | None,
+) -> Job | None:
+    """Answer a list method.
 
     Args:
         connection: The connection.
         exchange: The request.
-        shelf: Says how a list of the kind is written.
+        shelf: What is registered, and how a list of the kind is written.
         cache: The kind of cache hints it carries.
-        ask: Gives a `Page`, or a list without further pages.
+        ask: The author's code that computes the list for the caller: gives a `Page`, or a list
+            without further pages. None: the answer is what is registered, rendered already.
+
+    Raises:
+        McpError: The cursor is invalid (-32602).
     """
+    cursor = (exchange.request.params or {}).get("cursor")
+    caching = connection.server.options.cache_of(cache)
+    if ask is None:
+        body = shelf.rendered(cursor, exchange.envelope.revision)
+        connection.reply_rendered(exchange, body, caching.tail())
+        return None
     context = connection.context(exchange)
-    cursor = _cursor(exchange)
 
     async def work() -> None:
         page = shelf.read(await ask(cursor, context))
         revision = exchange.envelope.revision
         result = shelf.write(page, revision)
         if revision.stateless:
-            result |= connection.server.options.cache_of(cache).to_wire()
+            result |= caching.to_wire()
         connection.reply(exchange, result)
 
     return connection.in_background(exchange, work)
-
-
-def _cursor(exchange: Exchange) -> Any:
-    return (exchange.request.params or {}).get("cursor")

@@ -11,7 +11,7 @@ from ...protocol import adapt_block
 from ...types import InputRequired
 from .._calls import settle
 from .._connection import Connection
-from ._lists import list_computed, list_shelf
+from ._lists import list_page
 
 
 def list_prompts(connection: Connection, exchange: Exchange) -> Job | None:
@@ -21,14 +21,8 @@ def list_prompts(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = connection.server
-    shelf = server.registry.prompt_shelf
-    if not server.offers("prompts"):
-        connection.refuse(exchange)
-        return None
-    if server.overrides("list_prompts"):
-        return list_computed(connection, exchange, shelf, "prompts", server.list_prompts)
-    list_shelf(connection, exchange, shelf, "prompts")
-    return None
+    ask = server.list_prompts if server.overrides("list_prompts") else None
+    return list_page(connection, exchange, server.registry.prompt_shelf, "prompts", ask)
 
 
 def get_prompt(connection: Connection, exchange: Exchange) -> Job | None:
@@ -38,9 +32,6 @@ def get_prompt(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: It is no such request, or its state is not good for it (-32602).
     """
     server = connection.server
-    if not server.offers("prompts"):
-        connection.refuse(exchange)
-        return None
     params = exchange.request.params or {}
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str):

@@ -7,13 +7,13 @@ from typing import Any
 import trio
 
 from ..._errors import McpError
-from ...components import Context, to_contents, to_listed
+from ...components import Context, to_listed
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
-from ...types import InputRequired, ReadResult
-from .._calls import invoke_handler, settle
+from ...types import InputRequired
+from .._calls import invoke_handler, read_any, settle
 from .._connection import Connection
-from ._lists import list_computed, list_shelf
+from ._lists import Ask, list_page
 
 
 def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
@@ -23,17 +23,12 @@ def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = connection.server
-    if not server.offers("resources"):
-        connection.refuse(exchange)
-        return None
-    shelf = server.registry.resource_shelf
+    ask: Ask | None = None
     if server.overrides("list_resources"):
-        return list_computed(connection, exchange, shelf, "resources", server.list_resources)
-    if any(template.list for template in server.registry.template_shelf.shown):
-        enumerate_all = partial(_list_with_instances, connection)
-        return list_computed(connection, exchange, shelf, "resources", enumerate_all)
-    list_shelf(connection, exchange, shelf, "resources")
-    return None
+        ask = server.list_resources
+    elif any(template.list for template in server.registry.template_shelf.shown):
+        ask = partial(_list_with_instances, connection)
+    return list_page(connection, exchange, server.registry.resource_shelf, "resources", ask)
 
 
 async def _list_with_instances(connection: Connection, cursor: str | None, context: Context) -> Any:
@@ -55,15 +50,9 @@ def list_templates(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = connection.server
-    if not server.offers("resources"):
-        connection.refuse(exchange)
-        return None
-    shelf = server.registry.template_shelf
-    if server.overrides("list_resource_templates"):
-        ask = server.list_resource_templates
-        return list_computed(connection, exchange, shelf, "templates", ask)
-    list_shelf(connection, exchange, shelf, "templates")
-    return None
+    overridden = server.overrides("list_resource_templates")
+    ask = server.list_resource_templates if overridden else None
+    return list_page(connection, exchange, server.registry.template_shelf, "templates", ask)
 
 
 def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
@@ -73,24 +62,16 @@ def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: It is no such request, or its state is not good for it (-32602).
     """
     server = connection.server
-    if not server.offers("resources"):
-        connection.refuse(exchange)
-        return None
     uri = _uri(exchange)
     context = connection.context_of_round(exchange)
-    found = server.registry.find_resource(uri)
-    spec = None if found is None else found[0]
+    found = server.registry.find_resource(uri)  # once: to match templates takes time
 
     async def work() -> None:
-        value = await settle(partial(server.read_resource, uri, context), context)
-        if isinstance(value, InputRequired):
-            return
-        if not isinstance(value, ReadResult):
-            mime_type = None if spec is None else spec.mime_type
-            value = ReadResult(to_contents(mime_type, uri, value))
-        connection.reply(exchange, _write(connection, exchange, value.to_wire()))
+        result = await settle(partial(read_any, server, uri, found, context), context)
+        if not isinstance(result, InputRequired):
+            connection.reply(exchange, _write(connection, exchange, result.to_wire()))
 
-    return connection.in_background(exchange, work, spec)
+    return connection.in_background(exchange, work, None if found is None else found[0])
 
 
 def _write(connection: Connection, exchange: Exchange, result: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from .._call import BeginTask
 from .._calls import find, run, run_inline, run_override
 from .._connection import Connection
 from .._task_calls import Opening
-from ._lists import list_computed, list_shelf
+from ._lists import list_page
 
 
 def list_tools(connection: Connection, exchange: Exchange) -> Job | None:
@@ -27,14 +27,8 @@ def list_tools(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The cursor is invalid (-32602).
     """
     server = connection.server
-    shelf = server.registry.tool_shelf
-    if not server.offers("tools"):
-        connection.refuse(exchange)
-        return None
-    if server.overrides("list_tools"):
-        return list_computed(connection, exchange, shelf, "tools", server.list_tools)
-    list_shelf(connection, exchange, shelf, "tools")
-    return None
+    ask = server.list_tools if server.overrides("list_tools") else None
+    return list_page(connection, exchange, server.registry.tool_shelf, "tools", ask)
 
 
 def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
@@ -47,9 +41,6 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: No such tool, or no call of one (-32602).
     """
     server = connection.server
-    if not server.offers("tools"):
-        connection.refuse(exchange)
-        return None
     name, arguments = _read(exchange.request.params or {})
     if server.overrides("call_tool"):
         return _call_override(connection, exchange, name, arguments)

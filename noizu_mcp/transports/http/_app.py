@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -16,6 +17,9 @@ from ._guard import Guard, preflight
 from ._options import HttpOptions
 from ._sse import Pace
 from ._tasks import TaskSet
+
+if TYPE_CHECKING:
+    from ._bridge import Bridge
 
 _NO_LIFESPAN: Final = (
     "The server is not running: its host has not run its lifespan. Pass lifespan=app.lifespan to"
@@ -40,6 +44,7 @@ class HttpApp:
         self._path = options.path.rstrip("/") or "/"
         self._guard = Guard(options.allowed_hosts, options.allowed_origins)
         self._endpoint: Endpoint | None = None
+        self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
 
     @asynccontextmanager
     async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
@@ -53,6 +58,18 @@ class HttpApp:
         """
         if self._endpoint is not None:
             raise RuntimeError("the lifespan of this application is running already")
+        if trio.lowlevel.in_trio_run():
+            async with self._run():
+                yield
+            return
+        from ._bridge import bridged
+
+        async with bridged(self._run) as self._bridge:
+            yield
+        self._bridge = None
+
+    @asynccontextmanager
+    async def _run(self) -> AsyncIterator[None]:
         with single_failure():
             async with self.server.lifespan() as state, trio.open_nursery() as nursery:
                 self._endpoint = endpoint = Endpoint(self._host(state, nursery))
@@ -91,7 +108,12 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
         if scope["type"] == "http":
-            await self._answer(HttpRequest(scope, receive, send))
+            bridge = self._bridge
+            if bridge is None:
+                await self._answer(HttpRequest(scope, receive, send))
+            else:
+                http = HttpRequest(scope, *bridge.sides(receive, send))
+                await bridge.run(partial(self._answer, http))
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
         else:

@@ -1,0 +1,29 @@
+"""Equality, hash and repr of frozen attrs classes, once for all of them."""
+
+import attrs
+
+
+class Value:
+    """The base of values: two of one class are equal if their fields are.
+
+    attrs would compile these methods for every class, which is half of the time that it takes; the
+    classes of this package say `eq=False, repr=False` instead.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in _names(type(self)))
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(getattr(self, name) for name in _names(type(self)))))
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in _names(type(self)))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _names(cls: type) -> list[str]:
+    return [field.name for field in attrs.fields(cls)]

@@ -1,0 +1,164 @@
+"""JWTs of holders of API keys."""
+
+import base64
+import json
+
+import jwt
+import pytest
+import trio
+
+from noizu_mcp.auth import CompoundJWTVerifier, InvalidToken
+
+from .issuer import AUDIENCE, ISSUER, REQUEST, claims, public_pem, signed
+
+SECRET = "a secret of thirty-two bytes, or more"
+LONG = SECRET * 2
+
+
+def in_use(key):
+    return key == "k1"
+
+
+def verifier(**options):
+    given = {"issuer": ISSUER, "audience": AUDIENCE, "check_api_key": in_use, **options}
+    return CompoundJWTVerifier(given.pop("secret", SECRET), **given)
+
+
+def issued(secret=SECRET, alg="HS256", **changed):
+    return jwt.encode(claims(**{"api_key_id": "k1", **changed}), secret, alg)
+
+
+async def refusal(token, **options):
+    with pytest.raises(InvalidToken) as caught:
+        await verifier(**options).verify(token, REQUEST)
+    return caught.value.reason
+
+
+async def test_good_tokens():
+    """The user is who the holder of the key says."""
+    who = await verifier().verify(issued(scope="read"), REQUEST)
+
+    assert (who.subject, who.issuer, who.scopes) == ("ada", ISSUER, {"read"})
+    assert who["api_key_id"] == "k1"
+
+
+@pytest.mark.parametrize("alg", ["HS256", "HS384", "HS512"])
+async def test_algorithms(alg):
+    """Only those of the list."""
+    assert await verifier(secret=LONG, algorithms=alg).verify(issued(LONG, alg), REQUEST)
+    others = [each for each in ("HS256", "HS384", "HS512") if each != alg]
+    reason = await refusal(issued(LONG, alg), secret=LONG, algorithms=others)
+    assert reason == f"the algorithm '{alg}' is not allowed"
+
+
+async def test_tokens_that_are_not_signed_with_the_secret():
+    """With none at all, with a private key, or with another secret."""
+    parts = [{"alg": "none"}, claims(api_key_id="k1")]
+    unsigned = [base64.urlsafe_b64encode(json.dumps(part).encode()).strip(b"=") for part in parts]
+
+    assert "'none' is not allowed" in await refusal(b".".join([*unsigned, b""]).decode())
+    assert "'RS256' is not allowed" in await refusal(signed())
+    assert "no trusted key has signed it" in await refusal(issued(SECRET + "x"))
+    assert "it is no JWT" in await refusal("x")
+
+
+@pytest.mark.parametrize("claim", ["sub", "exp", "iss", "aud", "api_key_id"])
+async def test_every_claim_is_needed(claim):
+    """A user, an end, an issuer, a server and a key."""
+    assert await refusal(issued(**{claim: None})) == f"claims are missing: {claim}"
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"exp": 1}, "it expired"),
+        ({"exp": "9999999999"}, "`exp` is no number"),
+        ({"exp": True}, "`exp` is no number"),
+        ({"nbf": 9999999999}, "not good yet"),
+        ({"aud": "https://other.example.com"}, "for another server"),
+        ({"sub": ""}, "`sub` is no text"),
+        ({"api_key_id": ""}, "`api_key_id` is no text"),
+        ({"api_key_id": 5}, "`api_key_id` is no text"),
+        ({"api_key_id": "k2"}, "the API key 'k2' is not in use"),
+    ],
+)
+async def test_claims_that_are_wrong(changed, reason):
+    """All are checked, and strictly."""
+    assert reason in await refusal(issued(**changed))
+
+
+async def test_the_issuer_is_checked():
+    """Letter by letter."""
+    assert "of another issuer" in await refusal(issued(iss="https://other.example.com"))
+
+
+@pytest.mark.parametrize("answer", [False, None, 1, "yes", {"revoked": True}])
+async def test_anything_but_true_is_no(answer):
+    """A row of a database is true for a key that was taken back, too."""
+
+    async def check(key):
+        await trio.lowlevel.checkpoint()
+        return answer
+
+    assert "is not in use" in await refusal(issued(), check_api_key=lambda key: answer)
+    assert "is not in use" in await refusal(issued(), check_api_key=check)
+
+
+async def test_keys_may_be_checked_elsewhere():
+    """The check may wait."""
+
+    async def check(key):
+        await trio.lowlevel.checkpoint()
+        return key == "k1"
+
+    assert await verifier(check_api_key=check).verify(issued(), REQUEST)
+    assert "is not in use" in await refusal(issued(api_key_id="k2"), check_api_key=check)
+
+
+async def test_a_check_that_fails_is_no(reasons):
+    """The exception is in the log, and goes no further."""
+
+    async def check(key):
+        await trio.lowlevel.checkpoint()
+        raise LookupError("no database")
+
+    def check_now(key):
+        raise LookupError("no database")
+
+    for failing in (check, check_now):
+        assert await refusal(issued(), check_api_key=failing) == "its API key cannot be checked"
+        assert reasons() == ["check_api_key failed"]
+
+
+async def test_the_secret_may_change():
+    """A function gives the one that holds now; one that fails lets nobody in."""
+    now = [SECRET]
+    check = verifier(secret=lambda: now[0])
+
+    assert await check.verify(issued(), REQUEST)
+    now[0] = LONG.encode()
+    assert await check.verify(issued(LONG), REQUEST)
+    for wrong in (SECRET, "short", None):
+        now[0] = wrong
+        with pytest.raises(InvalidToken):
+            await check.verify(issued(LONG), REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"secret": "short"}, "needs 32 bytes for HS256, not 5"),
+        ({"secret": SECRET, "algorithms": ["HS256", "HS512"]}, "needs 64 bytes for HS256, HS512"),
+        ({"secret": public_pem("rsa")}, "this cannot be a shared secret"),
+        ({"audience": None}, "needs audience="),
+        ({"issuer": None}, "needs issuer="),
+        ({"algorithms": []}, r"may hold HS256, HS384, HS512, not \(\)"),
+        ({"algorithms": ["HS256", "RS256"]}, "may hold HS256"),
+        ({"algorithms": "none"}, "may hold HS256"),
+    ],
+)
+def test_what_is_not_safe_cannot_be_made(options, message):
+    """The error says why, and does not show the secret."""
+    with pytest.raises(ValueError, match=message) as caught:
+        verifier(**options)
+    assert "short" not in str(caught.value)

@@ -1,0 +1,248 @@
+"""Tokens whose issuer is asked, over real sockets."""
+
+import base64
+import json
+from urllib.parse import parse_qs
+
+import pytest
+import trio
+
+from noizu_mcp.auth import (
+    FetchRequest,
+    FetchResponse,
+    InsufficientScope,
+    IntrospectionVerifier,
+    InvalidToken,
+    RequireScopes,
+    VerifierUnavailable,
+)
+from noizu_mcp.auth._introspection import INTROSPECTION_CONCURRENCY
+
+from .issuer import AUDIENCE, ISSUER, REQUEST
+
+NOW = 1_000_000
+ACTIVE = {"active": True, "sub": "ada", "aud": AUDIENCE, "scope": "read", "exp": NOW + 600}
+
+
+@pytest.fixture
+def make(peer, clock):
+    """Make a verifier that asks the peer."""
+
+    def make(**options):
+        given = {"issuer": ISSUER, "audience": AUDIENCE, "clock": clock, **options}
+        return IntrospectionVerifier(
+            peer.url("/introspect"), client_id="mcp:server", client_secret="a b&c", **given
+        )
+
+    peer.say("/introspect", ACTIVE)
+    return make
+
+
+async def refusal(verifier, token="t"):
+    with pytest.raises(InvalidToken) as caught:
+        await verifier.verify(token, REQUEST)
+    return caught.value.reason
+
+
+async def unavailable(verifier):
+    with pytest.raises(VerifierUnavailable) as caught:
+        await verifier.verify("t", REQUEST)
+    return caught.value.reason
+
+
+async def test_what_is_asked(peer, make):
+    """A form with the token; who asks proves who it is, both names encoded (RFC 6749, 2.3.1)."""
+    await make().verify("a+b/c=", REQUEST)
+
+    (asked,) = peer.received
+    assert asked.method == "POST"
+    assert asked.headers["content-type"] == "application/x-www-form-urlencoded"
+    assert asked.headers["accept"] == "application/json"
+    assert parse_qs(asked.body.decode()) == {
+        "token": ["a+b/c="],
+        "token_type_hint": ["access_token"],
+    }
+    scheme, _, pair = asked.headers["authorization"].partition(" ")
+    assert (scheme, base64.b64decode(pair)) == ("Basic", b"mcp%3Aserver:a+b%26c")
+
+
+async def test_who_it_is(make):
+    """The answer says; the issuer is the one that was asked."""
+    who = await make().verify("t", REQUEST)
+
+    assert (who.subject, who.issuer, who.scopes) == ("ada", ISSUER, {"read"})
+    assert who.expires_at == NOW + 600
+    assert who["active"] is True
+    with pytest.raises(InsufficientScope):
+        RequireScopes("write").check(who)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"active": False}, "not active"),
+        ({"active": "true"}, "not active"),
+        ({"active": 1}, "not active"),
+        ({"active": None}, "not active"),
+        ({"sub": None}, "claims are missing: sub"),
+        ({"aud": None}, "claims are missing: aud"),
+        ({"aud": "https://other.example.com"}, "for another server"),
+        ({"iss": "https://other.example.com"}, "of another issuer"),
+        ({"iss": 5}, "of another issuer"),
+        ({"exp": NOW - 31}, "it expired 31 s ago"),
+        ({"exp": "never"}, "`exp` is no number"),
+        ({"nbf": NOW + 31}, "not good yet"),
+    ],
+)
+async def test_answers_that_are_no(peer, make, changed, reason):
+    """Whatever is wrong; and no such answer is remembered."""
+    verifier = make()
+    peer.say("/introspect", {**ACTIVE, **changed})
+
+    assert reason in await refusal(verifier)
+    assert reason in await refusal(verifier)
+    assert len(peer.received) == 2
+
+
+async def test_no_text_that_cannot_be_sent(peer, make):
+    """Such a token is refused without a question."""
+    for token in ("\u20ac", "\ud800"):
+        assert "ASCII" in await refusal(make(), token)
+    assert peer.received == []
+
+
+async def test_members_that_may_be_absent(peer, make):
+    """RFC 7662 section 2.2 has all but `active` optional."""
+    peer.say("/introspect", {"active": True, "aud": [AUDIENCE], "client_id": "app", "iss": ISSUER})
+
+    who = await make(required_claims=()).verify("t", REQUEST)
+    assert (who.subject, who.client_id, who.expires_at) == (None, "app", None)
+
+
+@pytest.mark.parametrize(
+    ("status", "document", "reason"),
+    [
+        (401, b"", "it answered 401"),
+        (500, b"", "it answered 500"),
+        (302, b"", "it answered 302"),
+        (200, b"<html>", "failed"),
+        (200, b"[]", "gave no object"),
+    ],
+)
+async def test_answers_that_are_none(peer, make, status, document, reason):
+    """A failing issuer says nothing about a token."""
+    peer.say("/introspect", document, status=status)
+
+    assert reason in await unavailable(make())
+
+
+async def test_good_answers_are_remembered(peer, make, clock):
+    """For their time, and by token; then the issuer is asked again and may say no."""
+    verifier = make(cache_ttl=30)
+    for _ in range(3):
+        await verifier.verify("t", REQUEST)
+    await verifier.verify("other", REQUEST)
+    assert len(peer.received) == 2
+
+    peer.say("/introspect", {"active": False})
+    clock.now += 29
+    await verifier.verify("t", REQUEST)
+    clock.now += 1
+    assert "not active" in await refusal(verifier)
+    assert len(peer.received) == 3
+
+
+async def test_no_answer_outlives_its_token(peer, make, clock):
+    """A token that ends sooner is asked about sooner."""
+    verifier = make(cache_ttl=3600)
+    peer.say("/introspect", {**ACTIVE, "exp": NOW + 10})
+    await verifier.verify("t", REQUEST)
+
+    clock.now += 10
+    await verifier.verify("t", REQUEST)
+    assert len(peer.received) == 2
+
+
+async def test_memory_is_bounded(peer, make):
+    """The answer that was put first goes first; no memory at all can be had, too."""
+    verifier = make(cache_size=2)
+    for token in ("a", "b", "c"):
+        await verifier.verify(token, REQUEST)
+    assert len(verifier._cache._answers) == 2
+    for token in ("c", "b"):
+        await verifier.verify(token, REQUEST)
+    assert len(peer.received) == 3
+    await verifier.verify("a", REQUEST)
+    assert len(peer.received) == 4
+
+    for without in (make(cache_size=0), make(cache_ttl=0)):
+        peer.received.clear()
+        for _ in range(2):
+            await without.verify("a", REQUEST)
+        assert len(peer.received) == 2
+
+
+async def test_the_token_is_kept_nowhere(make):
+    """Memory holds its digest."""
+    verifier = make()
+    await verifier.verify("s3cret-token", REQUEST)
+
+    assert "s3cret-token" not in repr(verifier._cache._answers)
+
+
+async def test_questions_are_bounded(peer, make):
+    """Tokens that somebody makes up do not become a flood at the issuer."""
+    peer.go = trio.Event()
+    verifier = make()
+    async with trio.open_nursery() as nursery:
+        for number in range(3 * INTROSPECTION_CONCURRENCY):
+            nursery.start_soon(verifier.verify, f"t{number}", REQUEST)
+        while len(peer.received) < INTROSPECTION_CONCURRENCY:
+            await trio.lowlevel.checkpoint()
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(peer.received) == INTROSPECTION_CONCURRENCY
+        peer.go.set()
+    assert len(peer.received) == 3 * INTROSPECTION_CONCURRENCY
+
+
+async def test_who_waited_takes_the_answer_of_the_one_before(make, monkeypatch):
+    """Requests with one token that come together do not all ask."""
+    asked = []
+
+    class Slow:
+        async def fetch(self, request: FetchRequest) -> FetchResponse:
+            asked.append(request)
+            await trio.testing.wait_all_tasks_blocked()
+            return FetchResponse(200, json.dumps(ACTIVE).encode())
+
+    verifier = make(fetcher=Slow())
+    verifier._turns.total_tokens = 1
+    async with trio.open_nursery() as nursery:
+        for _ in range(5):
+            nursery.start_soon(verifier.verify, "t", REQUEST)
+    assert len(asked) == 1
+
+
+async def test_waiting_is_bounded(make, autojump_clock):
+    """An issuer that never answers costs a time, whatever the fetcher promises."""
+
+    class Stuck:
+        async def fetch(self, request: FetchRequest) -> FetchResponse:
+            await trio.sleep_forever()
+
+    assert await unavailable(make(fetcher=Stuck())) == "the introspection endpoint is too slow"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"audience": None}, "needs audience="),
+        ({"issuer": None}, "needs issuer="),
+        ({"url": "http://issuer.example.com/introspect"}, "the introspection endpoint .* https"),
+    ],
+)
+def test_what_is_not_safe_cannot_be_made(options, message):
+    """The secret travels there, and every token."""
+    given = {"url": "https://a.example/i", "issuer": ISSUER, "audience": AUDIENCE, **options}
+    with pytest.raises(ValueError, match=message):
+        IntrospectionVerifier(given.pop("url"), client_id="a", client_secret="b", **given)

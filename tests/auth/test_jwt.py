@@ -1,0 +1,457 @@
+"""JWTs of an issuer: real keys, and every trick that is known."""
+
+import base64
+import hashlib
+import hmac
+import json
+import sys
+import time
+
+import jwt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from noizu_mcp.auth import InvalidToken, JWTVerifier
+from noizu_mcp.auth._jwt import load_jose
+
+from .issuer import (
+    AUDIENCE,
+    ISSUER,
+    REQUEST,
+    claims,
+    jwk,
+    jwks,
+    private,
+    private_pem,
+    public,
+    public_pem,
+    signed,
+)
+
+ALL = jwks(*(jwk(kind, kid=kind) for kind in ("rsa", "p256", "p384", "p521", "ed")))
+NOT_SIGNED = "no trusted key has signed it: 'Signature verification failed'"
+
+
+def verifier(**options):
+    given = {"issuer": ISSUER, "audience": AUDIENCE, "keys": ALL, **options}
+    return JWTVerifier(**{name: value for name, value in given.items() if value is not None})
+
+
+async def refusal(token, **options):
+    with pytest.raises(InvalidToken) as caught:
+        await verifier(**options).verify(token, REQUEST)
+    return caught.value.reason
+
+
+def segment(value):
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def forged(header, payload=None, signature=b""):
+    """A token put together by hand."""
+    return f"{segment(header)}.{segment(payload or claims())}.{segment(signature)}"
+
+
+def signed_bytes(payload, kind="rsa", alg="RS256", **headers):
+    """A token whose payload is any bytes."""
+    return jwt.PyJWS().encode(payload, private(kind), alg, headers)
+
+
+@pytest.mark.parametrize(
+    ("kind", "alg"),
+    [
+        *(("rsa", alg) for alg in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")),
+        *(("p256", "ES256"), ("p384", "ES384"), ("p521", "ES512"), ("ed", "EdDSA")),
+    ],
+)
+async def test_good_tokens(kind, alg):
+    """Each algorithm, with a key by name and without."""
+    for headers in ({"kid": kind}, None):
+        token = signed(kind, alg, headers=headers, scope="read write", client_id="app")
+        who = await verifier().verify(token, REQUEST)
+
+        assert (who.subject, who.client_id, who.issuer) == ("ada", "app", ISSUER)
+        assert who.scopes == {"read", "write"}
+        assert who.expires_at == who["exp"]
+        assert who["aud"] == AUDIENCE
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        public_pem("rsa"),
+        public_pem("rsa").decode(),
+        public("rsa"),
+        jwk("rsa"),
+        jwks(jwk("rsa")),
+        [public_pem("p256"), jwk("rsa", kid="other", alg="RS256"), public("rsa")],
+    ],
+    ids=["pem", "text", "object", "jwk", "set", "list"],
+)
+async def test_forms_of_keys(keys):
+    """A key without a name may be the one of any name."""
+    token = signed(headers={"kid": "rotating"})
+
+    assert (await verifier(keys=keys).verify(token, REQUEST)).subject == "ada"
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (private_pem("rsa"), "a public key in PEM"),
+        ("a shared secret of some length", "a public key in PEM"),
+        (b"", "a public key in PEM"),
+        (private("rsa"), "is no public key that tokens are signed for"),
+        (public("k1"), "is no public key that tokens are signed for"),
+        (jwk("weak"), "an RSA key needs 2048 bits, not 1024"),
+        (public_pem("weak"), "an RSA key needs 2048 bits, not 1024"),
+        ({"kty": "oct", "k": "c2VjcmV0"}, "only public keys belong here"),
+        ({**jwk("rsa"), "d": "AQAB"}, "only public keys belong here"),
+        (jwk("rsa", use="enc"), "not for signatures"),
+        (jwk("rsa", key_ops=["encrypt"]), "not for signatures"),
+        (jwk("rsa", alg="HS256"), "not for 'HS256'"),
+        (jwk("rsa", alg="none"), "not for 'none'"),
+        (jwk("p256", crv="P-384"), "the JWK cannot be read"),
+        (jwk("p256", crv="P-999"), "the JWK cannot be read"),
+        ({"kty": "RSA", "n": 5}, "the JWK cannot be read"),
+        ({}, "the JWK cannot be read"),
+        ([], "keys= has no key"),
+        ([[]], "list is no public key"),
+        (jwks(), "no key that could verify"),
+        (jwks("text", jwk("weak"), {"kty": "new"}), "no key that could verify"),
+        ({"keys": {}}, "no JWK Set"),
+        (jwks(*[jwk("rsa")] * 65), "more than 64 keys"),
+    ],
+)
+def test_keys_that_are_none(keys, message):
+    """Private, secret, weak and foreign keys are errors where they are written."""
+    with pytest.raises(ValueError, match=message):
+        verifier(keys=keys)
+
+
+def test_keys_of_a_set_that_are_not_understood_are_left_out():
+    """RFC 7517 section 5: an issuer may have keys for other things."""
+    found = load_jose().read_key_set(
+        jwks("?", {"kty": "new"}, jwk("k1"), jwk("rsa", use="enc"), jwk("p256", kid=5))
+    )
+
+    assert [(key.kid, key.algorithms) for key in found] == [(None, {"ES256"})]
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+members = st.sampled_from(["kty", "crv", "x", "y", "n", "e", "alg", "use", "key_ops", "kid"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(["rsa", "p256", "ed"]),
+    st.dictionaries(members, json_values),
+    st.lists(json_values, max_size=2),
+)
+def test_any_document_is_a_key_set_or_an_error(kind, changed, others):
+    """What a server sends as its keys raises nothing but `ValueError`."""
+    try:
+        keys = load_jose().read_key_set(jwks({**jwk(kind), **changed}, *others))
+    except ValueError:
+        return
+    assert all(key.algorithms for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"audience": None}, r"needs audience=.*RFC 8707"),
+        ({"audience": ""}, r"needs audience="),
+        ({"audience": []}, r"needs audience="),
+        ({"audience": [AUDIENCE, ""]}, r"needs audience="),
+        ({"issuer": None}, r"needs issuer="),
+        ({"issuer": ""}, r"needs issuer="),
+        ({"keys": None}, r"jwks_uri= or keys=, one of them"),
+        ({"jwks_uri": "https://a.example/keys"}, r"jwks_uri= or keys=, one of them"),
+        ({"keys": None, "jwks_uri": "http://a.example/keys"}, r"jwks_uri .* must be https"),
+        ({"algorithms": ["HS256"]}, r"not 'HS256': with HS256"),
+        ({"algorithms": ["RS256", "none"]}, r"not 'none'"),
+        ({"algorithms": "HS512"}, r"not 'HS512'"),
+        ({"algorithms": []}, r"allows nothing"),
+        ({"algorithms": "PS256", "keys": public("ed")}, r"EdDSA, which algorithms= does not allow"),
+    ],
+)
+def test_what_is_not_safe_cannot_be_made(options, message):
+    """The error says what is missing, and why it matters."""
+    with pytest.raises(ValueError, match=message):
+        verifier(**options)
+
+
+async def test_a_public_key_is_no_secret():
+    """The classic: HMAC over the token, with the public key as its secret."""
+    for pem in (public_pem("rsa"), public_pem("rsa").strip()):
+        text = f"{segment({'alg': 'HS256', 'typ': 'JWT'})}.{segment(claims())}"
+        signature = hmac.digest(pem, text.encode(), hashlib.sha256)
+
+        reason = await refusal(f"{text}.{segment(signature)}", keys=public_pem("rsa"))
+        assert reason == "the algorithm 'HS256' is not allowed"
+
+
+@pytest.mark.parametrize("alg", ["none", "None", "NONE", "nOnE", "", "HS256", "rs256", "XX"])
+async def test_algorithms_that_are_not_allowed(alg):
+    """They verify nothing, whatever the token says."""
+    assert "is not allowed" in await refusal(forged({"alg": alg}))
+
+
+async def test_the_configuration_chooses_the_algorithm():
+    """A good signature of an algorithm that is not in the list does not count."""
+    for allowed in (["PS256", "ES256"], "PS256"):
+        options = {"algorithms": allowed, "keys": public("rsa")}
+        assert "is not allowed" in await refusal(signed("rsa", "RS256"), **options)
+        token = signed("rsa", "PS256")
+        assert (await verifier(**options).verify(token, REQUEST)).subject == "ada"
+
+
+async def test_a_key_is_for_its_own_algorithm():
+    """The name of a key of another kind, or one that is pinned to another algorithm."""
+    pinned = jwks(jwk("rsa", kid="rsa", alg="PS256"))
+
+    reason = await refusal(signed("rsa", headers={"kid": "p256"}))
+    assert reason == "no key 'p256' for RS256 is trusted"
+    assert "no key 'rsa' for RS256" in await refusal(signed(headers={"kid": "rsa"}), keys=pinned)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"jwk": jwk("rsa-2")},
+        {"jku": "https://evil.example/keys"},
+        {"x5u": "https://evil.example/cert"},
+        {"x5c": ["MIIB"]},
+    ],
+    ids=lambda header: next(iter(header)),
+)
+async def test_keys_that_tokens_bring_along_are_not_used(header):
+    """RFC 8725 section 3.10: who forges a token could bring the key for it."""
+    assert await refusal(signed("rsa-2", headers=header)) == NOT_SIGNED
+
+
+async def test_signatures():
+    """Of another key, of another text, cut, or not there at all."""
+    head, payload, signature = signed().split(".")
+
+    assert await refusal(signed("rsa-2")) == NOT_SIGNED
+    assert await refusal(f"{head}.{segment(claims(sub='eve'))}.{signature}") == NOT_SIGNED
+    assert await refusal(f"{head}.{payload}.") == NOT_SIGNED
+    assert await refusal(f"{head}.{payload}.{signature[:-2]}") == NOT_SIGNED
+    # An EC signature of nothing but zeros was once good for every text.
+    for alg, size in (
+        ("ES256", 64),
+        ("ES256", 3),
+        ("RS256", 255),
+        ("EdDSA", 64),
+        ("RS256", 256),
+        ("PS256", 256),
+    ):
+        assert await refusal(forged({"alg": alg}, signature=bytes(size))) == NOT_SIGNED
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        *("x", "..", "a.b", "a.b.c", "a.b.c.d", "\u20ac.\u20ac.\u20ac"),
+        forged(b"\xff\xfe"),
+        forged([]),
+        forged({}),
+        forged({"alg": 5}),
+        forged({"alg": ["RS256"]}),
+        forged({"alg": "RS256", "kid": 5}),
+        forged({"alg": "RS256", "typ": 5}),
+        forged({"alg": "RS256", "crit": ["exp"], "exp": 1}),
+        forged({"alg": "RS256", "b64": False, "crit": ["b64"]}),
+        forged(b"[" * 100_000),
+    ],
+    ids=range(16),
+)
+async def test_malformed_tokens(token):
+    """Whatever it is, it is no token."""
+    assert await refusal(token)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=60) | st.from_regex(r"[A-Za-z0-9_-]{2,9}\.[\w.-]{0,9}", fullmatch=True))
+async def test_garbage(token):
+    """Nothing but `InvalidToken` comes of it."""
+    assert await refusal(token)
+
+
+names = st.sampled_from(["iss", "aud", "sub", "exp", "nbf", "iat", "scope", "scp", "client_id"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.dictionaries(names, json_values, min_size=1))
+async def test_signed_garbage(changed):
+    """Claims of any type make a principal or `InvalidToken`, nothing else."""
+    payload = {**claims(), **changed}
+    token = signed_bytes(json.dumps(payload).encode(), "ed", "EdDSA")
+    try:
+        who = await verifier().verify(token, REQUEST)
+    except InvalidToken:
+        return
+    assert who.issuer == ISSUER
+    assert who.expires_at == payload["exp"]
+    assert AUDIENCE in payload["aud"]
+
+
+@pytest.mark.parametrize("payload", [b"", b"[]", b"5", b"{", b"\xff", b"[" * 200 + b"]" * 200])
+async def test_signed_texts_that_are_no_claims(payload):
+    """A signature alone makes no token."""
+    assert (await refusal(signed_bytes(payload))).startswith("its claims are no")
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"exp": None}, "claims are missing: exp"),
+        ({"iss": None, "aud": None}, "claims are missing: iss, aud"),
+        ({"sub": None}, "claims are missing: sub"),
+        ({"sub": ""}, "`sub` is no text, or empty"),
+        ({"sub": 5}, "`sub` is no text, or empty"),
+        ({"client_id": []}, "`client_id` is no text, or empty"),
+        ({"azp": 1}, "`azp` is no text, or empty"),
+        ({"iss": ISSUER.rstrip("/")}, "it is of another issuer: 'https://issuer.example.com'"),
+        ({"aud": "https://other.example.com"}, "for another server: ['https://other.example.com']"),
+        ({"aud": [AUDIENCE + "/", AUDIENCE[:-1]]}, "for another server"),
+        ({"aud": []}, "for another server"),
+        ({"aud": {AUDIENCE: 1}}, "`aud` is neither a text nor a list"),
+        ({"aud": [AUDIENCE, 5]}, "`aud` is neither a text nor a list"),
+        ({"exp": str(int(time.time()) + 600)}, "`exp` is no number of seconds"),
+        ({"exp": True}, "`exp` is no number of seconds"),
+        ({"exp": [1]}, "`exp` is no number of seconds"),
+        ({"exp": 10**400}, "`exp` is no number of seconds"),
+        ({"nbf": "0"}, "`nbf` is no number of seconds"),
+        ({"iat": {}}, "`iat` is no number of seconds"),
+        ({"scope": 5}, "`scope` is neither a text nor a list"),
+        ({"scp": ["a", 5]}, "`scp` is neither a text nor a list"),
+        ({"cnf": {"jkt": "x"}}, "bound to a key of its owner"),
+    ],
+)
+async def test_claims_that_are_wrong(changed, reason):
+    """Each is refused for its own reason; the log says which."""
+    assert reason in await refusal(signed_bytes(json.dumps(claims(**changed)).encode()))
+
+
+async def test_a_time_beyond_all_times():
+    """JSON can write 1e999, and Python reads infinity."""
+    text = json.dumps(claims(exp="end")).replace('"end"', "1e999")
+
+    assert "its claims are no JSON" in await refusal(signed_bytes(text.encode()))
+
+
+@pytest.mark.parametrize(
+    ("claim", "at", "good"),
+    [
+        *(("exp", 970, False), ("exp", 971, True), ("exp", 1001, True)),
+        *(("nbf", 1030, True), ("nbf", 1031, False)),
+        *(("iat", 1030, True), ("iat", 1031, False), ("iat", 0, True)),
+    ],
+)
+async def test_clocks_may_differ_by_the_leeway(clock, claim, at, good):
+    """By 30 s, to the second, in both directions."""
+    clock.now = 1000
+    token = signed(**{"exp": 2000, "iat": None, claim: at})
+    if good:
+        assert (await verifier(clock=clock).verify(token, REQUEST)).subject == "ada"
+    else:
+        assert await refusal(token, clock=clock) in {
+            "it expired 30 s ago",
+            f"it is not good yet: `{claim}` is 31 s from now",
+        }
+
+
+async def test_no_leeway(clock):
+    """Times are then as they stand."""
+    clock.now = 1000
+
+    for changed in ({"exp": 1000}, {"exp": 2000, "nbf": 1001}):
+        assert await refusal(signed(iat=None, **changed), clock=clock, leeway=0)
+    strict = verifier(clock=clock, leeway=0)
+    assert await strict.verify(signed(iat=1000, nbf=1000, exp=1001), REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, set()),
+        ({"scope": "a  b a"}, {"a", "b"}),
+        ({"scope": ["a", "b"]}, {"a", "b"}),
+        ({"scp": "a b"}, {"a", "b"}),
+        ({"scp": ["a", "b"]}, {"a", "b"}),
+        ({"scope": "a", "scp": "b"}, {"a"}),
+        ({"scope": "", "scp": "b"}, set()),
+    ],
+)
+async def test_scopes(changed, expected):
+    """`scope`, else `scp`; as text or as a list."""
+    assert (await verifier().verify(signed(**changed), REQUEST)).scopes == expected
+
+
+async def test_audiences():
+    """One of the server's names in one place of the token is enough."""
+    check = verifier(audience=["urn:mcp", AUDIENCE])
+
+    for aud in ("urn:mcp", [AUDIENCE], ["x", "urn:mcp"]):
+        assert (await check.verify(signed(aud=aud), REQUEST)).subject == "ada"
+
+
+async def test_required_claims():
+    """A token of a client, without a user, where that is wanted; other claims where they are."""
+    machines = verifier(required_claims=())
+    who = await machines.verify(signed(sub=None, azp="robot"), REQUEST)
+
+    assert (who.subject, who.client_id) == (None, "robot")
+    reason = await refusal(signed(sub=None), required_claims=())
+    assert reason == "it names neither a user nor a client"
+    reason = await refusal(signed(), required_claims=["sub", "tenant"])
+    assert reason == "claims are missing: tenant"
+
+
+async def test_types_of_tokens():
+    """A logout token or a proof signed by the same issuer is no access token."""
+    untyped = signed_bytes(json.dumps(claims()).encode(), typ=None)
+    strict = verifier(only_access_tokens=True)
+
+    for typ in ("JWT", "jwt", "at+jwt", "application/AT+JWT"):
+        assert await verifier().verify(signed(headers={"typ": typ}), REQUEST)
+    assert await verifier().verify(untyped, REQUEST)
+    for typ in ("logout+jwt", "dpop+jwt", "oauth-id-jag+jwt"):
+        assert "is no access token" in await refusal(signed(headers={"typ": typ}))
+    assert await strict.verify(signed(headers={"typ": "at+jwt"}), REQUEST)
+    for token in (signed(), untyped):
+        assert "is no access token" in await refusal(token, only_access_tokens=True)
+
+
+async def test_the_log_shows_what_a_client_chose_on_one_line():
+    """Nobody writes lines of his own into it."""
+    line = "x\n2026-01-01 all is well" + "y" * 500
+    for token in (
+        signed(headers={"kid": line}),
+        signed(headers={"typ": line}),
+        signed(headers={"crit": [line]}),
+        signed(iss=line),
+        signed(aud=line),
+        forged({"alg": line}),
+    ):
+        reason = await refusal(token)
+        assert "\n" not in reason
+        assert len(reason) < 200
+
+
+def test_the_library_may_be_missing(monkeypatch):
+    """Then the message says what to install."""
+    monkeypatch.setitem(sys.modules, "noizu_mcp.auth._jose", None)
+    monkeypatch.delattr("noizu_mcp.auth._jose", raising=False)
+
+    with pytest.raises(ImportError, match=r"needs PyJWT: pip install 'noizu-mcp\[auth\]'"):
+        verifier()

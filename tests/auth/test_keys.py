@@ -1,0 +1,97 @@
+"""Tokens from a list."""
+
+import hmac
+
+import pytest
+
+from noizu_mcp.auth import (
+    APIKeyVerifier,
+    InvalidToken,
+    Principal,
+    StaticVerifier,
+    api_key_digest,
+)
+
+from .issuer import REQUEST
+
+CI, OPS = Principal(subject="ci"), Principal(subject="ops", scopes=["admin"])
+CI_KEY, OPS_KEY = "key-of-the-continuous-integration", "key-of-the-operators"
+
+
+async def refusal(verifier, token):
+    with pytest.raises(InvalidToken) as caught:
+        await verifier.verify(token, REQUEST)
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("stored", [OPS_KEY, api_key_digest(OPS_KEY)])
+async def test_keys_are_known(stored):
+    """As they are, or by their digests."""
+    verifier = APIKeyVerifier({CI_KEY: CI, stored: OPS})
+
+    assert await verifier.verify(CI_KEY, REQUEST) is CI
+    assert await verifier.verify(OPS_KEY, REQUEST) is OPS
+    for wrong in (CI_KEY[:-1], CI_KEY + "x", CI_KEY.upper(), "\u20ac", "\ud800"):
+        assert await refusal(verifier, wrong) == "it is not in the list"
+    assert await refusal(verifier, api_key_digest(OPS_KEY)) == "it is not in the list"
+
+
+@pytest.mark.parametrize("token", [CI_KEY, OPS_KEY, "none-of-them", ""])
+async def test_every_key_is_compared(monkeypatch, token):
+    """In constant time, over digests of one length, also after one has been found."""
+    verifier = APIKeyVerifier({CI_KEY: CI, OPS_KEY: OPS, "another key of somebody": OPS})
+    compared = []
+    real = hmac.compare_digest
+
+    def compare(one, other):
+        compared.append((one, other))
+        return real(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    try:
+        await verifier.verify(token, REQUEST)
+    except InvalidToken:
+        assert token not in {CI_KEY, OPS_KEY}
+
+    assert len(compared) == 3
+    assert len({one for one, _ in compared}) == 3
+    assert {len(one) for pair in compared for one in pair} == {32}
+
+
+async def test_keys_may_end(clock):
+    """To the second."""
+    until = Principal(subject="guest", expires_at=clock.now + 10)
+    keys = APIKeyVerifier({CI_KEY: until}, clock=clock)
+    tokens = StaticVerifier({"t": until}, clock=clock)
+
+    assert await keys.verify(CI_KEY, REQUEST) is await tokens.verify("t", REQUEST) is until
+    clock.now += 10
+    assert await refusal(keys, CI_KEY) == await refusal(tokens, "t") == "it has expired"
+
+
+async def test_static_tokens():
+    """Of any length: they are for tests."""
+    verifier = StaticVerifier({"t": CI})
+
+    assert await verifier.verify("t", REQUEST) is CI
+    assert await refusal(verifier, "u") == "it is not in the list"
+    assert verifier.headers == ("authorization",)
+
+
+def test_headers():
+    """A header of its own is read as a whole."""
+    assert APIKeyVerifier({CI_KEY: CI}).headers == ("authorization",)
+    assert APIKeyVerifier({CI_KEY: CI}, header="X-API-Key").headers == ("x-api-key",)
+    for wrong in ("", "x key", "x:"):
+        with pytest.raises(ValueError, match="is no name of a header"):
+            APIKeyVerifier({CI_KEY: CI}, header=wrong)
+
+
+def test_keys_that_can_be_guessed():
+    """They are errors where they are written, and are not shown."""
+    with pytest.raises(ValueError, match="at least 16 characters") as caught:
+        APIKeyVerifier({"short-key": CI})
+    assert "short-key" not in str(caught.value)
+    for wrong in ("sha256:", "sha256:abc", f"{api_key_digest(CI_KEY)}0", "sha256:" + "g" * 64):
+        with pytest.raises(ValueError, match="a digest of an API key is"):
+            APIKeyVerifier({wrong: CI})

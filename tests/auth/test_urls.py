@@ -1,0 +1,72 @@
+"""URLs of a configuration, and the requests that verifiers see."""
+
+import pytest
+
+from noizu_mcp.auth import AuthRequest
+from noizu_mcp.auth._urls import check_url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.com",
+        "https://example.com:8443/a/b?c=d",
+        "http://localhost:8000/mcp",
+        "http://127.0.0.1/",
+        "http://127.8.8.8/",
+        "http://[::1]:80/x",
+    ],
+)
+def test_good_urls(url):
+    """Anywhere with https, and with http on this machine."""
+    assert check_url(url, "it").geturl() == url
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        (None, "is no URL"),
+        (b"https://example.com", "is no URL"),
+        ("", "is no URL"),
+        ("https://exa mple.com", "is no URL"),
+        ("https://example.com\n", "is no URL"),
+        ("https://example.com\\@evil", "is no URL"),
+        ("https://b\u00fccher.example", "is no URL"),
+        ("https://[::1", "is no URL: Invalid IPv6"),
+        ("https://example.com:99999", "is no URL: Port out of range"),
+        ("/mcp", "must be absolute"),
+        ("//example.com/mcp", "must be absolute"),
+        ("https:///mcp", "must be absolute"),
+        ("http://example.com/mcp", "must be https"),
+        ("http://localhost.example.com/mcp", "must be https"),
+        ("http://10.0.0.1/mcp", "must be https"),
+        ("ftp://localhost/mcp", "must be https"),
+        ("https://user:pw@example.com/", "must not name a user"),
+        ("https://example.com/#", "must have no fragment"),
+        ("https://example.com/#a", "must have no fragment"),
+    ],
+)
+def test_bad_urls(url, problem):
+    """Each problem is named, with the URL and what it is for."""
+    with pytest.raises(ValueError, match=problem) as caught:
+        check_url(url, "jwks_uri")
+    assert str(caught.value).startswith(f"jwks_uri {url!r} ")
+
+
+def test_queries_can_be_forbidden():
+    """Also an empty one."""
+    for url in ("https://example.com/?", "https://example.com/?a=b"):
+        with pytest.raises(ValueError, match="must have no query"):
+            check_url(url, "resource", query=False)
+
+
+def test_headers_of_a_request():
+    """ASGI's pairs and mappings are taken as they are; the token is not shown."""
+    pairs = [(b"Authorization", b"Bearer s3cret"), (b"x", b"1"), ("X", "\xff")]
+    request = AuthRequest("POST", "/mcp", pairs, "192.0.2.1")
+
+    assert request.values("authorization") == ["Bearer s3cret"]
+    assert request.values("x") == ["1", "\xff"]
+    assert request.values("y") == []
+    assert "s3cret" not in repr(request)
+    assert AuthRequest("GET", "/", {"X-Api-Key": "k"}).headers == (("x-api-key", "k"),)

@@ -1,0 +1,34 @@
+"""What the tests share that drive our servers with the official clients: scenarios and reports."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def call(tool: str, name: str | None = None, **arguments: Any) -> dict[str, Any]:
+    """Make the scenario of a call; it is reported under the name of the tool if it has none."""
+    return {"name": name or tool, "kind": "call", "tool": tool, "arguments": arguments}
+
+
+def look_up(report: Mapping[str, Any]) -> Callable[[str], Any]:
+    """Make what looks a scenario up in the report of a connection; a failed one fails there."""
+
+    def look(name: str) -> Any:
+        assert "connection" not in report, report["connection"]["failed"]
+        value = report[name]
+        if isinstance(value, dict):
+            assert "failed" not in value, value["failed"]
+        return value
+
+    return look
+
+
+def texts(result: Mapping[str, Any]) -> list[str]:
+    """The text of a result that is nothing but text and no error."""
+    assert not result.get("isError"), result
+    return [block["text"] for block in result["content"]]
+
+
+def failure(result: Mapping[str, Any]) -> list[str]:
+    """The text of a result that says that the tool failed."""
+    assert result["isError"] is True, result
+    return [block["text"] for block in result["content"]]

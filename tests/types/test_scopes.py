@@ -1,0 +1,82 @@
+"""Which scopes an operation needs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noizu_mcp.auth import InsufficientScope
+from noizu_mcp.types import Principal, RequireScopes
+
+scopes = st.sampled_from("abcdef")
+
+
+def holder(*scopes):
+    return Principal(subject="ada", scopes=scopes)
+
+
+def refused(need, principal):
+    with pytest.raises(InsufficientScope) as caught:
+        need.check(principal)
+    return caught.value.scopes
+
+
+def test_all_scopes_are_needed():
+    """Who lacks one is told all of them."""
+    need = RequireScopes("read", "write", "read")
+
+    need.check(holder("write", "read", "more"))
+    assert refused(need, holder("read")) == ("read", "write")
+    assert refused(need, holder()) == ("read", "write")
+
+
+def test_nobody_holds_nothing():
+    """Where no authorisation is configured nothing that needs a scope can be done."""
+    assert refused(RequireScopes("read"), None) == ("read",)
+
+
+def test_a_scope_may_stand_for_others():
+    """Also for what those stand for, and in circles; never the other way round."""
+    ranks = {"admin": ["write"], "write": ["read"], "a": ["b"], "b": ["a"], "x": "y"}
+
+    RequireScopes("read", "write", hierarchy=ranks).check(holder("admin"))
+    RequireScopes("a", hierarchy=ranks).check(holder("b"))
+    RequireScopes("y", hierarchy=ranks).check(holder("x"))
+    assert refused(RequireScopes("admin", hierarchy=ranks), holder("write", "read")) == ("admin",)
+    assert str(InsufficientScope(["a", "b"])) == "it needs the scopes a b"
+
+
+@given(st.dictionaries(scopes, st.lists(scopes)), st.lists(scopes), st.lists(scopes, min_size=1))
+def test_the_law_of_hierarchies(ranks, held, needed):
+    """Who can reach every scope by steps of the hierarchy passes, and nobody else."""
+    reach = set(held)
+    for _ in "abcdef":
+        reach |= {each for scope in reach for each in ranks.get(scope, [])}
+    try:
+        RequireScopes(*needed, hierarchy=ranks).check(holder(*held))
+    except InsufficientScope:
+        assert not reach.issuperset(needed)
+    else:
+        assert reach.issuperset(needed)
+
+
+@pytest.mark.parametrize("bad", ["", "two words", 'quo"te', "back\\slash", "umläut", "tab\t", 5])
+def test_names_of_scopes(bad):
+    """They go into a header, between quotes."""
+    with pytest.raises(ValueError, match="is no name of a scope"):
+        RequireScopes(bad)
+    with pytest.raises(ValueError, match="is no name of a scope"):
+        RequireScopes("good", hierarchy={bad: []})
+    with pytest.raises(ValueError, match="is no name of a scope"):
+        RequireScopes("good", hierarchy={"good": [bad]})
+
+
+def test_nothing_is_no_requirement():
+    """It would let everybody in, and look as if it did not."""
+    with pytest.raises(ValueError, match="needs the name of a scope"):
+        RequireScopes()
+
+
+def test_it_is_a_value():
+    """Two that say the same are equal."""
+    assert RequireScopes("a", "b") == RequireScopes("a", "b")
+    assert hash(RequireScopes("a")) == hash(RequireScopes("a", hierarchy={"x": ["a"]}))
