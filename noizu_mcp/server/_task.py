@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import trio
 
+from .._errors import ConnectionClosed
+from .._util import UNSET
 from ..engine import logger
 from ..jsonrpc import INTERNAL_ERROR, render
 from ..types import InputRequest, Task, TaskStatus
@@ -25,12 +27,12 @@ ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 class _Question:
     """A question that waits for its answer."""
 
-    __slots__ = ("answer", "answered", "wire")
+    __slots__ = ("answer", "closed", "wire")
 
     def __init__(self, wire: dict[str, Any]) -> None:
         self.wire = wire
-        self.answer: Any = None
-        self.answered = trio.Event()
+        self.answer: Any = UNSET
+        self.closed = trio.Event()  # it has its answer, or will have none
 
 
 class RunningTask:
@@ -127,17 +129,24 @@ class RunningTask:
         Args:
             request: The question.
             timeout: Not used: the life of the task is the time to answer.
+
+        Raises:
+            ConnectionClosed: The task has ended, or ends before there is an answer.
         """
+        if self.ended:
+            raise ConnectionClosed(f"the task ended before {request.method} was sent")
         # Never the same twice: clients tell by it what they have shown already.
         self._asked += 1
         key = f"{request.method.partition('/')[0]}-{self._asked}"
         question = self._questions[key] = _Question(request.to_wire())
         self._note_questions()
         try:
-            await question.answered.wait()
+            await question.closed.wait()
         finally:
             if self._questions.pop(key, None) is not None:
                 self._note_questions()
+        if question.answer is UNSET:
+            raise ConnectionClosed(f"the task ended before {request.method} was answered")
         return question.answer
 
     def answer(self, answers: Mapping[str, Any]) -> None:
@@ -145,14 +154,13 @@ class RunningTask:
         found = {key: self._questions.pop(key) for key in answers if key in self._questions}
         for key, question in found.items():
             question.answer = answers[key]
-            question.answered.set()
+            question.closed.set()
         if found:
             self._note_questions()
 
     def _note_questions(self) -> None:
-        if not self.ended:
-            self.status = "input_required" if self._questions else "working"
-            self._changed()
+        self.status = "input_required" if self._questions else "working"
+        self._changed()
 
     # Its time: that of a person does not count.
 
@@ -207,6 +215,9 @@ class RunningTask:
     def _end(self, status: TaskStatus, message: str | None) -> None:
         self.status = status
         self._message = message
+        questions, self._questions = self._questions, {}
+        for question in questions.values():
+            question.closed.set()
         # Whoever waited for it has as long again to fetch what came of it.
         self.expires = trio.current_time() + self._ttl
         self._changed()

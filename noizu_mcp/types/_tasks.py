@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import attrs
 
 from .._util import final
-from ._wire import Wire
+from ._results import Result
 
 #: The id of the extension, as both ends declare it.
 TASKS: Final = "io.modelcontextprotocol/tasks"
@@ -18,7 +18,7 @@ TaskStatus = Literal["working", "input_required", "completed", "failed", "cancel
 
 @final
 @attrs.frozen(eq=False, repr=False)
-class Task(Wire):
+class Task(Result):
     """A task: the answer to `tools/call` that begins it, and what `tasks/get` says of it.
 
     Attributes:
@@ -32,6 +32,7 @@ class Task(Wire):
         input_requests: With `input_required`: what is asked, by key; `tasks/update` answers.
         result: With `completed`: the result of the call, `isError` ones too.
         error: With `failed`: the JSON-RPC error.
+        meta: `_meta` of the answer that it came in.
     """
 
     task_id: str
@@ -44,6 +45,7 @@ class Task(Wire):
     input_requests: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
     result: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
     error: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
 
     @property
     def ended(self) -> bool:
