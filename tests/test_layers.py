@@ -273,6 +273,7 @@ def test_private_files_stay_private() -> None:
 def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
+    known |= {"hypercorn", "h11", "h2"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 
     assert heads - set(sys.stdlib_module_names) <= known

@@ -135,8 +135,8 @@ class Http1(H11Protocol):
                 await self._refuse(_VERSION_NOT_SUPPORTED)
             else:
                 await self._create_stream(event)
-        elif self.stream is not None:
-            await self.stream.handle(_stream_event(event))
+        else:  # a stream is open until nothing is read any more
+            await cast(Http1Stream, self.stream).handle(_stream_event(event))
 
     async def _create_stream(self, request: h11.Request) -> None:
         await self.send(Updated(idle=False))
