@@ -118,7 +118,9 @@ class Host:
             return True
         if not self._idle:
             return False
-        next(iter(self._idle)).drop()
+        oldest = next(iter(self._idle))
+        del self._idle[oldest]  # at once, so that it makes room for one only
+        oldest.drop()
         return True
 
     def _turn_away(self, connection: socket.socket) -> None:

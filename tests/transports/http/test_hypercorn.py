@@ -98,12 +98,12 @@ async def test_a_failure_is_a_500_and_a_record(serve, connect, caplog):
         raise RuntimeError("secret")
 
     client = await connect(await serve(app))
-    await client.request(path="/broken")
+    await client.request(path="/broken%0A")
     assert b"secret" not in (head := await client.rest())
     assert head.startswith(b"HTTP/1.1 500")
     [record] = caplog.records
     assert (record.name, record.levelname) == ("noizu_mcp.http", "ERROR")
-    assert record.getMessage() == "the application failed at POST /broken"
+    assert record.getMessage() == "the application failed at POST /broken%0A"
     assert isinstance(record.exc_info[1], RuntimeError)
 
 

@@ -4,7 +4,6 @@ import errno
 import socket
 import ssl
 import stat
-from pathlib import Path
 
 import pytest
 import trio
@@ -142,7 +141,7 @@ async def test_a_unix_socket_left_behind_is_replaced(listening, tmp_path):
     for _ in range(2):
         [made] = await listening("", options=HostOptions(uds=path, uds_mode=0o660))
         made.close()
-    assert stat.S_IMODE(Path(path).stat().st_mode) == 0o660
+    assert stat.S_IMODE((tmp_path / "mcp.sock").stat().st_mode) == 0o660
 
 
 @pytest.mark.parametrize("backlog", [0, 1])
