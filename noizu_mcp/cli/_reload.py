@@ -10,6 +10,7 @@ from typing import Final
 
 import trio
 
+from .._util import relative_path
 from ..transports import ending_on_signals
 
 #: Seconds between two looks at the files.
@@ -55,7 +56,7 @@ async def _wait_for_change(before: Snapshot) -> str:
         after = await trio.to_thread.run_sync(snapshot, Path.cwd())
         changed = {path for path, _ in before.items() ^ after.items()}
         if changed:
-            return os.path.relpath(min(changed))
+            return relative_path(min(changed))
 
 
 async def _end(process: trio.Process) -> None:
@@ -82,8 +83,8 @@ def _stamps(folder: Path) -> Iterator[tuple[str, float]]:
         folders[:] = [name for name in folders if name not in _SKIPPED]
         for name in files:
             if name.endswith(".py"):
-                path = os.path.join(root, name)
+                path = Path(root, name)
                 try:
-                    yield path, os.stat(path).st_mtime
+                    yield str(path), path.stat().st_mtime
                 except OSError:
                     continue  # it is being replaced: the next look sees what became of it

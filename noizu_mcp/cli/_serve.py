@@ -3,7 +3,6 @@
 import argparse
 import sys
 
-from .._run import http_options, run_http
 from ._errors import OK, USAGE, CommandError
 from ._reload import run_reloading
 from ._target import load_server
@@ -73,16 +72,14 @@ def serve(args: argparse.Namespace) -> int:
         return run_reloading([word for word in sys.argv[1:] if word != "--reload"])
     server = load_server(args.target)
     try:
-        from ..transports.http import HostOptions
-
-        path, origins = args.path or "/mcp", args.allow_origin or ()
-        options = http_options(path, args.allow_host, origins, None, True, None)
-        run_http(
-            server,
+        server.run_http(
             args.host or "127.0.0.1",
             8000 if args.port is None else args.port,
-            options=options,
-            host_options=HostOptions(certfile=args.certfile, keyfile=args.keyfile),
+            path=args.path or "/mcp",
+            allowed_hosts=args.allow_host,
+            allowed_origins=args.allow_origin or (),
+            certfile=args.certfile,
+            keyfile=args.keyfile,
         )
     except ImportError as error:
         text = f"{error.name} is not installed: pip install 'noizu-mcp[http]'"
