@@ -52,6 +52,12 @@ class Jobs(Toolkit):
         """Work in a thread."""
         return f"thought of {name}"
 
+    @mcp(task="optional")
+    def ponder(self, args, ctx: Context) -> str:
+        """Work in a thread, and say so."""
+        ctx.report_progress(1, message="pondering")
+        return f"cancelled: {ctx.cancelled}"
+
     @mcp(task="required")
     async def fail(self) -> str:
         raise ToolError("no luck")

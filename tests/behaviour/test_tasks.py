@@ -118,6 +118,7 @@ async def test_sync_handlers_and_what_they_return(agency):
     """One in a thread is a task like any other; the result is what a call would get."""
     async with agency() as wire:
         assert await text(wire, "think", name="tea") == "thought of tea"
+        assert await text(wire, "ponder") == "cancelled: False"
         task = await end(wire, await begin(wire, "babble"))
         wire.capabilities = {}
         assert {k: v for k, v in task["result"].items() if k != "resultType"} == (
