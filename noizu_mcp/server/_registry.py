@@ -80,6 +80,11 @@ class Registry:
         return any(shelf.specs for shelf in self._shelves[feature])
 
     @property
+    def has_tasks(self) -> bool:
+        """True if there is a tool whose calls can go on as tasks."""
+        return any(spec.task is not None for spec in self.tool_shelf.specs.values())
+
+    @property
     def has_subscribable(self) -> bool:
         """True if a resource or a template is subscribable."""
         shelves = (self.resource_shelf.specs, self.template_shelf.specs)

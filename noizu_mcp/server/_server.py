@@ -427,12 +427,7 @@ class Server(metaclass=ComponentMeta):
 
     def extensions(self) -> dict[str, Any]:
         """Say which extensions of 2026-07-28 the server offers now, by id, with their settings."""
-        return {TASKS: {}} if self.offers_tasks else {}
-
-    @property
-    def offers_tasks(self) -> bool:
-        """True if a tool is registered whose calls can go on as tasks."""
-        return any(spec.task is not None for spec in self.registry.tools.values())
+        return {TASKS: {}} if self.registry.has_tasks else {}
 
     def offers(self, feature: str) -> bool:
         """Tell whether anything of a feature is registered, hidden or not, or overridden.

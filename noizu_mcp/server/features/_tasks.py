@@ -43,7 +43,7 @@ def _find(connection: Connection, exchange: Exchange) -> RunningTask | None:
     Raises:
         McpError: The client does not say that it knows tasks (-32021), or has none such (-32602).
     """
-    if not connection.server.offers_tasks and not len(connection.task_store):
+    if not connection.server.registry.has_tasks and not len(connection.task_store):
         connection.refuse(exchange)
         return None
     require_tasks(exchange.envelope)
