@@ -16,7 +16,7 @@ from ._calls import TIMED_OUT
 from ._options import ServerOptions
 from ._task import RunningTask
 
-Spawn = Callable[[Callable[[], Awaitable[object]]], None]
+Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 #: The rest of a call; gives its result as it goes over the wire.
 Work = Callable[[], Awaitable[Mapping[str, Any]]]
 
