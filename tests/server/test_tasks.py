@@ -5,6 +5,9 @@ from functools import partial
 
 import pytest
 import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
 
 from noizu_mcp import ConnectionClosed, Limits, McpError, Server
 from noizu_mcp.server import TaskStore
@@ -261,6 +264,38 @@ async def test_work_that_is_done_is_done(nursery):
     await settled()
     assert task.status == "completed"
     nursery.cancel_scope.cancel()
+
+
+@given(st.lists(st.integers(-3, 12), max_size=30))
+def test_every_question_has_a_key_of_its_own(moves):
+    """Below 0 a move asks, else it answers that key, whether or not it waits; keys never return."""
+
+    async def play():
+        async with trio.open_nursery() as nursery:
+            task = Bench(nursery).begin()
+            waiting, seen, answered = set(), set(), {}
+
+            async def ask():
+                answer = await task.ask(ASK, None)
+                answered[answer["key"]] = True
+
+            for move in moves:
+                keys = sorted(seen)
+                if move < 0:
+                    nursery.start_soon(ask)
+                elif move < len(keys):
+                    task.answer({keys[move]: {"key": keys[move]}, "unknown": {}})
+                    waiting.discard(keys[move])
+                await settled()
+                asked = set(task.to_wire().get("inputRequests", ()))
+                assert (asked - waiting).isdisjoint(seen)
+                assert waiting <= asked
+                assert task.status == ("input_required" if asked else "working")
+                waiting, seen = asked, seen | asked
+                assert answered.keys() == seen - waiting
+            nursery.cancel_scope.cancel()
+
+    trio.run(play)
 
 
 async def test_asking_after_the_end(nursery):
