@@ -74,7 +74,7 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
         McpError: The handler raised it.
     """
     try:
-        return _result(spec, _at_once(spec.invoke(args, context)))
+        return answer_of(spec, _at_once(spec.invoke(args, context)))
     except BaseException as error:
         if not is_crash(error):
             raise
@@ -103,9 +103,9 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
     asking = context if spec.takes_context else None
     try:
         if spec.max_concurrency is None:
-            return _result(spec, await settle(invoke, asking))
+            return answer_of(spec, await settle(invoke, asking))
         async with server.slots(spec):
-            return _result(spec, await settle(invoke, asking))
+            return answer_of(spec, await settle(invoke, asking))
     except BaseException as error:
         if not is_crash(error):
             raise
@@ -138,12 +138,19 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
     return value
 
 
-def _result(spec: ToolSpec, value: Any) -> ToolResult:
+def answer_of(spec: ToolSpec | None, value: Any) -> ToolResult:
+    """Turn what a handler returned into a result; the log says what could not be sent.
+
+    Args:
+        spec: The tool; None for one that only an override of `call_tool` knows.
+        value: What came back.
+    """
     if isinstance(value, InputRequired):
         return ToolResult()  # it is never sent: the request has its answer
     result, breach = to_result(spec, value)
     if breach is not None:
-        logger.error("%s broke its contract: %s", spec.source, breach)
+        source = "call_tool" if spec is None else spec.source
+        logger.error("%s broke its contract: %s", source, breach)
     return result
 
 
