@@ -152,10 +152,11 @@ def option_attributes(cls: type, table: Table) -> dict[str, Any]:
     Returns:
         The values as written. A method is none: a toolkit may well have a tool named `title`.
     """
-    return {k: v for k, v in vars(cls).items() if k in table and not _is_method(v)}
+    return {k: v for k, v in vars(cls).items() if k in table and not is_method(v)}
 
 
-def _is_method(value: Any) -> bool:
+def is_method(value: Any) -> bool:
+    """Tell a method from data in a class body."""
     return hasattr(value, "__code__") or isinstance(value, staticmethod | classmethod)
 
 

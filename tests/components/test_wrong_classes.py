@@ -579,6 +579,38 @@ CASES = {
             "args, ctx)"
         ),
     ),
+    "strict_raw": (
+        (
+            "class Bad(Tool, strict=True):\n"
+            "    input_schema = {'type': 'object'}\n"
+            "    def call(self): ..."
+        ),
+        (
+            "case.py:5: Bad.input_schema: strict=True cannot change a raw schema; write"
+            " additionalProperties: false in it, and leave strict out"
+        ),
+    ),
+    "strict_raw_in_every_form": (
+        (
+            "class Bad(Toolkit, strict=True):\n"
+            '    @mcp(input=\'{"type": "object"}\')\n'
+            "    def text(self, args): ...\n"
+            "    @mcp(input={'type': 'object'})\n"
+            "    def mapping(self, args): ...\n"
+            "    @mcp(input={'type': 'object', 'additionalProperties': False})\n"
+            "    def closed(self, args): ...\n"
+            "    @mcp(input={'type': 'object'}, strict=False)\n"
+            "    def open(self, args): ...\n"
+            "    @mcp(output={'type': 'object'})\n"
+            "    def other(self, *, a: int): ..."
+        ),
+        (
+            "case.py:6: Bad.text.input: strict=True cannot change a raw schema; write"
+            " additionalProperties: false in it, and leave strict out\n"
+            "case.py:8: Bad.mapping.input: strict=True cannot change a raw schema; write"
+            " additionalProperties: false in it, and leave strict out"
+        ),
+    ),
     "kit_all_at_once": (
         (
             "class Kit(Toolkit, category=1):\n"
