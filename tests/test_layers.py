@@ -62,6 +62,7 @@ LATE = {
 # Names of a private file that another layer uses, each with its reason.
 PRIVATE = {
     ("components/_options", "schema._nearest"): "the nearest name, for messages",
+    ("components/_misses", "schema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema._nearest"): "the nearest name, for messages",
     ("server/_options", "components._options"): "a server's options are read like a tool's",

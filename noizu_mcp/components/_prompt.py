@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from ._declare import ComponentMeta, Declaration
 from ._method import read_method
+from ._misses import is_class, takes
 from ._plan import Described
 from ._prompt_spec import PromptPlan
 from ._reader import Reader
@@ -33,6 +34,7 @@ class Prompt(Described, metaclass=ComponentMeta):
 
     __mcp_kind__: ClassVar = "prompts"
     __mcp_table__: ClassVar = PROMPT_OPTIONS
+    __mcp_members__: ClassVar = {"Arguments": is_class, "complete": takes(3, 4)}
     __mcp__: ClassVar[tuple[PromptPlan, ...]] = ()
 
     @classmethod

@@ -6,6 +6,7 @@ from typing import ClassVar, cast
 from ..schema import Shape, fields, read_shape
 from ._declare import ComponentMeta, Declaration
 from ._method import read_method
+from ._misses import is_class, takes
 from ._plan import Described
 from ._reader import Arguments, Reader
 from ._resource_options import RESOURCE_OPTIONS, TEMPLATE_OPTIONS
@@ -68,6 +69,7 @@ class ResourceTemplate(Described, metaclass=ComponentMeta):
 
     __mcp_kind__: ClassVar = "resources"
     __mcp_table__: ClassVar = TEMPLATE_OPTIONS
+    __mcp_members__: ClassVar = {"Arguments": is_class, "complete": takes(3, 4)}
     __mcp__: ClassVar[tuple[TemplatePlan, ...]] = ()
 
     @classmethod

@@ -298,6 +298,38 @@ CASES = {
         "class Bad(Prompt):\n    Arguments = {'a': str}\n    def get(self, args): ...",
         ("case.py:6: Bad.Arguments: must be a class; write arguments = … for {'a': <class 'str'>}"),
     ),
+    "near_misses_of_a_prompt": (
+        (
+            "class Bad(Prompt):\n"
+            "    class Argument(Schema):\n"
+            "        a: str\n"
+            "    def completes(self, argument, prefix, ctx): ...\n"
+            "    def get(self, args): ..."
+        ),
+        (
+            "case.py:6: Bad.Argument: is not an option; did you mean 'Arguments'? (begin a name of"
+            " your own with _)\n"
+            "case.py:8: Bad.completes: is not an option; did you mean 'complete'? (begin a name of"
+            " your own with _)"
+        ),
+    ),
+    "near_misses_of_resources": (
+        (
+            "class Bad(ResourceTemplate, uri_template='x:{a}'):\n"
+            "    argument = {'a': str}\n"
+            "    mimetype = 'text/plain'\n"
+            "    def complet(self, variable, prefix): ...\n"
+            "    def read(self, uri, args): ..."
+        ),
+        (
+            "case.py:6: Bad.argument: is not an option; did you mean 'arguments'? (begin a name of"
+            " your own with _)\n"
+            "case.py:7: Bad.mimetype: is not an option; did you mean 'mime_type'? (begin a name of"
+            " your own with _)\n"
+            "case.py:8: Bad.complet: is not an option; did you mean 'complete'? (begin a name of"
+            " your own with _)"
+        ),
+    ),
     "every_kind_of_wrong_argument": (
         (
             "class Bad(Prompt):\n"

@@ -579,6 +579,36 @@ CASES = {
             "args, ctx)"
         ),
     ),
+    "near_misses_of_a_tool": (
+        (
+            "class Bad(Tool):\n"
+            "    nmae = 'x'\n"
+            "    titel = 'x'\n"
+            "    descripton = 'x'\n"
+            "    time_out = 3\n"
+            "    inputs = {'a': str}\n"
+            "    output_shema = {'type': 'object'}\n"
+            "    class Ouput(Schema):\n"
+            "        a: str\n"
+            "    def call(self): ..."
+        ),
+        (
+            "case.py:5: Bad.nmae: is not an option; did you mean 'name'? (begin a name of your own"
+            " with _)\n"
+            "case.py:6: Bad.titel: is not an option; did you mean 'title'? (begin a name of your"
+            " own with _)\n"
+            "case.py:7: Bad.descripton: is not an option; did you mean 'description'? (begin a name"
+            " of your own with _)\n"
+            "case.py:8: Bad.time_out: is not an option; did you mean 'timeout'? (begin a name of"
+            " your own with _)\n"
+            "case.py:9: Bad.inputs: is not an option; did you mean 'input'? (begin a name of your"
+            " own with _)\n"
+            "case.py:10: Bad.output_shema: is not an option; did you mean 'output_schema'? (begin a"
+            " name of your own with _)\n"
+            "case.py:11: Bad.Ouput: is not an option; did you mean 'Output'? (begin a name of your"
+            " own with _)"
+        ),
+    ),
     "strict_raw": (
         (
             "class Bad(Tool, strict=True):\n"

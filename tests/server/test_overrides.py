@@ -54,6 +54,21 @@ async def test_any_value_is_sent_as_it_is():
         assert (await client.call_tool("count")).structured == 5
 
 
+def test_helpers_of_ones_own():
+    """What could be no override, and no list of a server, may have a name near to one."""
+
+    class Own(Server, name="own", version="1"):
+        tool = "hammer"
+
+        def list_tool(self, cursor, ctx):
+            """Is not async."""
+
+        async def get_prompts(self):
+            """Takes nothing."""
+
+    assert Own().tool == "hammer"
+
+
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_an_override_keeps_the_contract_of_a_registered_tool(version, caplog):
     """Its schema is listed, so the answer conforms to it, whoever gives it (server/tools)."""
