@@ -31,6 +31,7 @@ from ..types import (
     Reference,
     ToolResult,
 )
+from ._authored import at_once, authored
 from ._registry import Found
 from ._rounds import timed_out
 
@@ -74,14 +75,15 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
         McpError: The handler raised it.
     """
     try:
-        return answer_of(spec, _at_once(spec.invoke(args, context)))
+        return answer_of(spec, _unasked(spec.invoke(args, context)))
     except BaseException as error:
-        if not is_crash(error):
+        # Nothing waits here, so no coroutine is being closed: the handler itself raised that.
+        if not is_crash(error) and not isinstance(error, GeneratorExit):
             raise
         return failure(spec.source, error)
 
 
-def _at_once(value: Any) -> Any:
+def _unasked(value: Any) -> Any:
     if isinstance(value, InputRequired):
         raise TypeError("an inline handler cannot ask: it must not wait")
     return value
@@ -115,11 +117,13 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
 async def invoke_handler(server: "Server", mode: str, invoke: Callable[[], Any]) -> Any:
     """Call a handler where it belongs: async ones here, inline ones too, others in a thread."""
     if mode == "async":
-        return await invoke()
+        return await authored(invoke())
     if mode == "inline":
-        return invoke()
+        return at_once(invoke)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
-    return await trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=server.threads)
+    return await authored(
+        trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=server.threads)
+    )
 
 
 async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
@@ -228,7 +232,7 @@ async def read_any(
     """
     if not server.overrides("read_resource"):
         return await read_found(server, uri, found, context)
-    value = await server.read_resource(uri, context)
+    value = await authored(server.read_resource(uri, context))
     if isinstance(value, InputRequired | ReadResult):
         return value
     return ReadResult(to_contents(None if found is None else found[0].mime_type, uri, value))

@@ -1,7 +1,6 @@
 """`tools/list` and `tools/call` (`server/tools`)."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import trio
@@ -13,6 +12,7 @@ from ...engine import Exchange, Job, is_crash
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_tool_result
 from ...types import InputRequired, ToolResult
+from .._authored import authored
 from .._calls import answer_of, failure, find, run, run_inline, settle
 from .._connection import Connection
 from ._lists import list_page
@@ -94,7 +94,9 @@ def _ask_override(
 
     async def ask() -> None:
         try:
-            value = await settle(partial(server.call_tool, name, arguments, context), context)
+            value = await settle(
+                lambda: authored(server.call_tool(name, arguments, context)), context
+            )
             if isinstance(value, InputRequired):
                 return
             result = answer_of(spec, value)
