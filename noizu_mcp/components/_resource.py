@@ -61,7 +61,7 @@ class ResourceTemplate(Described, metaclass=ComponentMeta):
     `arguments = {…}`, gives them types; a URI with a value that does not fit is not found.
 
     `complete(variable, prefix, ctx)` completes variables. `list(ctx)` returns or yields instances
-    for `resources/list`: `ResourceDefinition`s, mappings, or `Resource` classes.
+    for `resources/list`: `ResourceDefinition`s, mappings, URIs, or `Resource` classes.
 
     Raises:
         DefinitionError: From the class statement; it lists all that is wrong in the class.
