@@ -195,6 +195,7 @@ def test_lists_of_every_kind() -> None:
     spec = template_spec(Returns)
     assert spec.list is not None
     assert to_listed(spec, spec.list("ctx")) == []
+    assert to_listed(spec, ["x:1"]) == [{"uri": "x:1", "name": "x:1"}]
 
 
 @pytest.mark.parametrize(
