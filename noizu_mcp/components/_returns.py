@@ -34,7 +34,8 @@ def to_result(spec: ToolSpec | None, value: Any) -> Outcome:
             list of content, or a `ToolResult`.
 
     Returns:
-        The result, and None or what the log should say about a value that could not be sent.
+        The result, and None or what the log should say about a value that could not be sent. With
+        an output schema it has structured content that fits, or `is_error`.
     """
     try:
         return _to_result(spec, value)

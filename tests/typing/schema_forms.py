@@ -46,6 +46,7 @@ class Arguments(Schema):
 class Wrong(Schema):
     limit: int = field(default="x")  # type: ignore[assignment]
     bogus: int = field(bogus=1)  # type: ignore[call-overload]
+    words: list[str] = argument(min=1, unique="yes")  # type: ignore[call-overload]
     count: int = argument(min="1")  # type: ignore[call-overload]
     name: str = argument(header="X")  # type: ignore[call-overload]
 
