@@ -250,10 +250,10 @@ class Call:
         if not isinstance(offered, Mapping):
             return False
         if name == "elicitation" and not parts:
-            # Titles came with 2025-06-18, and so did elicitation, whatever the client says.
-            return self.envelope.revision.titles and (not offered or "form" in offered)
-        # Modes and tools came with 2025-11-25, whatever the client says.
-        return (not parts or self.envelope.revision.icons) and all(p in offered for p in parts)
+            # Whatever the client says.
+            return self.envelope.revision.elicitation and (not offered or "form" in offered)
+        # Whatever the client says.
+        return (not parts or self.envelope.revision.modes) and all(p in offered for p in parts)
 
     async def ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
@@ -291,7 +291,7 @@ class Call:
             come with another request, and this one has its answer.
         """
         asked = required.requests
-        if not self.envelope.revision.icons:  # before 2025-11-25 forms have words of their own
+        if not self.envelope.revision.modes:  # its forms have words of their own
             asked = {key: read_by_hand(each) for key, each in asked.items()}
         asked = {key: self._prepare(each) for key, each in asked.items()}
         answers = await self._rounds.retry(attrs.evolve(required, requests=asked))

@@ -130,7 +130,7 @@ def _call_override(
     """Let the server's own `call_tool` answer; if the tool is registered for a task, in one."""
     server = connection.server
     spec = server.registry.find(name)
-    work = partial(run_override, server, name, arguments)
+    work = partial(run_override, server, spec, name, arguments)
 
     def in_request(begin_task: BeginTask | None) -> Job:
         context = connection.context_of_round(exchange, begin_task)
