@@ -5,7 +5,9 @@ import trio
 import trio.testing
 
 from noizu_mcp import Server, Tool
-from noizu_mcp.transports.http._reply import SILENCE
+from noizu_mcp.transports.http._reply import SILENCE, Reply
+from noizu_mcp.transports.http._sse import Pace
+from noizu_mcp.transports.http._tasks import TaskSet
 
 from .shop import Shop
 from .wire import CAPABILITIES, call, message, serving, settled
@@ -226,6 +228,7 @@ async def test_what_is_said_to_nobody(autojump_clock):
     class Late(Tool):
         async def call(self, args, ctx):
             await trio.sleep(0.5)
+            await ctx.release_stream()
             await ctx.info("x")
             reported.append(await ctx.info("y"))
             return "done"
@@ -379,6 +382,76 @@ async def test_others_are_not_sent_away(autojump_clock, wire, version):
         done = await (await wire.session(version)).post(call("poll"))
     assert done.complete
     assert done.messages[-1]["id"] == 1
+
+
+@pytest.mark.parametrize("seconds", [-1, float("inf"), float("nan"), "1", True])
+async def test_how_long_a_client_is_sent_away(autojump_clock, caplog, seconds):
+    """A time that is none is the author's mistake."""
+
+    class Wrong(Tool):
+        async def call(self, args, ctx):
+            await ctx.release_stream(seconds)
+
+    class Host(Server, name="host", version="1"):
+        tools = [Wrong]
+
+    async with serving(Host()) as wire:
+        done = await wire.send_modern(call("wrong"))
+        assert done.json["result"]["isError"] is True
+    assert "retry_after must" in caplog.text
+
+
+async def test_nobody_is_sent_away_after_the_answer(autojump_clock):
+    """Nor where there is no request to answer; nor is anything said after it."""
+    kept = []
+
+    class Late(Tool, timeout=1.0):
+        async def call(self, args, ctx):
+            kept.append(ctx)
+            return "done"
+
+    class Host(Server, name="host", version="1"):
+        tools = [Late]
+
+        async def init(self, ctx):
+            kept.append(ctx)
+            await ctx.release_stream()
+
+    async with serving(Host()) as wire:
+        session = await wire.session()
+        done = await session.post(call("late"))
+        await kept[1].release_stream()
+        await kept[1].info("late")
+        assert not done.is_stream
+
+
+async def test_what_comes_after_the_end(autojump_clock, nursery):
+    """Is dropped; and a silence that ends with the request begins no stream."""
+    tasks = TaskSet(nursery)
+    sent = []
+
+    class Http:
+        extra = ()
+
+        async def gone(self):
+            await trio.sleep_forever()
+
+        async def respond(self, status, body=b"", headers=()):
+            sent.append((status, body))
+
+    reply = Reply(Http(), tasks, Pace(keepalive=1, stall=1, room=1), statuses={})
+    await reply.room()
+    assert reply.has_room
+    reply.attend()
+    nursery.start_soon(reply.finish)
+    await trio.sleep_until(trio.current_time() + SILENCE)
+    reply.answer(b"{}")
+    reply.deliver(b"late")
+    reply.offer(b"late")
+    reply.release(1)
+    await settled()
+    assert sent == [(200, b"{}")]
+    assert len(tasks) == 0
 
 
 # Hosts that cancel
