@@ -121,8 +121,9 @@ class Reports(Toolkit):
         return "Progress reported"
 
     @mcp
-    async def test_reconnection(self) -> str:
-        """Answer after a while; over HTTP a client may lose the stream and come back."""
+    async def test_reconnection(self, args: Any, ctx: Context) -> str:
+        """Answer after a while; over HTTP the client is let go meanwhile, and comes back."""
+        await ctx.release_stream(retry_after=PAUSE)
         await trio.sleep(2 * PAUSE)
         return "Reconnection test completed"
 

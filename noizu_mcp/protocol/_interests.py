@@ -62,7 +62,7 @@ class Interests:
         self.pushed = False
         self._limit = limit
         self._listening: dict[Id, Listening] = {}
-        self._watched: set[str] = set()
+        self._watched: dict[str, None] = {}  # an empty set is three times as large
         self._used = 0  # listen requests, their URIs and watched URIs
 
     def read(
@@ -123,12 +123,12 @@ class Interests:
         """
         if uri not in self._watched:
             self._take_room(1)
-            self._watched.add(uri)
+            self._watched[uri] = None
 
     def unwatch(self, uri: str) -> None:
         """Stop watching; a URI that is not watched is fine."""
         if uri in self._watched:
-            self._watched.remove(uri)
+            del self._watched[uri]
             self._used -= 1
 
     def close(self) -> frozenset[str]:

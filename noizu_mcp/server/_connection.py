@@ -106,7 +106,7 @@ class Connection(abc.ABC):
         self.task_store = tasks
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
-        self._merger: Merger
+        self._merger: Merger | None = None  # once there was something to tell
         self._hears = False
         self._initialised: trio.Event | None = None  # while `init` runs
         self._failed = False
@@ -122,7 +122,9 @@ class Connection(abc.ABC):
     def close(self) -> None:
         """Tell and hear nothing any more: the peer is gone."""
         if self._hears:
+            self._hears = False
             self.server.bus.discard(self._hear)
+        if self._merger is not None:
             self._merger.close()
         for exchange in list(self._listening.values()):
             self._hang_up(exchange)
@@ -131,7 +133,6 @@ class Connection(abc.ABC):
     def _listen_for_changes(self) -> None:
         if not self._hears:
             self._hears = True
-            self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self.server.bus.add(self._hear)
 
     def _hear(self, change: Hashable) -> None:
@@ -139,7 +140,9 @@ class Connection(abc.ABC):
 
     def _report(self, change: Hashable) -> None:
         # Most connections want to hear of most changes nothing.
-        if self._notices(change):
+        if self._hears and self._notices(change):
+            if self._merger is None:
+                self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self._merger.report(change)
 
     # engine.Handler

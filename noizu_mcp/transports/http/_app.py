@@ -128,7 +128,7 @@ class HttpApp:
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
-            await http.respond(204, headers=preflight(http))
+            await http.respond(200, headers=preflight(http))
         elif self._endpoint is None:
             logger.error(_NO_LIFESPAN)
             raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
