@@ -14,9 +14,11 @@ from ..components._options import (
     got,
     read_flag,
     read_icons,
+    read_requires,
     read_seconds,
     read_text,
 )
+from ..types import RequireScopes
 from ._pages import PAGE_SIZE
 from ._seal import STATE_TTL, read_secrets
 
@@ -82,6 +84,7 @@ class ServerOptions(NamedTuple):
         state_keys: Secrets that seal what travels through clients: the first one seals, every one
             opens. None: those of the environment, else one of this process.
         state_ttl: Seconds in which a client must come back with answers.
+        requires: Scopes that every request needs but those of `OPEN`; None for none.
     """
 
     name: str
@@ -97,6 +100,7 @@ class ServerOptions(NamedTuple):
     cache: Mapping[str, Cache] = MappingProxyType({})
     state_keys: Sequence[str] | None = None
     state_ttl: float = STATE_TTL
+    requires: RequireScopes | None = None
 
     def cache_of(self, kind: str) -> Cache:
         """Say how long clients may keep results of a kind; unless set, they are stale at once."""
@@ -159,6 +163,7 @@ SERVER_OPTIONS: Final[Table] = {
     "cache": _read_cache,
     "state_keys": _read_state_keys,
     "state_ttl": _read_state_ttl,
+    "requires": read_requires,
     "abstract": read_flag,
 }
 

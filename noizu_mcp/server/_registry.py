@@ -59,6 +59,7 @@ class Registry:
         self.resource_shelf = Shelf(RESOURCES, resources, page_size)
         self.template_shelf = Shelf(TEMPLATES, templates, page_size)
         self.prompt_shelf = Shelf(PROMPTS, prompts, page_size)
+        self._all = (self.tool_shelf, self.resource_shelf, self.template_shelf, self.prompt_shelf)
         self._shelves: dict[str, tuple[Shelf[Any], ...]] = {
             "tools": (self.tool_shelf,),
             "resources": (self.resource_shelf, self.template_shelf),
@@ -78,6 +79,11 @@ class Registry:
             feature: `tools`, `resources`, `prompts` or `completions`.
         """
         return any(shelf.specs for shelf in self._shelves[feature])
+
+    @property
+    def scoped(self) -> bool:
+        """True if anything that is registered requires scopes."""
+        return any(shelf.scoped for shelf in self._all)
 
     @property
     def has_subscribable(self) -> bool:

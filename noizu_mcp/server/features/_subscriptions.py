@@ -1,13 +1,16 @@
 """`subscriptions/listen` (2026-07-28 `basic/patterns/subscriptions`)."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 import trio
 
-from ..._errors import McpError
+from ..._errors import InsufficientScope, McpError
 from ...engine import Exchange, Job
 from ...protocol import ACKNOWLEDGED, Listening
 from .._connection import Connection
+from .._registry import Registry
+from .._scopes import holds
 
 
 def listen(connection: Connection, exchange: Exchange) -> Job | None:
@@ -21,6 +24,8 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
     server = connection.server
     params = exchange.request.params or {}
     wanted = connection.interests.read(exchange.id, params, server.capabilities())
+    if server.registry.scoped:
+        wanted = wanted._replace(uris=_readable(exchange, server.registry, wanted.uris))
     if not wanted.uris or not server.overrides("can_watch", "subscribe"):
         allowed = frozenset(filter(server.registry.is_subscribable, wanted.uris))
         _open(connection, exchange, wanted._replace(uris=allowed))
@@ -31,7 +36,7 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
         taken: list[str] = []
         try:
             for uri in sorted(wanted.uris):
-                with suppress(McpError):
+                with suppress(McpError, InsufficientScope):
                     await server.subscribe(uri, context)
                     taken.append(uri)
             # A hook may have passed over the cancellation: nothing may be opened after it.
@@ -42,6 +47,13 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
             raise
 
     return connection.in_background(exchange, ask)
+
+
+def _readable(exchange: Exchange, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
+    """Leave out what the caller may not read: nor may it be watched."""
+    caller = exchange.envelope.origin.principal
+    found = {uri: registry.find_resource(uri) for uri in uris}
+    return frozenset(uri for uri, each in found.items() if each is None or holds(each[0], caller))
 
 
 def _open(connection: Connection, exchange: Exchange, agreed: Listening) -> None:
