@@ -7,9 +7,10 @@ from typing import Any
 import attrs
 import trio
 
-from ...engine import Channel, Desk, LoopGate, run_leading
+from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
 from ...protocol import Dispatch
 from ...server import ROUTES, Connection, Server
+from ._asgi import JSON
 from ._options import HttpOptions
 from ._reply import Reply
 from ._sse import Pace
@@ -102,6 +103,14 @@ class HttpConnection(Connection):
         """
         self.desk = HttpDesk(self, channel)
         return self.desk
+
+    def deny(self, exchange: Exchange, scopes: tuple[str, ...]) -> None:
+        """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""
+        channel, auth = exchange.channel, self._host.options.auth
+        if isinstance(channel, Reply) and auth is not None:
+            challenge = auth.challenge(scopes).headers
+            channel.headers = [JSON, *(each for each in challenge if each[0] != JSON[0])]
+        super().deny(exchange, scopes)
 
     def stop(self) -> None:
         """End in order; see `Connection`."""

@@ -11,9 +11,10 @@ from typing import Final
 
 import trio
 
-from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from ...jsonrpc import INSUFFICIENT_SCOPE, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from ._asgi import HttpRequest, Refused
 from ._connection import Host, HttpConnection
+from ._expiry import time_left
 from ._history import EventStream, History
 from ._reply import Reply
 from ._sse import EventWriter
@@ -22,8 +23,8 @@ from ._sse import EventWriter
 EVICTABLE: Final = 60.0
 #: Random bytes of a session id.
 ENTROPY: Final = 24
-#: With a handshake errors have no status of their own, but for what is no request.
-STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400}
+#: With a handshake errors have no status of their own, but for what is no request, and for scopes.
+STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400, INSUFFICIENT_SCOPE: 403}
 
 
 class Session:
@@ -110,7 +111,11 @@ class Session:
 
         async def watch() -> None:
             with watching:
-                await http.gone()
+                with trio.move_on_after(time_left(http.principal)) as life:
+                    await http.gone()
+                if life.cancelled_caught:
+                    writer.end()  # in order: whoever has another token comes back with it
+                    await http.gone()
                 writer.close()
 
         self.desk.spawn(watch)
