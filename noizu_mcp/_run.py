@@ -14,7 +14,7 @@ from .transports import serve_descriptors, take_stdio
 from .types import Principal
 
 if TYPE_CHECKING:
-    from .transports.http import Host, HostOptions, HttpApp, HttpLimits, HttpOptions
+    from .transports.http import Host, HttpApp, HttpLimits, HttpOptions
 
 
 def run_stdio(server: Server | Callable[[], Server], *, principal: Principal | None = None) -> None:
@@ -62,12 +62,7 @@ def make_asgi(server: Server, options: "HttpOptions") -> "HttpApp":
 
 
 def run_http(
-    server: Server,
-    host: str = "127.0.0.1",
-    port: int = 8000,
-    *,
-    options: "HttpOptions | None" = None,
-    host_options: "HostOptions | None" = None,
+    server: Server, host: str, port: int, options: "HttpOptions", **host_options: Any
 ) -> None:
     """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
 
@@ -76,12 +71,12 @@ def run_http(
         host: The address to listen at.
         port: The port; 0 for a free one.
         options: How it is served.
-        host_options: Limits of connections, TLS, a Unix socket.
+        host_options: Those of `HostOptions`.
 
     Raises:
         OSError: It cannot listen; the text says why, in one line.
     """
-    from .transports.http import serve_http
+    from .transports.http import HostOptions, serve_http
 
     serve = partial(
         serve_http,
@@ -89,7 +84,7 @@ def run_http(
         host,
         port,
         options=options,
-        host_options=host_options,
+        host_options=HostOptions(**host_options),
         handle_signals=_in_main_thread(),
     )
 
@@ -101,9 +96,8 @@ def run_http(
     trio.run(main)
 
 
-def _announce(server: Server, options: "HttpOptions | None", serving: "Host") -> None:
-    path = "/mcp" if options is None else options.path
-    where = ", ".join(f"{url}{path}" for url in serving.urls)
+def _announce(server: Server, options: "HttpOptions", serving: "Host") -> None:
+    where = ", ".join(f"{url}{options.path}" for url in serving.urls)
     sys.stderr.write(f"noizu-mcp: {server.options.name} serves at {where}\n")
 
 

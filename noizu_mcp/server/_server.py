@@ -332,7 +332,7 @@ class Server(metaclass=ComponentMeta):
         auth: Any = None,
         health: bool = True,
         limits: Any = None,
-        host_options: Any = None,
+        **host_options: Any,
     ) -> None:
         """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
 
@@ -347,7 +347,8 @@ class Server(metaclass=ComponentMeta):
             auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
             health: Answer `/healthz` and `/readyz`.
             limits: `HttpLimits`: what a client can make the server hold or wait for.
-            host_options: `HostOptions`: TLS, a Unix socket, limits of connections.
+            host_options: Those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
+                Unix socket, limits of connections.
 
         Raises:
             OSError: It cannot listen; the text says why, in one line.
@@ -355,7 +356,7 @@ class Server(metaclass=ComponentMeta):
         from .._run import http_options, run_http
 
         options = http_options(path, allowed_hosts, allowed_origins, auth, health, limits)
-        run_http(self, host, port, options=options, host_options=host_options)
+        run_http(self, host, port, options, **host_options)
 
     def asgi(
         self,

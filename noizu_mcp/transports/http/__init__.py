@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 from ..._util import late
 
 _LATE = {
-    "Host": "._hypercorn",
-    "HostOptions": "._host_options",
+    "Host": "..host",
+    "HostOptions": "..host",
     "HttpApp": "._app",
     "HttpLimits": "._options",
     "HttpOptions": "._options",
-    "serve_asgi": "._hypercorn",
+    "serve_asgi": "..host",
     "serve_http": "._serve",
 }
 
 if TYPE_CHECKING:
+    from ..host import Host as Host
+    from ..host import HostOptions as HostOptions
+    from ..host import serve_asgi as serve_asgi
     from ._app import HttpApp as HttpApp
-    from ._host_options import HostOptions as HostOptions
-    from ._hypercorn import Host as Host
-    from ._hypercorn import serve_asgi as serve_asgi
     from ._options import HttpLimits as HttpLimits
     from ._options import HttpOptions as HttpOptions
     from ._serve import serve_http as serve_http

@@ -10,9 +10,8 @@ import trio
 from ...engine import logger, single_failure
 from ...server import Server
 from .._stdio import ending_on_signals
+from ..host import Host, HostOptions, serve_asgi
 from ._app import HttpApp
-from ._host_options import HostOptions
-from ._hypercorn import Host, serve_asgi
 from ._options import LOCAL_HOSTS, HttpOptions
 
 #: What to listen at means every address of this machine.

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import trio
 
-from ._host_options import HostOptions
+from ._options import HostOptions
 
 #: With port 0 the system picks a port for the first address; another program may hold the same
 #: port at the next one. So often another one is tried.

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import trio
 
-from ._host_options import PACE
+from ._options import PACE
 
 _DISCONNECT: Final = {"type": "http.disconnect"}
 

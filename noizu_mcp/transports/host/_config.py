@@ -8,7 +8,7 @@ from wsgiref.handlers import format_date_time
 
 from hypercorn.config import Config
 
-from ._host_options import HostOptions
+from ._options import HostOptions
 
 logger: Final = logging.getLogger("noizu_mcp.http")
 

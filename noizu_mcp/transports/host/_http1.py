@@ -13,9 +13,9 @@ from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ASGISendEvent, H11SendableEvent, TaskGroup
 
 from ._head import head_fault
-from ._host_options import PACE
 from ._inbox import Inbox
 from ._link import Carrier, task_group
+from ._options import PACE
 
 _VERSIONS: Final = (b"1.1", b"1.0")
 # An application that fails before it has sent a byte of a body has not answered yet.
@@ -135,8 +135,8 @@ class Http1(H11Protocol):
                 await self._refuse(_VERSION_NOT_SUPPORTED)
             else:
                 await self._create_stream(event)
-        elif self.stream is not None:
-            await self.stream.handle(_stream_event(event))
+        else:  # a stream is open until nothing is read any more
+            await cast(Http1Stream, self.stream).handle(_stream_event(event))
 
     async def _create_stream(self, request: h11.Request) -> None:
         await self.send(Updated(idle=False))

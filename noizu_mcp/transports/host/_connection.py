@@ -10,10 +10,10 @@ from hypercorn.protocol.h11 import H2ProtocolAssumedError
 from hypercorn.typing import ConnectionState, WorkerContext
 
 from ._config import HostConfig
-from ._host_options import HostOptions
 from ._http1 import Http1
 from ._http2 import Http2
 from ._link import Application, Endpoint
+from ._options import HostOptions
 from ._wire import Wire
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import trio
 
-from ._host_options import PACE, HostOptions
+from ._options import PACE, HostOptions
 
 #: Bytes taken from a socket at once.
 MAX_RECEIVE: Final = 64 * 1024

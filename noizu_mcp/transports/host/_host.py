@@ -16,9 +16,9 @@ from hypercorn.trio.worker_context import WorkerContext
 from ...engine import lone, single_failure, split
 from ...server import GRACE
 from ._config import HostConfig, logger
-from ._host_options import HostOptions
-from ._hypercorn_connection import Connection
+from ._connection import Connection
 from ._link import Application
+from ._options import HostOptions
 from ._sockets import accept_nowait, close_listener, endpoint, open_listeners, url_of
 from ._wire import MAX_RECEIVE, TlsWire, Wire
 
@@ -118,7 +118,9 @@ class Host:
             return True
         if not self._idle:
             return False
-        next(iter(self._idle)).drop()
+        oldest = next(iter(self._idle))
+        del self._idle[oldest]  # at once, so that it makes room for one only
+        oldest.drop()
         return True
 
     def _turn_away(self, connection: socket.socket) -> None:

@@ -14,6 +14,7 @@ TOO_LARGE: Final = 431
 
 # What h11 takes for the end of a head.
 _END: Final = re.compile(rb"\n\r?\n")
+_CONTROLS: Final = bytes(each for each in (*range(32), 127) if each not in b"\t\n\r")
 _LENGTH: Final = b"\ncontent-length:"
 _CODING: Final = b"\ntransfer-encoding:"
 
@@ -46,6 +47,8 @@ def _is_ambiguous(head: bytes) -> bool:
         or b"\n\t" in head
         # Two lengths, were they equal, or a length beside a coding (6.3).
         or lengths + codings > 1
+        # Characters that some take for the end of something (RFC 9110 5.5).
+        or len(head.translate(None, _CONTROLS)) != len(head)
         # HTTP/1.0 knows no coding (6.1).
         or (codings > 0 and b" http/1.0\r\n" in head)
     )

@@ -15,8 +15,8 @@ from hypercorn.typing import (
 
 from ...engine import split
 from ._config import HostConfig, logger
-from ._host_options import HostOptions
 from ._inbox import Inbox
+from ._options import HostOptions
 
 #: A client as ASGI names it.
 Endpoint = tuple[str, int] | None
@@ -96,7 +96,8 @@ class AppTask:
         except BaseException as error:  # noqa: BLE001 - the author's code; what must go on does
             crash, going_on = split(error)
             if crash is not None:
-                path, method = scope["path"], scope["method"]
+                # As it was sent: decoded, it could hold lines that look like records.
+                path, method = scope["raw_path"].decode(), scope["method"]
                 logger.error("the application failed at %s %s", method, path, exc_info=crash)
             if going_on is not None:
                 raise going_on from None

@@ -15,15 +15,20 @@ from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.events import Closed, Event, Updated
 from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
-from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
+from hypercorn.protocol.h2 import (
+    BUFFER_HIGH_WATER,
+    BUFFER_LOW_WATER,
+    BufferCompleteError,
+    H2Protocol,
+    StreamBuffer,
+)
 from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
 from hypercorn.typing import TaskGroup
 from hypercorn.utils import filter_pseudo_headers
-from priority.priority import MissingStreamError
 
-from ._host_options import PACE
 from ._inbox import Inbox
 from ._link import Carrier, task_group
+from ._options import PACE
 
 _Codes: Final = h2.errors.ErrorCodes
 
@@ -160,7 +165,7 @@ class Http2(H2Protocol):
             stream_id,
         )
         self.streams[stream_id] = stream
-        self.stream_buffers[stream_id] = StreamBuffer(self.context.event_class)
+        self.stream_buffers[stream_id] = _Buffer(self.context.event_class)
         self.priority.insert_stream(stream_id)
         self.priority.block(stream_id)
         self.keep_alive_requests += 1
@@ -175,14 +180,6 @@ class Http2(H2Protocol):
                 state=self.connection_state,
             )
         )
-
-    async def _send_data(self, stream_id: int) -> None:
-        # While one frame is being written, the stream may end by another way.
-        with contextlib.suppress(KeyError):
-            await super()._send_data(stream_id)
-            return
-        with contextlib.suppress(MissingStreamError):
-            self.priority.remove_stream(stream_id)
 
     async def _acknowledge(self, stream_id: int, size: int) -> None:
         """Open the windows for as many bytes as are no longer kept."""
@@ -205,16 +202,41 @@ class Http2(H2Protocol):
     async def _reset(self, stream_id: int, code: h2.errors.ErrorCodes) -> None:
         """End a stream from this side; its application sees a disconnect."""
         self._refuse(stream_id, code)
+        with contextlib.suppress(KeyError):
+            await self.stream_buffers[stream_id].close()
         await self._flush()
         await self._close_stream(stream_id)
-        if stream_id in self.stream_buffers:
-            await self.stream_buffers[stream_id].close()
         await self._window_updated(stream_id)
 
     def _refuse(self, stream_id: int, code: h2.errors.ErrorCodes) -> None:
         # The client may have ended it itself, in the same bytes.
         with contextlib.suppress(h2.exceptions.ProtocolError):
             self.connection.reset_stream(stream_id, code)
+
+
+class _Buffer(StreamBuffer):
+    """What waits for the window of a stream to open.
+
+    That of hypercorn lets the application go on when the window is shut, and grows without bound.
+    """
+
+    async def push(self, data: bytes) -> None:
+        if self._complete:
+            raise BufferCompleteError
+        self.buffer.extend(data)
+        await self._is_empty.clear()
+        if len(self.buffer) >= BUFFER_HIGH_WATER:
+            await self._paused.clear()
+            await self._paused.wait()
+
+    async def pop(self, max_length: int) -> bytes:
+        data = bytes(self.buffer[:max_length])
+        del self.buffer[:max_length]
+        if len(self.buffer) < BUFFER_LOW_WATER:
+            await self._paused.set()
+        if not self.buffer:
+            await self._is_empty.set()
+        return data
 
 
 def _is_servable(headers: Any) -> bool:
