@@ -9,6 +9,7 @@ import trio
 
 from noizu_mcp import Server, Tool
 from noizu_mcp.auth import (
+    BearerAuth,
     InsufficientScope,
     Principal,
     StaticVerifier,
@@ -124,6 +125,19 @@ async def test_metadata_needs_no_token(serve_app, bearer, path):
     assert got.json["resource"] == "https://mcp.example.com/mcp"
     assert got.headers["cache-control"] == "max-age=3600"
     assert (head.status, head.body, head.headers) == (200, b"", got.headers)
+
+
+async def test_a_resource_behind_a_prefix_has_its_document(serve_app):
+    """A proxy takes the prefix away; the last slash is the client's to write."""
+    auth = BearerAuth(
+        StaticVerifier({}),
+        resource="https://mcp.example.com/docs/",
+        authorization_servers=["https://login.example.com"],
+    )
+    async with serve_app(auth=auth) as http:
+        answers = [await http.send("GET", f"{DOCUMENT}{path}") for path in ("/docs/", "/docs")]
+
+    assert [each.status for each in answers] == [200, 200]
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])

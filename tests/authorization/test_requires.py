@@ -1,5 +1,6 @@
 """The option `requires`: read where it is written, and asked before anything of the author runs."""
 
+import sys
 from functools import partial
 
 import pytest
@@ -342,6 +343,23 @@ async def test_overrides_are_asked_like_the_rest(docs):
     assert result.content[0].text == secret.contents[0].text == "42"
 
 
+async def test_an_override_that_computes_is_asked_before(docs):
+    """What is registered keeps its scopes, also where its own `read` is not what answers."""
+
+    class Computing(Server, name="computing", version="1"):
+        tools, resources = type(docs).tools, type(docs).resources
+
+        async def read_resource(self, uri, ctx):
+            return "computed"
+
+    async with connect(Computing, principal=READER) as client:
+        for work in (client.read_resource("docs://secret"), client.call_tool("peek")):
+            assert await refused(work) == ["docs:write"]
+        public = await client.read_resource("docs://anything")
+
+    assert public.contents[0].text == "computed"
+
+
 async def test_what_is_registered_later_is_asked_too():
     """The running set of a server may bring the first scope."""
 
@@ -389,6 +407,29 @@ async def test_the_program_says_who_is_calling_on_descriptors(docs, pipe_stream)
         nursery.start_soon(serve)
         async with connect(stream) as client:
             result = await client.call_tool("whoami")
+
+    assert result.content[0].text == "ada"
+
+
+PROGRAM = """
+from noizu_mcp import Server, Tool
+from noizu_mcp.auth import Principal
+
+class Whoami(Tool, requires="read"):
+    def call(self, args, ctx):
+        return ctx.auth.subject
+
+class Program(Server, name="program", version="1"):
+    tools = [Whoami]
+
+Program().run(principal=Principal(subject="ada", scopes=["read"]))
+"""
+
+
+async def test_the_program_says_who_is_calling_on_stdio():
+    """Whoever starts the process is whom it says."""
+    async with connect(Stdio(sys.executable, "-c", PROGRAM)) as client:
+        result = await client.call_tool("whoami")
 
     assert result.content[0].text == "ada"
 
