@@ -136,14 +136,16 @@ class HttpApp:
             await http.respond(204, headers=preflight(http))
         elif authorization is not None and is_document:
             await authorization.serve_document(http)
-        elif authorization is None or await authorization.admit(http):
+        else:
             await self._handle(http)
 
     async def _handle(self, http: HttpRequest) -> None:
-        if self._endpoint is None:
+        endpoint, authorization = self._endpoint, self._authorization
+        if endpoint is None:  # said first: without a lifespan verifiers may have no loop either
             logger.error(_NO_LIFESPAN)
             raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
-        await self._endpoint.handle(http)
+        if authorization is None or await authorization.admit(http):
+            await endpoint.handle(http)
 
     async def _report_health(self, http: HttpRequest) -> None:
         alive = http.path == "/healthz"
