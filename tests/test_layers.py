@@ -68,8 +68,10 @@ LATE = {
 # Names of a private file that another layer uses, each with its reason.
 PRIVATE = {
     ("components/_options", "schema._nearest"): "the nearest name, for messages",
+    ("components/_misses", "schema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema._nearest"): "the nearest name, for messages",
+    ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
     ("tools/__init__", "components._catalog"): "the folder gives it its public name",

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, ClassVar, Final, Self
 
 import trio
@@ -57,6 +58,21 @@ _OFFERED_BY: Final = {
     "prompts": ("list_prompts", "get_prompt"),
     "completions": ("complete",),
 }
+#: What is no option, and a server of another package may have; what to do instead.
+_NO_OPTIONS: Final = {
+    "policies": "override call_tool to decide who may call what",
+    "providers": "override list_tools and call_tool to compute tools, or use server.tools.add",
+}
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_override(name: str, value: Any) -> bool:
+    """Tell whether a method could override one of a server."""
+    wanted = inspect.signature(getattr(Server, name)).parameters
+    return inspect.iscoroutinefunction(value) and _positional(value) == len(wanted)
 
 
 class Server(metaclass=ComponentMeta):
@@ -89,6 +105,10 @@ class Server(metaclass=ComponentMeta):
 
     __mcp_kind__ = "servers"
     __mcp_table__ = SERVER_OPTIONS
+    __mcp_members__: ClassVar[dict[str, Callable[[Any], bool]]] = {
+        **dict.fromkeys(("tools", "resources", "prompts"), _is_list),
+        **{name: partial(_is_override, name) for name in OVERRIDABLE},
+    }
 
     options: ClassVar[ServerOptions]
     # Lists of registrations in a class body, a `RunningSet` each on an instance.
@@ -150,6 +170,8 @@ class Server(metaclass=ComponentMeta):
     def _read_class(cls, declaration: Declaration) -> None:
         if not declaration.abstract:
             _check_identity(declaration)
+        for name in _NO_OPTIONS.keys() & vars(cls).keys():
+            declaration.problem(name, f"is not an option; {_NO_OPTIONS[name]}", member=name)
         _check_overrides(declaration, Server)
         _check_context_manager(declaration, "lifespan")
         for member, check in _CHECKS.items():
