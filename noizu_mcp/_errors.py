@@ -167,7 +167,7 @@ class InsufficientScope(_Copied):
     """
 
     def __init__(self, scopes: Iterable[str]) -> None:
-        self.scopes = tuple(scopes)
+        self.scopes = (scopes,) if isinstance(scopes, str) else tuple(scopes)
         super().__init__(f"it needs the scopes {' '.join(self.scopes)}")
 
 

@@ -21,7 +21,7 @@ LAYERS: dict[str, set[str]] = {
     "tools": {"types", "components"},
     "engine": {"types", "jsonrpc", "protocol"},
     "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"},
-    "transports": {"types", "jsonrpc", "protocol", "engine", "server"},
+    "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server"},
     "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
@@ -59,6 +59,7 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("transports/http/_app", "._authorization"): "loads with the first `auth`",
     ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",

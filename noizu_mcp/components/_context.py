@@ -12,6 +12,7 @@ from ..types import (
     InputRequest,
     InputRequired,
     LogLevel,
+    Principal,
     ReadResult,
     Root,
     SamplingResult,
@@ -54,7 +55,7 @@ class Outbound(Protocol):
     @property
     def state(self) -> Any: ...
     @property
-    def auth(self) -> Any: ...
+    def auth(self) -> Principal | None: ...
     @property
     def session(self) -> Mapping[str, Any]: ...
     @property
@@ -164,8 +165,8 @@ class Context:
         return self._outbound.state
 
     @property
-    def auth(self) -> Any:
-        """The verified claims of the caller, or None."""
+    def auth(self) -> Principal | None:
+        """Who is calling, verified; None where nobody verifies it."""
         return self._outbound.auth
 
     @property

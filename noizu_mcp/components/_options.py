@@ -13,7 +13,7 @@ import attrs
 
 from .._util import json_text
 from ..schema._nearest import nearest
-from ..types import Annotations, ContentAnnotations, Icon
+from ..types import Annotations, ContentAnnotations, Icon, RequireScopes
 
 #: Longest quotation of a wrong value in a problem, in characters.
 MAX_QUOTED: Final = 60
@@ -110,6 +110,19 @@ def read_task(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
+def read_requires(value: Any) -> RequireScopes | None:
+    """Take the scopes that a caller must hold, as `RequireScopes` or by name; None for none."""
+    if value is None or isinstance(value, RequireScopes):
+        return value
+    names = (value,) if isinstance(value, str) else value
+    # A set has no order, and clients are told the scopes in theirs.
+    if not isinstance(names, list | tuple):
+        raise ValueError(
+            f"must be RequireScopes('read'), the name of a scope or some, {got(value)}"
+        )
+    return RequireScopes(*names)
+
+
 def read_annotations(value: Any) -> Annotations | None:
     """Take hints as `Annotations` or as a mapping of its fields, or None."""
     return _read_hints(Annotations, value)
@@ -198,6 +211,7 @@ _LOOKS: Final[dict[str, Reader]] = {
     "visible": read_flag,
     "timeout": read_seconds,
     "max_concurrency": read_count,
+    "requires": read_requires,
 }
 _SCHEMAS: Final[dict[str, Reader]] = {
     "input": read_any,

@@ -10,7 +10,7 @@ import attrs
 
 from .._util import Unset, final
 from ..schema import Shape, header_paths
-from ..types import Annotations, Icon
+from ..types import Annotations, Icon, RequireScopes
 from ._plan import Plan
 from ._signature import Mode
 
@@ -34,6 +34,7 @@ class ToolSpec:
         input: The declared arguments; `{"type": "object"}` if none are.
         output: The declared structured content, if any.
         timeout: Seconds a call may take; None for no limit, UNSET for the one of the server.
+        requires: Scopes that a caller must hold; None for none.
         max_concurrency: Calls at one time; None for no limit.
         mode: `async`, `thread` (sync, may block) or `inline` (sync and short).
         task: Whether calls go on as tasks: `optional`, `required`; None for never.
@@ -56,6 +57,7 @@ class ToolSpec:
     input: Shape
     output: Shape | None
     timeout: float | Unset | None
+    requires: RequireScopes | None
     max_concurrency: int | None
     mode: Mode
     task: str | None

@@ -18,9 +18,9 @@ class Tool(Described, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
     `description`, `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`,
-    `max_concurrency`, `inline`, `strict`, `task`, `starts_task`, `abstract`. The input is a nested
-    class `Input`, or `input`, or `input_schema`; the output likewise, or the return annotation of
-    `call`.
+    `max_concurrency`, `requires`, `inline`, `strict`, `task`, `starts_task`, `abstract`. The input
+    is a nested class `Input`, or `input`, or `input_schema`; the output likewise, or the return
+    annotation of `call`.
 
     `call` takes `()`, `(args)` or `(args, ctx)` after `self`, sync or async. A sync one runs in a
     worker thread, with `inline=True` on the loop. The name defaults to the name of the class in

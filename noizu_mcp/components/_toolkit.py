@@ -21,8 +21,8 @@ class Toolkit(metaclass=ComponentMeta):
     A method takes `()`, `(args)` or `(args, ctx)` after `self`, or `(*, a, b)` or `(ctx, *, a, b)`,
     where the keyword-only parameters are the input. `staticmethod` and `classmethod` work. Options
     of the class statement are defaults for all of its tools: `category`, `annotations`, `icons`,
-    `meta`, `hidden`, `visible`, `timeout`, `max_concurrency`, `inline`, `strict`, `task`,
-    `starts_task`. With `abstract=True` it is a base that others take their tools from.
+    `meta`, `hidden`, `visible`, `timeout`, `max_concurrency`, `requires`, `inline`, `strict`,
+    `task`, `starts_task`. With `abstract=True` it is a base that others take their tools from.
 
     Raises:
         DefinitionError: From the class statement; it lists all that is wrong in the class.

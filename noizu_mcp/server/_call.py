@@ -13,7 +13,7 @@ from ..components import Context, adapt_request, needed_by, read_by_hand
 from ..engine import Exchange
 from ..jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
 from ..protocol import Envelope
-from ..types import LOG_LEVELS, InputRequest, InputRequired, LogLevel, ReadResult
+from ..types import LOG_LEVELS, InputRequest, InputRequired, LogLevel, Principal, ReadResult
 from ._calls import read_any
 from ._rounds import LiveAsker, ReplayAsker, make_asker, run_step
 
@@ -121,9 +121,9 @@ class Call:
         return self.connection.state
 
     @property
-    def auth(self) -> Any:
-        """The verified claims of the caller: none on a transport without authorization."""
-        return None
+    def auth(self) -> Principal | None:
+        """Who is calling; None where nobody verifies it."""
+        return self.envelope.origin.principal
 
     @property
     def cancelled(self) -> bool:

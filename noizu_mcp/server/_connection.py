@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
-from .._errors import ConnectionClosed, McpError, RequestTimeout
+from .._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout
 from .._util import UNSET, Unset
 from ..components import Context
 from ..engine import (
@@ -30,7 +30,13 @@ from ..engine import (
     logger,
     lone,
 )
-from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
+from ..jsonrpc import (
+    INSUFFICIENT_SCOPE,
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    Notification,
+    Rendered,
+)
 from ..protocol import CLIENT_REQUESTS, Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
@@ -38,6 +44,7 @@ from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
 from ._farewell import say_farewell
 from ._rounds import timed_out
+from ._scopes import admit, needed
 from ._tasks import TaskChange, TaskStore
 
 if TYPE_CHECKING:
@@ -171,6 +178,7 @@ class Connection(abc.ABC):
             self.refuse(exchange)
             return None
         try:
+            admit(self.server, exchange)
             return self._routes[method.name](self, exchange)
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             self.crash(exchange, error)
@@ -281,7 +289,8 @@ class Connection(abc.ABC):
             self.linger(partial(say_farewell, self.server, uris, context))
 
     def _context_of_session(self) -> Context:
-        return Context(Call(self, self.peer.handshake.envelope(), self.session))
+        envelope = self.peer.handshake.envelope(origin=self.peer.origin)
+        return Context(Call(self, envelope, self.session))
 
     def reply(self, exchange: Exchange, result: Mapping[str, Any]) -> None:
         """Answer with a complete result, in the envelope of its era."""
@@ -309,8 +318,16 @@ class Connection(abc.ABC):
         exchange.fail(METHOD_NOT_FOUND, f"Method not found: {exchange.request.method}")
 
     def crash(self, exchange: Exchange, error: BaseException) -> None:
-        """Answer a request whose handler raised; what is no `McpError` goes to the log only."""
+        """Answer a request whose handler raised; what clients may not know goes to the log."""
         error = lone(error)
+        if isinstance(error, InsufficientScope):
+            try:
+                scopes = needed(self.server, exchange.request, error.scopes)
+            except ValueError as wrong:  # the author's: no name of a scope
+                error = wrong
+            else:
+                self.deny(exchange, scopes)
+                return
         if isinstance(error, McpError):
             exchange.fail(error.code, error.message, error.data)
             return
@@ -319,6 +336,26 @@ class Connection(abc.ABC):
             return
         logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")
+
+    def deny(self, exchange: Exchange, scopes: tuple[str, ...]) -> None:
+        """Answer somebody who lacks scopes.
+
+        Args:
+            exchange: The request.
+            scopes: All that it needs.
+        """
+        names = " ".join(scopes)
+        text = f"Insufficient scope: {exchange.request.method} needs {names}"
+        if exchange.envelope.origin.principal is None:
+            text += "; nobody has verified who is calling"
+            logger.warning(
+                "%s needs the scopes %s, and nobody verifies who calls on %s: serve it with auth="
+                " over HTTP, else with principal=",
+                exchange.request.method,
+                names,
+                self.transport,
+            )
+        exchange.fail(INSUFFICIENT_SCOPE, text, {"requiredScopes": list(scopes)})
 
     def fail_call(self, exchange: Exchange, text: str) -> None:
         """Answer that a request failed for a reason that the peer may know."""

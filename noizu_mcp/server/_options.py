@@ -14,9 +14,11 @@ from ..components._options import (
     got,
     read_flag,
     read_icons,
+    read_requires,
     read_seconds,
     read_text,
 )
+from ..types import RequireScopes
 from ._pages import PAGE_SIZE
 from ._seal import STATE_TTL, read_secrets
 
@@ -88,6 +90,7 @@ class ServerOptions(NamedTuple):
         state_ttl: Seconds in which a client must come back with answers.
         task_ttl: Seconds that a task may run, and that its result is kept afterwards.
         task_poll_interval: Seconds that a client is told to leave between two looks at a task.
+        requires: Scopes that every request needs but those of `OPEN`; None for none.
     """
 
     name: str
@@ -105,6 +108,7 @@ class ServerOptions(NamedTuple):
     state_ttl: float = STATE_TTL
     task_ttl: float = TASK_TTL
     task_poll_interval: float = TASK_POLL_INTERVAL
+    requires: RequireScopes | None = None
 
     def cache_of(self, kind: str) -> Cache:
         """Say how long clients may keep results of a kind; unless set, they are stale at once."""
@@ -169,6 +173,7 @@ SERVER_OPTIONS: Final[Table] = {
     "state_ttl": _read_some_seconds,
     "task_ttl": _read_some_seconds,
     "task_poll_interval": _read_some_seconds,
+    "requires": read_requires,
     "abstract": read_flag,
 }
 

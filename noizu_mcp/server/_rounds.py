@@ -447,9 +447,10 @@ def _binding(server: str, exchange: Exchange, params: Mapping[str, Any]) -> dict
         for key, value in params.items()
         if key not in {"_meta", "inputResponses", "requestState"}
     }
+    caller = exchange.envelope.origin.principal
     return {
         "server": server,
-        "principal": None,
+        "principal": None if caller is None else caller.key,
         "method": exchange.request.method,
         "name": own.get("name", own.get("uri")),
         "arguments": _digest(own),

@@ -6,7 +6,7 @@ from typing import Any
 
 import trio
 
-from ..._errors import McpError
+from ..._errors import InsufficientScope, McpError
 from ..._util import UNSET
 from ...components import Context, ToolSpec, prepare
 from ...engine import Exchange, Job
@@ -77,8 +77,8 @@ def _run_in_request(
     async def call() -> None:
         try:
             _reply(connection, exchange, spec, await run(server, spec, args, context))
-        except McpError as error:
-            exchange.fail(error.code, error.message, error.data)
+        except (McpError, InsufficientScope) as error:
+            connection.crash(exchange, error)
 
     return call
 

@@ -19,6 +19,7 @@ from ._sse import Pace
 from ._tasks import TaskSet
 
 if TYPE_CHECKING:
+    from ._authorization import Authorization
     from ._bridge import Bridge
 
 _NO_LIFESPAN: Final = (
@@ -36,6 +37,9 @@ class HttpApp:
     Args:
         server: The server.
         options: How it is served.
+
+    Raises:
+        TypeError: Its `auth` is no `BearerAuth`.
     """
 
     def __init__(self, server: Server, options: HttpOptions) -> None:
@@ -43,6 +47,7 @@ class HttpApp:
         self.options = options
         self._path = options.path.rstrip("/") or "/"
         self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
+        self._authorization = _authorization(options)
         self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
 
@@ -124,16 +129,25 @@ class HttpApp:
         if self.options.health and http.path in ("/healthz", "/readyz"):
             await self._report_health(http)
             return
-        if http.path != self._path:
+        authorization = self._authorization
+        is_document = authorization is not None and authorization.has_document(http.path)
+        if http.path != self._path and not is_document:
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
             await http.respond(200, headers=preflight(http))
-        elif self._endpoint is None:
+        elif authorization is not None and is_document:
+            await authorization.serve_document(http)
+        else:
+            await self._handle(http)
+
+    async def _handle(self, http: HttpRequest) -> None:
+        endpoint, authorization = self._endpoint, self._authorization
+        if endpoint is None:  # said first: without a lifespan verifiers may have no loop either
             logger.error(_NO_LIFESPAN)
             raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
-        else:
-            await self._endpoint.handle(http)
+        if authorization is None or await authorization.admit(http):
+            await endpoint.handle(http)
 
     async def _report_health(self, http: HttpRequest) -> None:
         alive = http.path == "/healthz"
@@ -156,3 +170,11 @@ class HttpApp:
             await send({"type": f"lifespan.{phase}.failed", "message": text})
             return
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _authorization(options: HttpOptions) -> "Authorization | None":
+    if options.auth is None:
+        return None
+    from ._authorization import Authorization
+
+    return Authorization(options.auth, options.path)

@@ -5,9 +5,10 @@ from typing import Any
 
 import attrs
 
-from ...engine import Channel, Desk, LoopGate, run_leading
+from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
 from ...protocol import Dispatch
 from ...server import ROUTES, Connection, Server, TaskStore
+from ._asgi import JSON
 from ._options import HttpOptions
 from ._reply import Reply
 from ._sse import Pace
@@ -98,6 +99,14 @@ class HttpConnection(Connection):
             channel: Where messages go that belong to none of them.
         """
         self.desk = HttpDesk(self, channel)
+
+    def deny(self, exchange: Exchange, scopes: tuple[str, ...]) -> None:
+        """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""
+        channel, auth = exchange.channel, self._host.options.auth
+        if isinstance(channel, Reply) and auth is not None:
+            challenge = auth.challenge(scopes).headers
+            channel.headers = [JSON, *(each for each in challenge if each[0] != JSON[0])]
+        super().deny(exchange, scopes)
 
     def stop(self) -> None:
         """End; see `Connection`."""
