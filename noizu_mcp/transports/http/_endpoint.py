@@ -175,7 +175,9 @@ class Endpoint:
             await self._initialize(http, message)
         else:
             session = self._session(http)
-            if session.replies >= self._limits.streams and isinstance(message, Request | Batch):
+            if len(session.replies) >= self._limits.streams and isinstance(
+                message, Request | Batch
+            ):
                 raise unavailable(f"More than {self._limits.streams} requests at once", 1)
             event = session.peer.receive(message, Origin(None, http.principal))
             await self._take(http, session, event)
@@ -200,7 +202,7 @@ class Endpoint:
 
     async def _serve(self, http: HttpRequest, session: Session, event: Dispatch | Fanout) -> None:
         reply = session.make_reply(http)
-        session.replies += 1
+        session.replies[reply] = None
         try:
             if isinstance(event, Dispatch):
                 await session.desk.lead(event, reply, tied=False)
@@ -209,7 +211,7 @@ class Endpoint:
                 await reply.finish()
         finally:
             reply.close()
-            session.replies -= 1
+            del session.replies[reply]
             self.sessions.touch(session)
 
     async def _get(self, http: HttpRequest) -> None:

@@ -41,7 +41,7 @@ class Session(HttpConnection):
         owner: As given.
         standing: The stream for what belongs to no request; a GET reads it.
         used: When it was last used, on trio's clock.
-        replies: How many of its requests are being answered.
+        replies: The answers to its requests that are being given.
     """
 
     def __init__(self, host: Host, owner: str | None, table: "Sessions") -> None:
@@ -49,7 +49,7 @@ class Session(HttpConnection):
         self.id = secrets.token_urlsafe(ENTROPY)
         self.owner = owner
         self.used = trio.current_time()
-        self.replies = 0
+        self.replies: dict[Reply, None] = {}
         self._table = table
         self._history = History(host.options.limits.history)
         self.standing = self._history.open()
@@ -57,8 +57,8 @@ class Session(HttpConnection):
 
     @property
     def is_used(self) -> bool:
-        """True while a request is answered or a stream is read."""
-        return self.replies > 0 or self._history.is_read
+        """True while a client waits for an answer or reads a stream."""
+        return self._history.is_read or any(not reply.gone for reply in self.replies)
 
     @property
     def idle(self) -> float:
@@ -71,7 +71,7 @@ class Session(HttpConnection):
 
     def make_reply(self, http: HttpRequest) -> Reply:
         """Make the answer to a POST; as a stream it can be read again."""
-        return Reply(
+        reply = Reply(
             http,
             self._host.tasks,
             self._host.pace,
@@ -79,6 +79,9 @@ class Session(HttpConnection):
             open_stream=self._open_stream,
             polls=self._polls,
         )
+        # It goes on without the client, but not for longer than a session may be idle.
+        reply.on_gone = partial(self._table.touch, self)
+        return reply
 
     def _open_stream(self, writer: EventWriter) -> EventStream:
         stream = self._history.open()

@@ -98,6 +98,24 @@ async def test_a_long_request_keeps_its_session(autojump_clock):
         assert (await session.post(call("echo"))).status == 200
 
 
+async def test_a_client_that_never_comes_back(autojump_clock):
+    """What runs for it ends with its session; no question waits for ever."""
+    async with serving(Shop(), limits={"session_idle": 100}) as wire:
+        session = await wire.session(capabilities={"elicitation": {}})
+        running = session.open(call("ask"))
+        await running.event(1)
+        await trio.sleep(300)
+        assert (await session.post(message("ping", {}, 2))).status == 200
+        running.leave()
+        await trio.sleep(99)
+        assert len(wire.endpoint.sessions) == 1
+        await trio.sleep(30)
+        assert len(wire.endpoint.sessions) == 0
+        await settled()
+        assert running.ended.is_set()
+        assert len(wire.endpoint._host.tasks) == 1
+
+
 async def test_the_longest_idle_makes_room(autojump_clock, wire):
     """After a minute; before it the new one is refused and may come again."""
     first, second = await wire.session(), await wire.session()
