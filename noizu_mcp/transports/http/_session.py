@@ -11,8 +11,8 @@ from typing import Final
 
 import trio
 
-from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
-from ._asgi import HttpRequest, Refused
+from ...jsonrpc import INVALID_REQUEST, PARSE_ERROR
+from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
 from ._history import EventStream, History
 from ._reply import Reply
@@ -214,14 +214,3 @@ class Sessions:
             for session in self:
                 if session.idle >= self._limits.session_idle:
                     self.end(session)
-
-
-def unavailable(text: str, seconds: float) -> Refused:
-    """Refuse a request that may be repeated later (503).
-
-    Args:
-        text: Why.
-        seconds: When.
-    """
-    retry = (b"retry-after", b"%d" % seconds)
-    return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])

@@ -469,7 +469,7 @@ async def test_a_host_cancels_the_task(autojump_clock, wire, era, seconds):
     assert session.served.peer.ledger.inbound == 0
     assert not session.served.is_used
     assert not wire.endpoint._single
-    assert len(wire.endpoint._host.tasks) == 1  # the one that ends idle sessions
+    assert len(wire.tasks) == 1  # the one that ends idle sessions
     assert (await session.post(call("echo"))).status == 200
 
 

@@ -66,7 +66,7 @@ async def test_ending_a_session_ends_what_runs(autojump_clock, wire):
     assert asked.messages[-1]["error"]["message"] == "The session has ended"
     assert standing.messages == []
     await settled()
-    assert len(wire.endpoint._host.tasks) == 1
+    assert len(wire.tasks) == 1
 
 
 async def test_a_session_that_is_idle_ends(autojump_clock, wire):
@@ -113,7 +113,7 @@ async def test_a_client_that_never_comes_back(autojump_clock):
         assert len(wire.endpoint.sessions) == 0
         await settled()
         assert running.ended.is_set()
-        assert len(wire.endpoint._host.tasks) == 1
+        assert len(wire.tasks) == 1
 
 
 async def test_the_longest_idle_makes_room(autojump_clock, wire):
