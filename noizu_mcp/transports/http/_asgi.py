@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import trio
 
-from ...jsonrpc import INVALID_REQUEST, ErrorResponse, encode_error
+from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, encode_error
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -35,6 +35,17 @@ class Refused(Exception):
         self.status = status
         self.headers = [JSON, *headers]
         self.body = encode_error(ErrorResponse(None, code, text))
+
+
+def unavailable(text: str, seconds: float) -> Refused:
+    """Refuse a request that may be repeated later (503).
+
+    Args:
+        text: Why.
+        seconds: When.
+    """
+    retry = (b"retry-after", b"%d" % seconds)
+    return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])
 
 
 class Disconnected(Exception):

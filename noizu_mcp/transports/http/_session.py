@@ -11,8 +11,8 @@ from typing import Final
 
 import trio
 
-from ...jsonrpc import INSUFFICIENT_SCOPE, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
-from ._asgi import HttpRequest, Refused
+from ...jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR
+from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
 from ._expiry import time_left
 from ._history import EventStream, History
@@ -42,7 +42,7 @@ class Session(HttpConnection):
         owner: As given.
         standing: The stream for what belongs to no request; a GET reads it.
         used: When it was last used, on trio's clock.
-        replies: How many of its requests are being answered.
+        replies: The answers to its requests that are being given.
     """
 
     def __init__(self, host: Host, owner: str | None, table: "Sessions") -> None:
@@ -50,7 +50,7 @@ class Session(HttpConnection):
         self.id = secrets.token_urlsafe(ENTROPY)
         self.owner = owner
         self.used = trio.current_time()
-        self.replies = 0
+        self.replies: dict[Reply, None] = {}
         self._table = table
         self._history = History(host.options.limits.history)
         self.standing = self._history.open()
@@ -58,8 +58,8 @@ class Session(HttpConnection):
 
     @property
     def is_used(self) -> bool:
-        """True while a request is answered or a stream is read."""
-        return self.replies > 0 or self._history.is_read
+        """True while a client waits for an answer or reads a stream."""
+        return self._history.is_read or any(not reply.gone for reply in self.replies)
 
     @property
     def idle(self) -> float:
@@ -72,7 +72,7 @@ class Session(HttpConnection):
 
     def make_reply(self, http: HttpRequest) -> Reply:
         """Make the answer to a POST; as a stream it can be read again."""
-        return Reply(
+        reply = Reply(
             http,
             self._host.tasks,
             self._host.pace,
@@ -80,6 +80,9 @@ class Session(HttpConnection):
             open_stream=self._open_stream,
             polls=self._polls,
         )
+        # It goes on without the client, but not for longer than a session may be idle.
+        reply.on_gone = partial(self._table.touch, self)
+        return reply
 
     def _open_stream(self, writer: EventWriter) -> EventStream:
         stream = self._history.open()
@@ -216,14 +219,3 @@ class Sessions:
             for session in self:
                 if session.idle >= self._limits.session_idle:
                     self.end(session)
-
-
-def unavailable(text: str, seconds: float) -> Refused:
-    """Refuse a request that may be repeated later (503).
-
-    Args:
-        text: Why.
-        seconds: When.
-    """
-    retry = (b"retry-after", b"%d" % seconds)
-    return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])

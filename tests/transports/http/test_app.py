@@ -281,7 +281,7 @@ async def test_an_end_without_work_is_quick(autojump_clock):
 async def test_a_host_that_cannot_be_cancelled_at_the_end(autojump_clock):
     """Streams that nobody reads are given up; the host closes their connections."""
     app = HttpApp(Shop(), HttpOptions(limits=HttpLimits(grace=1)))
-    exchanges = []
+    exchanges, ended = [], 0.0
     async with trio.open_nursery() as nursery:
         wire = Wire(app, nursery)
         async with app.lifespan():
@@ -305,9 +305,12 @@ async def test_a_host_that_cannot_be_cancelled_at_the_end(autojump_clock):
 
             @nursery.start_soon
             async def close():
+                nonlocal ended
                 for exchange in made:
                     await exchange.ended.wait()
                     exchange.broken = True
                     exchange.read_on()
+                ended = trio.current_time()
 
     assert all(not exchange.sent for exchange in exchanges)
+    assert ended == pytest.approx(2 + 1 + DRAIN_TIMEOUT)

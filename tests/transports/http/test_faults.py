@@ -53,7 +53,7 @@ async def test_sessions_that_are_dropped_leave_nothing(autojump_clock):
             tracemalloc.stop()
         assert len(wire.endpoint.sessions) == 0
         assert not wire.app.server.bus._listeners
-        assert len(wire.endpoint._host.tasks) == 1
+        assert len(wire.tasks) == 1
         assert trio.lowlevel.current_statistics().tasks_living == tasks
         assert left / SESSIONS < LEFT
 
@@ -147,7 +147,7 @@ async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
         assert crowd.fetched > CALLS // 20
         assert not wire.endpoint._single
         assert wire.endpoint._open == 0
-        assert len(wire.endpoint._host.tasks) == 1
+        assert len(wire.tasks) == 1
         assert trio.lowlevel.current_statistics().tasks_living == tasks
         for session in sessions:
             assert session.served.peer.ledger.inbound == 0

@@ -425,14 +425,11 @@ async def test_nobody_is_sent_away_after_the_answer(autojump_clock):
         assert not done.is_stream
 
 
-async def test_what_comes_after_the_end(autojump_clock, nursery):
+async def test_what_comes_after_the_end(nursery, mock_clock):
     """Is dropped; and a silence that ends with the request begins no stream."""
-    tasks = TaskSet(nursery)
-    sent = []
+    tasks, sent = TaskSet(nursery), []
 
     class Http:
-        extra = ()
-
         async def gone(self):
             await trio.sleep_forever()
 
@@ -443,15 +440,16 @@ async def test_what_comes_after_the_end(autojump_clock, nursery):
     await reply.room()
     assert reply.has_room
     reply.attend()
-    nursery.start_soon(reply.finish)
-    await trio.sleep_until(trio.current_time() + SILENCE)
+    await settled()
+    mock_clock.jump(SILENCE)
     reply.answer(b"{}")
     reply.deliver(b"late")
     reply.offer(b"late")
     reply.release(1)
     await settled()
-    assert sent == [(200, b"{}")]
     assert len(tasks) == 0
+    await reply.finish()
+    assert sent == [(200, b"{}")]
 
 
 # Hosts that cancel
@@ -471,7 +469,7 @@ async def test_a_host_cancels_the_task(autojump_clock, wire, era, seconds):
     assert session.served.peer.ledger.inbound == 0
     assert not session.served.is_used
     assert not wire.endpoint._single
-    assert len(wire.endpoint._host.tasks) == 1  # the one that ends idle sessions
+    assert len(wire.tasks) == 1  # the one that ends idle sessions
     assert (await session.post(call("echo"))).status == 200
 
 

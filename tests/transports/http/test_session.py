@@ -66,7 +66,7 @@ async def test_ending_a_session_ends_what_runs(autojump_clock, wire):
     assert asked.messages[-1]["error"]["message"] == "The session has ended"
     assert standing.messages == []
     await settled()
-    assert len(wire.endpoint._host.tasks) == 1
+    assert len(wire.tasks) == 1
 
 
 async def test_a_session_that_is_idle_ends(autojump_clock, wire):
@@ -96,6 +96,24 @@ async def test_a_long_request_keeps_its_session(autojump_clock):
         done = await session.post(call("wait", {"seconds": 29}))
         assert done.messages[-1]["id"] == 1
         assert (await session.post(call("echo"))).status == 200
+
+
+async def test_a_client_that_never_comes_back(autojump_clock):
+    """What runs for it ends with its session; no question waits for ever."""
+    async with serving(Shop(), limits={"session_idle": 100}) as wire:
+        session = await wire.session(capabilities={"elicitation": {}})
+        running = session.open(call("ask"))
+        await running.event(1)
+        await trio.sleep(300)
+        assert (await session.post(message("ping", {}, 2))).status == 200
+        running.leave()
+        await trio.sleep(99)
+        assert len(wire.endpoint.sessions) == 1
+        await trio.sleep(30)
+        assert len(wire.endpoint.sessions) == 0
+        await settled()
+        assert running.ended.is_set()
+        assert len(wire.tasks) == 1
 
 
 async def test_the_longest_idle_makes_room(autojump_clock, wire):

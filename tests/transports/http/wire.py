@@ -154,6 +154,11 @@ class Wire:
     def endpoint(self):
         return self.app._endpoint
 
+    @property
+    def tasks(self):
+        """What runs beside the requests."""
+        return self.endpoint.sessions._host.tasks
+
     def make(self, method, body=None, headers=(), *, path="/mcp", parts=None, **scope):
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         given = {"host": "localhost", "content-type": "application/json", "accept": BOTH}
