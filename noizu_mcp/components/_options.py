@@ -116,6 +116,13 @@ def read_requires(value: Any) -> RequireScopes | None:
     return RequireScopes(*names)
 
 
+def read_task(value: Any) -> str | None:
+    """Take whether calls go on as tasks: `optional`, `required`, or None for never."""
+    if value not in (None, "optional", "required"):
+        raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
+    return None if value is None else str(value)
+
+
 def read_annotations(value: Any) -> Annotations | None:
     """Take hints as `Annotations` or as a mapping of its fields, or None."""
     return _read_hints(Annotations, value)
@@ -212,7 +219,12 @@ _SCHEMAS: Final[dict[str, Reader]] = {
     "input_schema": read_any,
     "output_schema": read_any,
 }
-_CALLS: Final[dict[str, Reader]] = {"inline": read_flag, "strict": read_flag}
+_CALLS: Final[dict[str, Reader]] = {
+    "inline": read_flag,
+    "strict": read_flag,
+    "task": read_task,
+    "starts_task": read_flag,
+}
 
 #: What `@mcp(…)` takes.
 METHOD_OPTIONS: Final[Table] = {"name": read_declared_name, **_LOOKS, **_CALLS, **_SCHEMAS}

@@ -119,6 +119,40 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
         return failure(spec.source, error)
 
 
+async def run_override(
+    server: "Server",
+    spec: ToolSpec | None,
+    name: str,
+    arguments: dict[str, Any],
+    context: Context,
+) -> ToolResult:
+    """Let a server's own `call_tool` answer; what it returns is taken as a handler's.
+
+    Args:
+        server: The server.
+        spec: The tool; None for one that only the override knows.
+        name: What the client calls it.
+        arguments: As sent.
+        context: The request.
+
+    Returns:
+        The result, as of `run`.
+
+    Raises:
+        McpError: It raised this.
+    """
+
+    async def invoke() -> Any:
+        return await authored(server.call_tool(name, arguments, context))
+
+    try:
+        return answer_of(spec, await settle(invoke, context))
+    except BaseException as error:
+        if not is_crash(error):
+            raise
+        return failure(f"call_tool of {server!r}", error)
+
+
 async def invoke_handler(server: "Server", mode: str, invoke: Callable[[], Any]) -> Any:
     """Call a handler where it belongs: async ones here, inline ones too, others in a thread."""
     if mode == "async":

@@ -2,7 +2,15 @@
 
 import abc
 import math
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Hashable, Mapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Mapping,
+)
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -32,11 +40,12 @@ from ..jsonrpc import (
 from ..protocol import CLIENT_REQUESTS, Envelope, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
-from ._call import Call
+from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
 from ._farewell import say_farewell
 from ._rounds import timed_out
 from ._scopes import admit, needed
+from ._tasks import TaskChange, TaskStore
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -70,6 +79,7 @@ class Connection(abc.ABC):
         state: What the server's lifespan yielded.
         transport: `stdio`, `http` or `memory`.
         gate: The way in for other threads.
+        tasks: Where its calls go on that outlive their requests.
 
     Attributes:
         desk: Its requests; given by what carries them.
@@ -77,6 +87,7 @@ class Connection(abc.ABC):
         interests: Which change notices it asked for.
         session: What handlers stored with `put_session`; replaced, never changed.
         gate: The way in for other threads.
+        task_store: As given as `tasks`.
     """
 
     desk: Desk
@@ -88,6 +99,8 @@ class Connection(abc.ABC):
         state: Any,
         transport: str,
         gate: LoopGate,
+        *,
+        tasks: TaskStore,
     ) -> None:
         limits = server.options.limits
         self.server = server
@@ -97,9 +110,10 @@ class Connection(abc.ABC):
         self.interests = Interests(limits.subscriptions)
         self.session = _EMPTY
         self.gate = gate
+        self.task_store = tasks
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
-        self._merger: Merger
+        self._merger: Merger | None = None  # once there was something to tell
         self._hears = False
         self._initialised: trio.Event | None = None  # while `init` runs
         self._failed = False
@@ -115,7 +129,9 @@ class Connection(abc.ABC):
     def close(self) -> None:
         """Tell and hear nothing any more: the peer is gone."""
         if self._hears:
+            self._hears = False
             self.server.bus.discard(self._hear)
+        if self._merger is not None:
             self._merger.close()
         for exchange in list(self._listening.values()):
             self._hang_up(exchange)
@@ -124,7 +140,6 @@ class Connection(abc.ABC):
     def _listen_for_changes(self) -> None:
         if not self._hears:
             self._hears = True
-            self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self.server.bus.add(self._hear)
 
     def _hear(self, change: Hashable) -> None:
@@ -132,7 +147,9 @@ class Connection(abc.ABC):
 
     def _report(self, change: Hashable) -> None:
         # Most connections want to hear of most changes nothing.
-        if self._notices(change):
+        if self._hears and self._notices(change):
+            if self._merger is None:
+                self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self._merger.report(change)
 
     # engine.Handler
@@ -221,13 +238,18 @@ class Connection(abc.ABC):
         """Make the context of a request that cannot ask the client."""
         return Context(self._call(exchange, completion_arguments))
 
-    def context_of_round(self, exchange: Exchange) -> Context:
+    def context_of_round(self, exchange: Exchange, begin_task: BeginTask | None = None) -> Context:
         """Make the context of a request that may ask, with what an earlier round left.
+
+        Args:
+            exchange: The request.
+            begin_task: Begins its task, if its handler may.
 
         Raises:
             McpError: The request carries a state that is not good for it (-32602).
         """
         call = self._call(exchange)
+        call.begin_task = begin_task
         if exchange.envelope.revision.stateless:
             params = exchange.request.params or _EMPTY
             if "requestState" in params or "inputResponses" in params:
@@ -244,6 +266,11 @@ class Connection(abc.ABC):
         self._listen_for_changes()
         exchange.open = True
         self._listening[exchange.id] = exchange
+
+    def tell_tasks(self, ids: Iterable[str]) -> None:
+        """Say how tasks are now: who listens from now on must not miss how they ended before."""
+        for id_ in ids:
+            self._report(TaskChange(id_))
 
     def _hang_up(self, exchange: Exchange) -> None:
         """End a listen request, if it is one and open."""
@@ -378,9 +405,16 @@ class Connection(abc.ABC):
         self.session = MappingProxyType({**self.session, key: value})
 
     def _notices(self, change: Hashable) -> list[Notification]:
+        if isinstance(change, TaskChange):
+            return self._notices_of_task(change.id)
         if isinstance(change, tuple):  # a resource, by its URI
             return self.interests.updated(change[0])
         return self.interests.changed(str(change))
+
+    def _notices_of_task(self, id_: str) -> list[Notification]:
+        # Every stream of an application hears of every task: most have nothing to do with it.
+        task = self.task_store.get(id_) if self.interests.follows(id_) else None
+        return [] if task is None else self.interests.task_changed(id_, task.to_wire())
 
     def _send_change(self, change: Hashable) -> None:
         for notice in self._notices(change):

@@ -91,6 +91,11 @@ class Registry:
         )
 
     @property
+    def has_tasks(self) -> bool:
+        """True if there is a tool whose calls can go on as tasks."""
+        return any(spec.task is not None for spec in self.tool_shelf.specs.values())
+
+    @property
     def has_subscribable(self) -> bool:
         """True if a resource or a template is subscribable."""
         shelves = (self.resource_shelf.specs, self.template_shelf.specs)

@@ -11,6 +11,7 @@ from ..protocol import Origin
 from ..types import Principal
 from ._connection import Connection
 from ._server import Server
+from ._tasks import TaskStore
 from .features import ROUTES
 
 #: Seconds that running requests get to end once their peer has gone or the program stops.
@@ -36,23 +37,32 @@ class StreamConnection(Connection):
         transport: str,
         principal: Principal | None = None,
     ) -> None:
-        super().__init__(server, ROUTES, state, transport, LoopGate())
+        tasks = TaskStore(server.options, server.bus, self.linger)
+        super().__init__(server, ROUTES, state, transport, LoopGate(), tasks=tasks)
         self.peer.origin = Origin(None, principal)
         self.desk = self._link = Link(stream, self.peer, self, server.options.limits)
         self._nursery: trio.Nursery
+        self._ended = 0.0
 
     async def run(self, grace: float) -> None:
         """Serve until the peer ends the connection or `stop` is called.
 
         Args:
-            grace: Seconds that running requests get once no more can come.
+            grace: Seconds that running requests and tasks get once no more can come.
         """
         async with trio.open_nursery() as self._nursery:
             try:
                 await self._link.run(grace=grace)
+                left = self._ended + grace - trio.current_time()
+                await self.task_store.settle(max(0.0, left))
             finally:
                 self.close()
                 self._nursery.cancel_scope.cancel()
+
+    def closing(self) -> None:
+        """No more messages come; see `Connection`."""
+        super().closing()
+        self._ended = trio.current_time()
 
     def stop(self) -> None:
         """Take no more messages and let `run` end in order."""

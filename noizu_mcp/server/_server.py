@@ -22,7 +22,7 @@ from ..components import (
 from ..components._declare import ComponentMeta, Declaration
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
-from ..types import META_SERVER_INFO, Implementation, Principal, Reference
+from ..types import META_SERVER_INFO, TASKS, Implementation, Principal, Reference
 from ._bus import Bus
 from ._calls import (
     call_registered,
@@ -82,7 +82,8 @@ class Server(metaclass=ComponentMeta):
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
     None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
     it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `requires`
-    (scopes for every request), `abstract`.
+    (scopes for every request), `task_ttl` and `task_poll_interval` (of tasks, in seconds),
+    `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
     running set, with `add`, `remove` and `replace`.
@@ -450,6 +451,10 @@ class Server(metaclass=ComponentMeta):
         if self.offers("completions"):
             capabilities["completions"] = {}
         return capabilities
+
+    def extensions(self) -> dict[str, Any]:
+        """Say which extensions of 2026-07-28 the server offers now, by id, with their settings."""
+        return {TASKS: {}} if self.registry.has_tasks else {}
 
     def offers(self, feature: str) -> bool:
         """Tell whether anything of a feature is registered, hidden or not, or overridden.

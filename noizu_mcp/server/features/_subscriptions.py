@@ -12,6 +12,7 @@ from .._authored import authored
 from .._connection import Connection
 from .._registry import Registry
 from .._scopes import holds
+from .._task_calls import owner_of, require_tasks
 
 
 def listen(connection: Connection, exchange: Exchange) -> Job | None:
@@ -20,11 +21,13 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
     What the caller may not watch is left out of the agreement, not refused.
 
     Raises:
-        McpError: The filter is no filter, or too many are open (-32602).
+        McpError: The filter is no filter, or too many are open (-32602); or it has tasks, and the
+            client does not say that it knows any (-32021).
     """
     server = connection.server
     params = exchange.request.params or {}
-    wanted = connection.interests.read(exchange.id, params, server.capabilities())
+    offered = {**server.capabilities(), "extensions": server.extensions()}
+    wanted = _read(connection, exchange, connection.interests.read(exchange.id, params, offered))
     if server.registry.scoped:
         wanted = wanted._replace(uris=_readable(exchange, server.registry, wanted.uris))
     if not wanted.uris or not server.overrides("can_watch", "subscribe"):
@@ -57,7 +60,19 @@ def _readable(exchange: Exchange, registry: Registry, uris: Iterable[str]) -> fr
     return frozenset(uri for uri, each in found.items() if each is None or holds(each[0], caller))
 
 
+def _read(connection: Connection, exchange: Exchange, wanted: Listening) -> Listening:
+    """Leave out the tasks that the caller does not have."""
+    if not wanted.tasks:
+        return wanted
+    require_tasks(exchange.envelope)
+    owner = owner_of(exchange.envelope)
+    found = {id_: connection.task_store.get(id_) for id_ in wanted.tasks}
+    own = (id_ for id_, task in found.items() if task is not None and task.owner == owner)
+    return wanted._replace(tasks=frozenset(own))
+
+
 def _open(connection: Connection, exchange: Exchange, agreed: Listening) -> None:
     connection.interests.listen(agreed)
     connection.listen(exchange)
     connection.desk.send(agreed.tag(ACKNOWLEDGED, {"notifications": agreed.agreed()}))
+    connection.tell_tasks(sorted(agreed.tasks))

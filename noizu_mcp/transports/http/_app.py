@@ -9,7 +9,7 @@ import trio
 
 from ...engine import LoopGate, logger, single_failure
 from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
-from ...server import Server
+from ...server import Server, TaskStore
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host
 from ._endpoint import Endpoint
@@ -99,7 +99,8 @@ class HttpApp:
     def _host(self, state: Any, tasks: TaskSet) -> Host:
         limits = self.options.limits
         pace = Pace(keepalive=limits.keepalive, stall=limits.stall, room=limits.room)
-        return Host(self.server, state, self.options, tasks, LoopGate(), pace)
+        store = TaskStore(self.server.options, self.server.bus, tasks.spawn)
+        return Host(self.server, state, self.options, tasks, LoopGate(), pace, store)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
@@ -134,7 +135,7 @@ class HttpApp:
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
-            await http.respond(204, headers=preflight(http))
+            await http.respond(200, headers=preflight(http))
         elif authorization is not None and is_document:
             await authorization.serve_document(http)
         else:

@@ -7,7 +7,7 @@ import attrs
 
 from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
 from ...protocol import Dispatch
-from ...server import ROUTES, Connection, Server
+from ...server import ROUTES, Connection, Server, TaskStore
 from ._asgi import JSON
 from ._options import HttpOptions
 from ._reply import Reply
@@ -26,6 +26,7 @@ class Host:
         tasks: What goes on when a connection has ended: the last words to both sides.
         gate: The way in for other threads.
         pace: How streams treat their readers.
+        task_store: Where calls go on that outlive their requests.
     """
 
     server: Server
@@ -34,6 +35,7 @@ class Host:
     tasks: TaskSet
     gate: LoopGate
     pace: Pace
+    task_store: TaskStore
 
 
 class HttpDesk(Desk):
@@ -85,7 +87,8 @@ class HttpConnection(Connection):
     desk: HttpDesk
 
     def __init__(self, host: Host) -> None:
-        super().__init__(host.server, ROUTES, host.state, "http", host.gate)
+        store = host.task_store
+        super().__init__(host.server, ROUTES, host.state, "http", host.gate, tasks=store)
         self.tasks = host.tasks.sibling()
         self._host = host
 

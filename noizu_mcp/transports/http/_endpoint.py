@@ -239,8 +239,8 @@ class Endpoint:
         """End the streams that would never end, and wait for what runs.
 
         Args:
-            grace: Seconds that running requests get; then they are refused, and it takes at most
-                `DRAIN_TIMEOUT` more to write what is left.
+            grace: Seconds that running requests and tasks get; then they are refused, or cancelled,
+                and it takes at most `DRAIN_TIMEOUT` more to write what is left.
         """
         self.stopping = True
         connections: list[HttpConnection] = [*self._single, *self.sessions]
@@ -249,6 +249,7 @@ class Endpoint:
         for session in self.sessions:
             session.standing.end()
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._host.task_store.settle, grace)
             for connection in connections:
                 if connection.desk.busy:
                     nursery.start_soon(connection.desk.settle, grace)
