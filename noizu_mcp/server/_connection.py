@@ -31,7 +31,6 @@ from ..engine import (
     lone,
 )
 from ..jsonrpc import (
-    INSUFFICIENT_SCOPE,
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
     Notification,
@@ -44,7 +43,7 @@ from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
 from ._farewell import say_farewell
 from ._rounds import timed_out
-from ._scopes import admit, needed
+from ._scopes import admit, denial, needed
 from ._tasks import TaskChange, TaskStore
 
 if TYPE_CHECKING:
@@ -326,7 +325,7 @@ class Connection(abc.ABC):
             except ValueError as wrong:  # the author's: no name of a scope
                 error = wrong
             else:
-                self.deny(exchange, scopes)
+                self.deny(exchange, denial(exchange, scopes, self.transport))
                 return
         if isinstance(error, McpError):
             exchange.fail(error.code, error.message, error.data)
@@ -337,25 +336,14 @@ class Connection(abc.ABC):
         logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")
 
-    def deny(self, exchange: Exchange, scopes: tuple[str, ...]) -> None:
+    def deny(self, exchange: Exchange, error: McpError) -> None:
         """Answer somebody who lacks scopes.
 
         Args:
             exchange: The request.
-            scopes: All that it needs.
+            error: The answer, made by `denial`.
         """
-        names = " ".join(scopes)
-        text = f"Insufficient scope: {exchange.request.method} needs {names}"
-        if exchange.envelope.origin.principal is None:
-            text += "; nobody has verified who is calling"
-            logger.warning(
-                "%s needs the scopes %s, and nobody verifies who calls on %s: serve it with auth="
-                " over HTTP, else with principal=",
-                exchange.request.method,
-                names,
-                self.transport,
-            )
-        exchange.fail(INSUFFICIENT_SCOPE, text, {"requiredScopes": list(scopes)})
+        exchange.fail(error.code, error.message, error.data)
 
     def fail_call(self, exchange: Exchange, text: str) -> None:
         """Answer that a request failed for a reason that the peer may know."""

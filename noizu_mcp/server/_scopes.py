@@ -4,12 +4,12 @@ Who lacks a scope is told all that the operation needs, so that one new token is
 and later, `basic/authorization`, "Scope Challenge Handling").
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from .._errors import InsufficientScope
-from ..engine import Exchange
-from ..jsonrpc import Request
+from .._errors import InsufficientScope, McpError
+from ..engine import Exchange, logger
+from ..jsonrpc import INSUFFICIENT_SCOPE, Request
 from ..types import Principal, RequireScopes, as_scopes
 
 if TYPE_CHECKING:
@@ -80,6 +80,28 @@ def needed(server: "Server", request: Request, scopes: Iterable[str]) -> tuple[s
     required = (server.options.requires, None if spec is None else spec.requires)
     known = [scope for each in required if each is not None for scope in each.scopes]
     return as_scopes([*known, *scopes])
+
+
+def denial(exchange: Exchange, scopes: Sequence[str], transport: str) -> McpError:
+    """Make the error for somebody who lacks scopes; where nobody could hold one, the log says so.
+
+    Args:
+        exchange: The request.
+        scopes: All that it needs.
+        transport: How it came.
+    """
+    method, names = exchange.request.method, " ".join(scopes)
+    text = f"Insufficient scope: {method} needs {names}"
+    if exchange.envelope.origin.principal is None:
+        text += "; nobody has verified who is calling"
+        logger.warning(
+            "%s needs the scopes %s, and nobody verifies who calls on %s: serve it with auth= over"
+            " HTTP, else with principal=",
+            method,
+            names,
+            transport,
+        )
+    return McpError(INSUFFICIENT_SCOPE, text, {"requiredScopes": list(scopes)})
 
 
 def asked_for(registry: "Registry", request: Request) -> Scoped | None:

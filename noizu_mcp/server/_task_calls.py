@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import trio
 
-from .._errors import McpError
+from .._errors import InsufficientScope, McpError
 from ..components import Context, ToolSpec
 from ..engine import Exchange, Job
 from ..jsonrpc import MISSING_CLIENT_CAPABILITY
@@ -15,6 +15,7 @@ from ..protocol import Envelope
 from ..types import TASKS, ToolResult
 from ._call import Call
 from ._rounds import LiveAsker, ReplayAsker
+from ._scopes import denial, needed
 from ._task import RunningTask
 
 if TYPE_CHECKING:
@@ -171,7 +172,12 @@ class Opening:
             begin_task=_begun if self.begin_task else None,
             task=task,
         )
-        return (await self._work(Context(call))).to_wire()
+        try:
+            return (await self._work(Context(call))).to_wire()
+        except InsufficientScope as error:
+            connection, exchange = self._connection, self._exchange
+            scopes = needed(connection.server, exchange.request, error.scopes)
+            raise denial(exchange, scopes, connection.transport) from None
 
 
 async def _begun(_: Call) -> None:

@@ -226,7 +226,7 @@ class Http:
             **params.get("_meta", {}),
         }
         headers = {"mcp-protocol-version": STATELESS, "mcp-method": method}
-        if name := params.get("name", params.get("uri")):
+        if name := params.get("name") or params.get("uri") or params.get("taskId"):
             headers["mcp-name"] = name
         body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": {**params, "_meta": meta}}
         return self.open("POST", token=token, body=body, headers=headers)

@@ -319,6 +319,33 @@ async def test_sealed_state_belongs_to_who_was_asked(serve_app, bearer):
     assert answers[1].json["result"]["content"][0]["text"] == "Monday"
 
 
+async def test_a_task_belongs_to_who_began_it(serve_app, bearer):
+    """For others there is none of that id; another token of the same user is as good."""
+
+    class Slow(Tool, task="required"):
+        """Take some time."""
+
+        async def call(self):
+            return "done"
+
+    class Tasks(Server, name="tasks", version="1"):
+        tools = [Slow]
+
+    knows = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    async with serve_app(Tasks(), auth=bearer()) as http:
+        begun = await http.stateless(
+            "tools/call", {"name": "slow"}, token="ada-reads", capabilities=knows
+        )
+        params = {"taskId": begun.json["result"]["taskId"]}
+        found = [
+            await http.stateless("tasks/get", params, token=token, capabilities=knows)
+            for token in ("bob-writes", "ada-writes")
+        ]
+
+    assert found[0].json["error"]["code"] == -32602
+    assert found[1].json["result"]["taskId"] == params["taskId"]
+
+
 def for_seconds(seconds, subject="ada"):
     return Principal(subject=subject, scopes=["docs:read"], expires_at=time.time() + seconds)
 

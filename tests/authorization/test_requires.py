@@ -27,6 +27,7 @@ from noizu_mcp import (
 from noizu_mcp.auth import InsufficientScope, Principal, RequireScopes
 from noizu_mcp.jsonrpc import INSUFFICIENT_SCOPE
 from noizu_mcp.transports import memory_pair, serve_descriptors
+from noizu_mcp.types import ClientCapabilities
 
 VERSIONS = ("2025-11-25", "2026-07-28")
 READER = Principal(subject="ada", scopes=["docs:read"])
@@ -375,6 +376,40 @@ async def test_what_is_registered_later_is_asked_too():
         assert await refused(client.call_tool("write")) == ["docs:write"]
         server.tools.replace(tool(Write, requires=None))
         await client.call_tool("write")
+
+
+@pytest.mark.parametrize(
+    ("scope", "code", "text"),
+    [
+        (
+            "docs:late",
+            INSUFFICIENT_SCOPE,
+            "Insufficient scope: tools/call needs docs:read docs:late",
+        ),
+        ("two words", -32603, "Request handler failed"),
+    ],
+)
+async def test_a_task_may_find_a_scope_missing(scope, code, text):
+    """It begins for who may call it, and fails with what its handler finds."""
+
+    class Slow(Tool, requires="docs:read", task="required"):
+        async def call(self):
+            raise InsufficientScope(scope)
+
+    class Tasks(Server, name="tasks", version="1"):
+        tools = [Slow]
+
+    knows_tasks = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
+    given = {"capabilities": knows_tasks, "version": "2026-07-28"}
+    async with connect(Tasks, principal=Principal(subject="cyd"), **given) as client:
+        assert await refused(client.request("tools/call", {"name": "slow"})) == ["docs:read"]
+    async with connect(Tasks, principal=READER, **given) as client:
+        task = await client.request("tools/call", {"name": "slow"})
+        await trio.testing.wait_all_tasks_blocked()
+        ended = await client.request("tasks/get", {"taskId": task["taskId"]})
+
+    assert (ended["status"], ended["error"]["code"]) == ("failed", code)
+    assert ended["error"]["message"] == text
 
 
 # Who is calling where nobody verifies it

@@ -5,6 +5,7 @@ from typing import Any
 
 import attrs
 
+from ..._errors import McpError
 from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
 from ...protocol import Dispatch
 from ...server import ROUTES, Connection, Server, TaskStore
@@ -100,13 +101,13 @@ class HttpConnection(Connection):
         """
         self.desk = HttpDesk(self, channel)
 
-    def deny(self, exchange: Exchange, scopes: tuple[str, ...]) -> None:
+    def deny(self, exchange: Exchange, error: McpError) -> None:
         """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""
         channel, auth = exchange.channel, self._host.options.auth
         if isinstance(channel, Reply) and auth is not None:
-            challenge = auth.challenge(scopes).headers
+            challenge = auth.challenge(error.data["requiredScopes"]).headers
             channel.headers = [JSON, *(each for each in challenge if each[0] != JSON[0])]
-        super().deny(exchange, scopes)
+        super().deny(exchange, error)
 
     def stop(self) -> None:
         """End; see `Connection`."""
