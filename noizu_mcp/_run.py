@@ -34,6 +34,7 @@ def run_stdio(server: Server | Callable[[], Server], *, principal: Principal | N
 
 
 def http_options(
+    *,
     path: str,
     allowed_hosts: Sequence[str] | None,
     allowed_origins: Sequence[str],

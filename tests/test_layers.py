@@ -74,6 +74,7 @@ PRIVATE = {
     ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
+    ("server/_statement", "components._declare"): "the same",
     ("tools/__init__", "components._catalog"): "the folder gives it its public name",
 }
 

@@ -1,7 +1,7 @@
 """`Server`: what is offered and how, as a class; it holds no connection."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, ClassVar, Final, Self
@@ -12,9 +12,6 @@ from .._errors import DefinitionError, McpError, Problem
 from ..components import (
     Context,
     ToolSpec,
-    check_prompts,
-    check_registrations,
-    check_resources,
     expand,
     expand_prompts,
     expand_resources,
@@ -35,33 +32,14 @@ from ._options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
 from ._registry import Registry
 from ._seal import Sealer
 from ._shelf import RunningSet
+from ._statement import OVERRIDABLE, check_statement, positional
 
-#: Methods that a server may override; what is overridden counts as offered.
-OVERRIDABLE: Final = (
-    "init",
-    "list_tools",
-    "call_tool",
-    "list_resources",
-    "list_resource_templates",
-    "read_resource",
-    "can_watch",
-    "subscribe",
-    "unsubscribe",
-    "list_prompts",
-    "get_prompt",
-    "complete",
-)
 #: What each feature can be offered by, beside registrations.
 _OFFERED_BY: Final = {
     "tools": ("list_tools", "call_tool"),
     "resources": ("list_resources", "list_resource_templates", "read_resource"),
     "prompts": ("list_prompts", "get_prompt"),
     "completions": ("complete",),
-}
-#: What is no option, and a server of another package may have; what to do instead.
-_NO_OPTIONS: Final = {
-    "policies": "override call_tool to decide who may call what",
-    "providers": "override list_tools and call_tool to compute tools, or use server.tools.add",
 }
 
 
@@ -72,7 +50,7 @@ def _is_list(value: Any) -> bool:
 def _is_override(name: str, value: Any) -> bool:
     """Tell whether a method could override one of a server."""
     wanted = inspect.signature(getattr(Server, name)).parameters
-    return inspect.iscoroutinefunction(value) and _positional(value) == len(wanted)
+    return inspect.iscoroutinefunction(value) and positional(value) == len(wanted)
 
 
 class Server(metaclass=ComponentMeta):
@@ -81,8 +59,8 @@ class Server(metaclass=ComponentMeta):
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
     None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
-    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `requires`
-    (scopes for every request), `task_ttl` and `task_poll_interval` (of tasks, in seconds),
+    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
+    and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
     `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
@@ -169,15 +147,7 @@ class Server(metaclass=ComponentMeta):
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
-        if not declaration.abstract:
-            _check_identity(declaration)
-        for name in _NO_OPTIONS.keys() & vars(cls).keys():
-            declaration.problem(name, f"is not an option; {_NO_OPTIONS[name]}", member=name)
-        _check_overrides(declaration, Server)
-        _check_context_manager(declaration, "lifespan")
-        for member, check in _CHECKS.items():
-            for problem in check(_registrations(declaration, member)):
-                declaration.problem(problem.where, problem.text, member=member)
+        check_statement(declaration, Server)
         if declaration.problems or declaration.abstract:
             return
         kept = {k: v for k, v in declaration.options.items() if k not in STATEMENT_ONLY}
@@ -378,7 +348,14 @@ class Server(metaclass=ComponentMeta):
         """
         from .._run import http_options, run_http
 
-        options = http_options(path, allowed_hosts, allowed_origins, auth, health, limits)
+        options = http_options(
+            path=path,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            auth=auth,
+            health=health,
+            limits=limits,
+        )
         run_http(self, host, port, options, **host_options)
 
     def asgi(
@@ -409,7 +386,14 @@ class Server(metaclass=ComponentMeta):
         """
         from .._run import http_options, make_asgi
 
-        options = http_options(path, allowed_hosts, allowed_origins, auth, health, limits)
+        options = http_options(
+            path=path,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            auth=auth,
+            health=health,
+            limits=limits,
+        )
         return make_asgi(self, options)
 
     # The running server
@@ -479,62 +463,6 @@ class Server(metaclass=ComponentMeta):
     def overrides(self, *methods: str) -> bool:
         """Tell whether the class overrides one of the methods that do something by default."""
         return not self._overridden.isdisjoint(methods)
-
-
-def _check_identity(declaration: Declaration) -> None:
-    """A server that clients see needs a name and a version (`basic/lifecycle`, serverInfo)."""
-    name = declaration.cls.__name__
-    told = {problem.where for problem in declaration.problems}
-    for option in ("name", "version"):
-        if option not in declaration.options and f"{name}.{option}" not in told:
-            text = f'is missing; write class {name}(Server, {option}="…", …)'
-            declaration.problem(option, text)
-
-
-def _check_overrides(declaration: Declaration, base: type) -> None:
-    """An override takes what the engine passes; found here, not in front of a client."""
-    for name in OVERRIDABLE:
-        method, original = getattr(declaration.cls, name), getattr(base, name)
-        wanted = list(inspect.signature(original).parameters)
-        given = _positional(method)
-        if not inspect.iscoroutinefunction(method) or given != len(wanted):
-            text = f"must be `async def {name}({', '.join(wanted)})`"
-            declaration.problem(name, text, member=name)
-
-
-def _check_context_manager(declaration: Declaration, name: str) -> None:
-    """What is no context manager would fail when the server is served, not before."""
-    method = getattr(declaration.cls, name)
-    bare = inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
-    if bare or _positional(method) != 1:
-        text = f"must be `@asynccontextmanager async def {name}(self)`, and yield once"
-        declaration.problem(name, text, member=name)
-
-
-def _positional(method: Any) -> int | None:
-    """Count the positional parameters; None if it cannot be called with positions alone."""
-    if not inspect.isfunction(method):
-        return None
-    parameters = list(inspect.signature(method).parameters.values())
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if any(p.kind not in kinds and p.default is p.empty for p in parameters):
-        return None
-    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
-
-
-_CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
-    "tools": check_registrations,
-    "resources": check_resources,
-    "prompts": check_prompts,
-}
-
-
-def _registrations(declaration: Declaration, member: str) -> Sequence[Any]:
-    given = getattr(declaration.cls, member)
-    if isinstance(given, list | tuple):
-        return given
-    declaration.problem(member, f"must be a list of {member}, got {given!r}", member=member)
-    return ()
 
 
 def _implementation(options: ServerOptions) -> Implementation:
