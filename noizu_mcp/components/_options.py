@@ -103,6 +103,13 @@ def read_count(value: Any) -> int | None:
     return value
 
 
+def read_task(value: Any) -> str | None:
+    """Take whether calls go on as tasks: `optional`, `required`, or None for never."""
+    if value not in (None, "optional", "required"):
+        raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
+    return None if value is None else str(value)
+
+
 def read_requires(value: Any) -> RequireScopes | None:
     """Take the scopes that a caller must hold, as `RequireScopes` or by name; None for none."""
     if value is None or isinstance(value, RequireScopes):
@@ -114,13 +121,6 @@ def read_requires(value: Any) -> RequireScopes | None:
             f"must be RequireScopes('read'), the name of a scope or some, {got(value)}"
         )
     return RequireScopes(*names)
-
-
-def read_task(value: Any) -> str | None:
-    """Take whether calls go on as tasks: `optional`, `required`, or None for never."""
-    if value not in (None, "optional", "required"):
-        raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
-    return None if value is None else str(value)
 
 
 def read_annotations(value: Any) -> Annotations | None:

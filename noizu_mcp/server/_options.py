@@ -88,9 +88,9 @@ class ServerOptions(NamedTuple):
         state_keys: Secrets that seal what travels through clients: the first one seals, every one
             opens. None: those of the environment, else one of this process.
         state_ttl: Seconds in which a client must come back with answers.
-        requires: Scopes that every request needs but those of `OPEN`; None for none.
         task_ttl: Seconds that a task may run, and that its result is kept afterwards.
         task_poll_interval: Seconds that a client is told to leave between two looks at a task.
+        requires: Scopes that every request needs but those of `OPEN`; None for none.
     """
 
     name: str
@@ -106,9 +106,9 @@ class ServerOptions(NamedTuple):
     cache: Mapping[str, Cache] = MappingProxyType({})
     state_keys: Sequence[str] | None = None
     state_ttl: float = STATE_TTL
-    requires: RequireScopes | None = None
     task_ttl: float = TASK_TTL
     task_poll_interval: float = TASK_POLL_INTERVAL
+    requires: RequireScopes | None = None
 
     def cache_of(self, kind: str) -> Cache:
         """Say how long clients may keep results of a kind; unless set, they are stale at once."""
@@ -171,9 +171,9 @@ SERVER_OPTIONS: Final[Table] = {
     "cache": _read_cache,
     "state_keys": _read_state_keys,
     "state_ttl": _read_some_seconds,
-    "requires": read_requires,
     "task_ttl": _read_some_seconds,
     "task_poll_interval": _read_some_seconds,
+    "requires": read_requires,
     "abstract": read_flag,
 }
 

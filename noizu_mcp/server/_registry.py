@@ -80,6 +80,11 @@ class Registry:
         return any(shelf.specs for shelf in self._shelves[feature])
 
     @property
+    def has_tasks(self) -> bool:
+        """True if there is a tool whose calls can go on as tasks."""
+        return any(spec.task is not None for spec in self.tool_shelf.specs.values())
+
+    @property
     def scoped(self) -> bool:
         """True if anything that is registered requires scopes."""
         # Asked for with each request: written out, it costs half as much.
@@ -89,11 +94,6 @@ class Registry:
             or self.template_shelf.scoped
             or self.prompt_shelf.scoped
         )
-
-    @property
-    def has_tasks(self) -> bool:
-        """True if there is a tool whose calls can go on as tasks."""
-        return any(spec.task is not None for spec in self.tool_shelf.specs.values())
 
     @property
     def has_subscribable(self) -> bool:

@@ -59,8 +59,8 @@ class Server(metaclass=ComponentMeta):
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
     None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
-    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `requires`
-    (scopes for every request), `task_ttl` and `task_poll_interval` (of tasks, in seconds),
+    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
+    and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
     `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the

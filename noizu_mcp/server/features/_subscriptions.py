@@ -53,13 +53,6 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
     return connection.in_background(exchange, ask)
 
 
-def _readable(exchange: Exchange, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
-    """Leave out what the caller may not read: nor may it be watched."""
-    caller = exchange.envelope.origin.principal
-    found = {uri: registry.find_resource(uri) for uri in uris}
-    return frozenset(uri for uri, each in found.items() if each is None or holds(each[0], caller))
-
-
 def _read(connection: Connection, exchange: Exchange, wanted: Listening) -> Listening:
     """Leave out the tasks that the caller does not have."""
     if not wanted.tasks:
@@ -69,6 +62,13 @@ def _read(connection: Connection, exchange: Exchange, wanted: Listening) -> List
     found = {id_: connection.task_store.get(id_) for id_ in wanted.tasks}
     own = (id_ for id_, task in found.items() if task is not None and task.owner == owner)
     return wanted._replace(tasks=frozenset(own))
+
+
+def _readable(exchange: Exchange, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
+    """Leave out what the caller may not read: nor may it be watched."""
+    caller = exchange.envelope.origin.principal
+    found = {uri: registry.find_resource(uri) for uri in uris}
+    return frozenset(uri for uri, each in found.items() if each is None or holds(each[0], caller))
 
 
 def _open(connection: Connection, exchange: Exchange, agreed: Listening) -> None:
