@@ -14,6 +14,7 @@ from ._serve import open_connection as open_connection
 from ._serve import serve as serve
 from ._server import Server as Server
 from ._shelf import RunningSet as RunningSet
+from ._tasks import TaskStore as TaskStore
 from .features import ROUTES as ROUTES
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Server",
     "ServerOptions",
     "StreamConnection",
+    "TaskStore",
     "open_connection",
     "serve",
 ]

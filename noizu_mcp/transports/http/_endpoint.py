@@ -54,6 +54,7 @@ class Endpoint:
     def __init__(self, host: Host) -> None:
         self.sessions = Sessions(host)
         self.stopping = False
+        self._task_store = host.task_store
         self._limits = host.options.limits
         self._messages = host.server.options.limits
         self._single = SingleRequests(host)
@@ -135,7 +136,8 @@ class Endpoint:
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
         session = self.sessions.make(_owner(http))
-        event = session.peer.receive(request, Origin(None, http.principal))
+        session.peer.origin = Origin(None, http.principal)  # of the session, too
+        event = session.peer.receive(request)
         if isinstance(event, Dispatch):
             self.sessions.add(session)
             http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
@@ -184,8 +186,8 @@ class Endpoint:
         """End the streams that would never end, and wait for what runs.
 
         Args:
-            grace: Seconds that running requests get; then they are refused, and it takes at most
-                `DRAIN_TIMEOUT` more to write what is left.
+            grace: Seconds that running requests and tasks get; then they are refused, or cancelled,
+                and it takes at most `DRAIN_TIMEOUT` more to write what is left.
         """
         self.stopping = True
         connections: list[HttpConnection] = [*self._single, *self.sessions]
@@ -194,6 +196,7 @@ class Endpoint:
         for session in self.sessions:
             session.standing.end()
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._task_store.settle, grace)
             for connection in connections:
                 if connection.desk.busy:
                     nursery.start_soon(connection.desk.settle, grace)

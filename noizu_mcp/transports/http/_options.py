@@ -1,11 +1,14 @@
 """What is served over HTTP, to whom, and within which bounds."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from ..._limits import MIB
+
+if TYPE_CHECKING:
+    from ...auth import BearerAuth
 
 #: Hosts that a browser on this machine uses for it; any port.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
@@ -74,10 +77,10 @@ class HttpOptions:
     Attributes:
         path: The one path of the protocol.
         allowed_hosts: Values of `Host` that are served: names with or without a port; without one,
-            any port. `*` serves every host.
+            any port. `*` serves every host. None: `LOCAL_HOSTS`.
         allowed_origins: Values of `Origin` that are served beside the allowed hosts themselves:
             `https://app.example.com`. `*` serves every origin.
-        auth: Checks who is calling; None: anybody may.
+        auth: Checks who is calling; None: anybody may call.
         health: Answer `/healthz` and `/readyz`.
         limits: What a client can make us hold or wait for.
 
@@ -86,8 +89,10 @@ class HttpOptions:
     """
 
     path: str = attrs.field(default="/mcp", validator=_is_a_path)
-    allowed_hosts: Sequence[str] = attrs.field(default=LOCAL_HOSTS, validator=_is_a_list)
+    allowed_hosts: Sequence[str] | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_is_a_list)
+    )
     allowed_origins: Sequence[str] = attrs.field(default=(), validator=_is_a_list)
-    auth: Any = None
+    auth: "BearerAuth | None" = None
     health: bool = False
     limits: HttpLimits = HttpLimits()

@@ -4,11 +4,15 @@ Source: 2026-07-28 `basic/transports/streamable-http`.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Final
+
+import trio
 
 from ...jsonrpc import (
     HEADER_MISMATCH,
     HTTP_STATUS,
+    INSUFFICIENT_SCOPE,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     MISSING_CLIENT_CAPABILITY,
@@ -20,8 +24,10 @@ from ...jsonrpc import (
     encode,
 )
 from ...protocol import STATELESS, Mirrored, Origin, Send
+from ...types import Principal
 from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
+from ._expiry import time_left
 from ._reply import Reply
 
 VERSION: Final = "mcp-protocol-version"
@@ -29,6 +35,7 @@ _PARAM: Final = "mcp-param-"
 #: What an error of a handler is answered with; every other one with 200.
 _STATUSES: Final = {
     METHOD_NOT_FOUND: 404,
+    INSUFFICIENT_SCOPE: 403,
     HEADER_MISMATCH: 400,
     MISSING_CLIENT_CAPABILITY: 400,
     UNSUPPORTED_VERSION: 400,
@@ -80,6 +87,8 @@ class SingleRequests:
             await refuse(http, event, HTTP_STATUS, 400)
             return
         self._replies[connection] = reply
+        if request.method == "subscriptions/listen" and http.principal is not None:
+            connection.tasks.spawn(partial(_end_with_token, connection, http.principal))
         try:
             # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
             await connection.desk.lead(event, reply, tied=True)
@@ -92,6 +101,13 @@ class SingleRequests:
         """Wait no longer for clients that have not read everything."""
         for reply in self._replies.values():
             reply.close()
+
+
+async def _end_with_token(connection: HttpConnection, principal: Principal | None) -> None:
+    """End a listen request in order when its token does, and as soon as it is open after that."""
+    while True:
+        await trio.sleep(time_left(principal))
+        connection.closing()
 
 
 def _mirrored(http: HttpRequest) -> Mirrored:
