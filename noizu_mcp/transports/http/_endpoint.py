@@ -54,10 +54,10 @@ class Endpoint:
     def __init__(self, host: Host) -> None:
         self.sessions = Sessions(host)
         self.stopping = False
+        self._task_store = host.task_store
         self._limits = host.options.limits
         self._messages = host.server.options.limits
         self._single = SingleRequests(host)
-        self._tasks = host.task_store
         self._open = 0
         self._quiet = trio.Event()  # set once no HTTP request is open, at the end
 
@@ -196,7 +196,7 @@ class Endpoint:
         for session in self.sessions:
             session.standing.end()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._tasks.settle, grace)
+            nursery.start_soon(self._task_store.settle, grace)
             for connection in connections:
                 if connection.desk.busy:
                     nursery.start_soon(connection.desk.settle, grace)

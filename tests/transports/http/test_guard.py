@@ -180,7 +180,7 @@ async def test_the_guard_comes_first(autojump_clock):
         {"path": "mcp"},
         {"path": None},
         {"allowed_hosts": "localhost"},
-        {"allowed_hosts": 5},
+        {"allowed_hosts": 1},
         {"allowed_origins": [1]},
     ],
 )
