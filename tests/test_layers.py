@@ -21,7 +21,8 @@ LAYERS: dict[str, set[str]] = {
     "tools": {"types", "components"},
     "engine": {"types", "jsonrpc", "protocol"},
     "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"},
-    "transports": {"types", "jsonrpc", "protocol", "engine", "server"},
+    "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
+    "transports": {"types", "jsonrpc", "protocol", "engine", "server", "telemetry"},
     "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
@@ -60,6 +61,7 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
+    ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",
 }
 
@@ -278,6 +280,7 @@ def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
+    known |= {"opentelemetry", "prometheus_client"}  # of the extras `otel` and `prometheus`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 
     assert heads - set(sys.stdlib_module_names) <= known

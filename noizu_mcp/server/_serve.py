@@ -28,6 +28,7 @@ class StreamConnection(Connection):
     def __init__(self, server: Server, stream: MessageStream, state: Any, transport: str) -> None:
         super().__init__(server, ROUTES, state, transport, LoopGate())
         self.desk = self._link = Link(stream, self.peer, self, server.options.limits)
+        self._link.watch(self.listeners, self)
         self._nursery: trio.Nursery
 
     async def run(self, grace: float) -> None:

@@ -34,6 +34,7 @@ from ._options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
 from ._registry import Registry
 from ._seal import Sealer
 from ._shelf import RunningSet
+from ._telemetry import Telemetry, check_listeners
 
 #: Methods that a server may override; what is overridden counts as offered.
 OVERRIDABLE: Final = (
@@ -68,7 +69,8 @@ class Server(metaclass=ComponentMeta):
     it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
-    running set, with `add`, `remove` and `replace`.
+    running set, with `add`, `remove` and `replace`. `telemetry`: a list of listeners, each called
+    with an `Event` where a request begins and ends; on an instance, what has `add` and `remove`.
 
     Attributes:
         options: The options, checked.
@@ -76,6 +78,7 @@ class Server(metaclass=ComponentMeta):
         tools: The running set of tools.
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
+        telemetry: Who listens to its requests.
         bus: Where changes are reported.
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
@@ -94,6 +97,7 @@ class Server(metaclass=ComponentMeta):
     tools: Any = ()
     resources: Any = ()
     prompts: Any = ()
+    telemetry: Any = ()  # listeners in a class body, a `Telemetry` on an instance
 
     registry: Registry
     bus: Bus
@@ -112,6 +116,7 @@ class Server(metaclass=ComponentMeta):
         server = super().__new__(cls)
         options = cls.options
         server.bus = Bus()
+        server.telemetry = Telemetry(cls.telemetry)
         resources, templates = expand_resources(cls.resources)
         server.registry = registry = Registry(
             expand(cls.tools),
@@ -426,6 +431,7 @@ _CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
     "tools": check_registrations,
     "resources": check_resources,
     "prompts": check_prompts,
+    "telemetry": check_listeners,
 }
 
 

@@ -13,7 +13,7 @@ from ...engine import Exchange, Job, is_crash
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
 from ...protocol import Mirrored, adapt_tool_result, param_fault
 from ...types import InputRequired, ToolResult
-from .._calls import failure, find, run, run_inline, settle
+from .._calls import CRASHED, failure, find, run, run_inline, settle
 from .._connection import Connection
 from ._lists import list_page
 
@@ -85,6 +85,8 @@ def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 def _reply(
     connection: Connection, exchange: Exchange, spec: ToolSpec | None, result: ToolResult
 ) -> None:
+    if result is CRASHED:
+        exchange.mark("crashed")
     wire = result.to_wire()
     revision = exchange.envelope.revision
     if revision.structured != "any":

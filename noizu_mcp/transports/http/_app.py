@@ -19,6 +19,7 @@ from ._sse import Pace
 from ._tasks import TaskSet
 
 if TYPE_CHECKING:
+    from ...telemetry import Metrics
     from ._bridge import Bridge
 
 _NO_LIFESPAN: Final = (
@@ -43,6 +44,7 @@ class HttpApp:
         self.options = options
         self._path = options.path.rstrip("/") or "/"
         self._guard = Guard(options.allowed_hosts, options.allowed_origins)
+        self._metrics = _metrics_of(server, options)
         self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
 
@@ -92,7 +94,12 @@ class HttpApp:
 
     def _host(self, state: Any, nursery: trio.Nursery) -> Host:
         limits = self.options.limits
-        pace = Pace(keepalive=limits.keepalive, stall=limits.stall, room=int(limits.room))
+        pace = Pace(
+            keepalive=limits.keepalive,
+            stall=limits.stall,
+            room=int(limits.room),
+            streams=self.server.telemetry.streams,
+        )
         return Host(self.server, state, self.options, nursery, TaskSet(nursery), LoopGate(), pace)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -122,6 +129,9 @@ class HttpApp:
         if self.options.health and http.path in ("/healthz", "/readyz"):
             await self._report_health(http)
             return
+        if self._metrics is not None and http.path == "/metrics":
+            await self._report_metrics(http, self._metrics)
+            return
         if http.path != self._path:
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
@@ -140,6 +150,16 @@ class HttpApp:
         else:
             await http.respond(503, b"stopping\n", [TEXT])
 
+    async def _report_metrics(self, http: HttpRequest, metrics: "Metrics") -> None:
+        self._guard.check(http)
+        if http.method != "GET":
+            allow = [(b"allow", b"GET")]
+            raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
+        # Thousands of series take a while to write.
+        body = await trio.to_thread.run_sync(metrics.render)
+        kind = (b"content-type", metrics.content_type.encode())
+        await http.respond(200, body, [kind, (b"cache-control", b"no-store")])
+
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         try:
@@ -153,3 +173,11 @@ class HttpApp:
             await send({"type": f"lifespan.{kind}.failed", "message": text})
             return
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _metrics_of(server: Server, options: HttpOptions) -> "Metrics | None":
+    if options.metrics is False:
+        return None
+    from ...telemetry import Metrics
+
+    return Metrics(server) if options.metrics is True else options.metrics

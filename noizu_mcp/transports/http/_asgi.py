@@ -55,6 +55,7 @@ class HttpRequest:
             of a repeated one are joined by commas.
         principal: Who asks, verified; None where nobody verifies it.
         extra: Headers that every answer to it has.
+        size: Bytes of the body that was read.
     """
 
     __slots__ = (
@@ -66,6 +67,7 @@ class HttpRequest:
         "receive",
         "scope",
         "send",
+        "size",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,6 +79,7 @@ class HttpRequest:
         self.headers: dict[str, str] = {}
         self.principal: Any = None
         self.extra: tuple[Header, ...] = ()
+        self.size = 0
         headers = self.headers
         for raw, value in scope["headers"]:
             name = raw.decode("latin-1")
@@ -109,6 +112,7 @@ class HttpRequest:
                     raise Disconnected
                 part = message.get("body", b"")
                 left -= len(part)
+                self.size = limit - left
                 if left < 0:
                     raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
                 if part:

@@ -101,6 +101,7 @@ class HttpConnection(Connection):
             channel: Where messages go that belong to none of them.
         """
         self.desk = HttpDesk(self, channel)
+        self.desk.watch(self.listeners, self)
         return self.desk
 
     def stop(self) -> None:

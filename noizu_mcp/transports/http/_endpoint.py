@@ -35,6 +35,7 @@ from ...protocol import (
     is_stateless,
     unsupported,
 )
+from ...server import refuse
 from ._asgi import Header, HttpRequest, Refused
 from ._connection import Host, HttpConnection
 from ._reply import Reply
@@ -100,11 +101,17 @@ class Endpoint:
         body = await http.read(self._messages.message_size, self._limits.body_time)
         message = decode(body, self._messages)
         if isinstance(message, Malformed):
+            self._tell_refused(http, message, Send(message.error))
             await http.respond(400, encode(message.error))
         elif _is_stateless(http, message):
             await self._post_stateless(http, message)
         else:
             await self._post_handshake(http, message)
+
+    def _tell_refused(self, http: HttpRequest, message: Decoded, refusal: Send) -> None:
+        telemetry = self._host.server.telemetry
+        if telemetry.listeners:
+            refuse(telemetry, "http", message, refusal, http.size)
 
     # 2026-07-28: every request by itself
 
@@ -126,6 +133,7 @@ class Endpoint:
         desk = connection.begin(reply)
         origin = Origin(_mirrored(http), http.principal)
         event = connection.peer.stateless.receive_request(request, origin)
+        connection.heard(request, event, http.size)
         if isinstance(event, Send):
             await _refuse(http, event, HTTP_STATUS, 400)
             return
@@ -149,11 +157,14 @@ class Endpoint:
         else:
             session = self._session(http)
             event = session.connection.peer.receive(message, Origin(None, http.principal))
+            session.connection.heard(message, event, http.size)
             await self._take(http, session, event)
 
     async def _refuse_version(self, http: HttpRequest, message: Decoded, version: str) -> None:
         if isinstance(message, Request):
-            await _refuse(http, unsupported(message, version), HTTP_STATUS, 400)
+            refusal = unsupported(message, version)
+            self._tell_refused(http, message, refusal)
+            await _refuse(http, refusal, HTTP_STATUS, 400)
         else:
             text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
             raise Refused(400, text, code=UNSUPPORTED_VERSION)
@@ -161,6 +172,7 @@ class Endpoint:
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
         session = self.sessions.make(_owner(http))
         event = session.connection.peer.receive(request, Origin(None, http.principal))
+        session.connection.heard(request, event, http.size)
         if isinstance(event, Dispatch):
             self.sessions.add(session)
             http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))

@@ -1,11 +1,14 @@
 """What is served over HTTP, to whom, and within which bounds."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from ..._limits import MIB
+
+if TYPE_CHECKING:
+    from ...telemetry import Metrics
 
 #: Hosts that a browser on this machine uses for it; any port.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
@@ -65,6 +68,8 @@ class HttpOptions:
             `https://app.example.com`. `*` serves every origin.
         auth: Checks who is calling; None: anybody may.
         health: Answer `/healthz` and `/readyz`.
+        metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`) to whoever asks for an
+            allowed host: `auth` does not cover it. True, or `telemetry.Metrics` of the server.
         limits: What a client can make us hold or wait for.
     """
 
@@ -73,4 +78,5 @@ class HttpOptions:
     allowed_origins: Sequence[str] = ()
     auth: Any = None
     health: bool = False
+    metrics: "bool | Metrics" = False
     limits: HttpLimits = HttpLimits()

@@ -48,11 +48,13 @@ class Pace:
         keepalive: Seconds of silence after which a comment is written.
         stall: Seconds that the reader may leave a part unread.
         room: Bytes waiting for it above which notices are dropped.
+        streams: The streams that are open, for who counts them.
     """
 
     keepalive: float
     stall: float
     room: int
+    streams: set[object] = attrs.field(factory=set, repr=False)
 
 
 class EventWriter:
@@ -118,6 +120,7 @@ class EventWriter:
         Returns:
             True if all of it was written.
         """
+        self._pace.streams.add(self)
         try:
             with self._scope:
                 head = [*EVENT_STREAM, *http.extra]
@@ -128,6 +131,7 @@ class EventWriter:
         else:
             return False
         finally:
+            self._pace.streams.discard(self)
             self.closed = True
             self._taken.set()
 
