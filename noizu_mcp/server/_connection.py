@@ -23,7 +23,7 @@ from ..engine import (
     logger,
     lone,
 )
-from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Decoded, Notification, Rendered
+from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Batch, Decoded, Notification, Rendered
 from ..protocol import CLIENT_REQUESTS, Envelope, Event, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
@@ -225,7 +225,7 @@ class Connection(abc.ABC):
     def heard(self, message: Decoded, event: Event | None, size: int | None) -> None:
         """See a message of the client and what it means."""
         if self.listeners:
-            self.size = size
+            self.size = None if isinstance(message, Batch) else size
             hear(self, message, event, size)
 
     def told(self, method: str, size: int) -> None:

@@ -153,4 +153,11 @@ def _place(frame: FrameType) -> tuple[str, int, str]:
 
 
 def _stack(frame: FrameType) -> str:
-    return "".join(traceback.format_list(traceback.extract_stack(frame)[-MAX_FRAMES:])).rstrip()
+    """Write the part of a stack that belongs to the task: what is inside of trio's loop."""
+    frames = []
+    current: FrameType | None = frame
+    while current is not None and current.f_globals is not trio.run.__globals__:
+        frames.append((current, current.f_lineno))
+        current = current.f_back
+    summary = traceback.StackSummary.extract(reversed(frames[:MAX_FRAMES]))
+    return "".join(traceback.format_list(summary)).rstrip()
