@@ -33,7 +33,23 @@ class Problem(Value):
         return f"{place}{self.where}: {self.text}"
 
 
-class DefinitionError(TypeError):
+class _Copied(Exception):
+    """What can be copied and pickled, however its constructor differs from `args`.
+
+    An exception with fields of its own may come from another process, or from a worker of a pool.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    return error
+
+
+class DefinitionError(_Copied, TypeError):
     """A class or a registration cannot be what it says; raised when the class statement runs.
 
     Attributes:
@@ -49,7 +65,7 @@ class SchemaError(ValueError):
     """A JSON Schema that is not valid, or that breaks a limit."""
 
 
-class SchemaUnsupported(SchemaError):
+class SchemaUnsupported(_Copied, SchemaError):
     """A valid JSON Schema that the chosen engine cannot serve.
 
     Attributes:
@@ -61,7 +77,7 @@ class SchemaUnsupported(SchemaError):
         super().__init__(message)
 
 
-class ToolError(Exception):
+class ToolError(_Copied):
     """Raised by a tool to answer `isError: true` with a text or content of its own choice.
 
     Args:
@@ -75,7 +91,7 @@ class ToolError(Exception):
         super().__init__(content if isinstance(content, str) else repr(content))
 
 
-class McpError(Exception):
+class McpError(_Copied):
     """A JSON-RPC error: raised by a handler to send one, by a client that received one.
 
     Attributes:

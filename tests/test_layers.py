@@ -60,6 +60,7 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
     ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",
@@ -68,8 +69,10 @@ LATE = {
 # Names of a private file that another layer uses, each with its reason.
 PRIVATE = {
     ("components/_options", "schema._nearest"): "the nearest name, for messages",
+    ("components/_misses", "schema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema._nearest"): "the nearest name, for messages",
+    ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
     ("tools/__init__", "components._catalog"): "the folder gives it its public name",
@@ -281,6 +284,7 @@ def test_third_party_packages() -> None:
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client"}  # of the extras `otel` and `prometheus`
+    known |= {"hypercorn", "h11", "h2"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 
     assert heads - set(sys.stdlib_module_names) <= known

@@ -7,6 +7,7 @@ from ._options import (
     Reader,
     Table,
     got,
+    read_any,
     read_content_annotations,
     read_declared_name,
     read_flag,
@@ -102,11 +103,13 @@ TEMPLATE_OPTIONS: Final[Table] = {
     "uri_template": read_uri_template,
     **_CONTENTS,
     "traversal": read_flag,
+    "arguments": read_any,
     "abstract": read_flag,
 }
 #: What the statement of a `Prompt` takes.
 PROMPT_OPTIONS: Final[Table] = {
     **PROMPT_OVERRIDES,
     "name": read_declared_name,
+    "arguments": read_any,
     "abstract": read_flag,
 }

@@ -5,6 +5,7 @@ from typing import ClassVar
 from ._declare import ComponentMeta, Declaration
 from ._forms import Forms, forms_of
 from ._handler import Handler, read_handler
+from ._misses import is_class
 from ._options import TOOL_OPTIONS
 from ._plan import Described
 from ._reader import Reader
@@ -29,6 +30,7 @@ class Tool(Described, metaclass=ComponentMeta):
 
     __mcp_kind__: ClassVar = "tools"
     __mcp_table__: ClassVar = TOOL_OPTIONS
+    __mcp_members__: ClassVar = {"Input": is_class, "Output": is_class}
     __mcp__: ClassVar[tuple[ToolPlan, ...]] = ()
 
     @classmethod

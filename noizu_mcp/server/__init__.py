@@ -13,7 +13,7 @@ from ._options import ServerOptions as ServerOptions
 from ._pages import PAGE_SIZE as PAGE_SIZE
 from ._pages import Page as Page
 from ._record import MAX_TEXT as MAX_TEXT
-from ._record import refuse as refuse
+from ._record import hear as hear
 from ._record import running as running
 from ._registry import Registry as Registry
 from ._serve import GRACE as GRACE
@@ -45,8 +45,8 @@ __all__ = [
     "ServerOptions",
     "StreamConnection",
     "Telemetry",
+    "hear",
     "open_connection",
-    "refuse",
     "running",
     "serve",
 ]

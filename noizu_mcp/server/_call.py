@@ -43,7 +43,7 @@ async def _checkpoint() -> None:
 _NOTHING: Final = _Nothing()
 
 
-def _check_progress(value: Any, name: str) -> None:
+def _check_number(value: Any, name: str) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
@@ -132,9 +132,9 @@ class Call:
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]:
         """Send progress, if it was asked for and has increased."""
-        _check_progress(progress, "progress")
+        _check_number(progress, "progress")
         if total is not None:
-            _check_progress(total, "total")
+            _check_number(total, "total")
         token = self.envelope.progress_token
         last = self._progress
         if token is None or (last is not None and progress <= last):
@@ -159,6 +159,16 @@ class Call:
         if logger is not None:
             params["logger"] = logger
         return self._notify("notifications/message", params)
+
+    def release_stream(self, retry_after: float) -> Awaitable[None]:
+        """Let the client come back for the rest."""
+        _check_number(retry_after, "retry_after")
+        if retry_after < 0:
+            raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
+        exchange = self.exchange
+        if exchange is not None:
+            self.connection.gate.run(lambda: exchange.release(retry_after))
+        return _NOTHING
 
     def _notify(self, method: str, params: dict[str, Any]) -> Awaitable[None]:
         exchange, connection = self.exchange, self.connection
@@ -237,10 +247,10 @@ class Call:
         if not isinstance(offered, Mapping):
             return False
         if name == "elicitation" and not parts:
-            # Titles came with 2025-06-18, and so did elicitation, whatever the client says.
-            return self.envelope.revision.titles and (not offered or "form" in offered)
-        # Modes and tools came with 2025-11-25, whatever the client says.
-        return (not parts or self.envelope.revision.icons) and all(p in offered for p in parts)
+            # Whatever the client says.
+            return self.envelope.revision.elicitation and (not offered or "form" in offered)
+        # Whatever the client says.
+        return (not parts or self.envelope.revision.modes) and all(p in offered for p in parts)
 
     async def ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
@@ -271,7 +281,7 @@ class Call:
             come with another request, and this one has its answer.
         """
         asked = required.requests
-        if not self.envelope.revision.icons:  # before 2025-11-25 forms have words of their own
+        if not self.envelope.revision.modes:  # its forms have words of their own
             asked = {key: read_by_hand(each) for key, each in asked.items()}
         asked = {key: self._prepare(each) for key, each in asked.items()}
         answers = await self._rounds.retry(attrs.evolve(required, requests=asked))

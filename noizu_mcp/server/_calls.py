@@ -31,6 +31,7 @@ from ..types import (
     Reference,
     ToolResult,
 )
+from ._authored import at_once, authored
 from ._registry import Found
 from ._rounds import timed_out
 
@@ -74,14 +75,15 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
         McpError: The handler raised it.
     """
     try:
-        return _result(spec, _at_once(spec.invoke(args, context)))
+        return answer_of(spec, _unasked(spec.invoke(args, context)))
     except BaseException as error:
-        if not is_crash(error):
+        # Nothing waits here, so no coroutine is being closed: the handler itself raised that.
+        if not is_crash(error) and not isinstance(error, GeneratorExit):
             raise
         return failure(spec.source, error)
 
 
-def _at_once(value: Any) -> Any:
+def _unasked(value: Any) -> Any:
     if isinstance(value, InputRequired):
         raise TypeError("an inline handler cannot ask: it must not wait")
     return value
@@ -103,9 +105,9 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
     asking = context if spec.takes_context else None
     try:
         if spec.max_concurrency is None:
-            return _result(spec, await settle(invoke, asking))
+            return answer_of(spec, await settle(invoke, asking))
         async with server.slots(spec):
-            return _result(spec, await settle(invoke, asking))
+            return answer_of(spec, await settle(invoke, asking))
     except BaseException as error:
         if not is_crash(error):
             raise
@@ -115,11 +117,13 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
 async def invoke_handler(server: "Server", mode: str, invoke: Callable[[], Any]) -> Any:
     """Call a handler where it belongs: async ones here, inline ones too, others in a thread."""
     if mode == "async":
-        return await invoke()
+        return await authored(invoke())
     if mode == "inline":
-        return invoke()
+        return at_once(invoke)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
-    return await trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=server.threads)
+    return await authored(
+        trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=server.threads)
+    )
 
 
 async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
@@ -138,12 +142,19 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
     return value
 
 
-def _result(spec: ToolSpec, value: Any) -> ToolResult:
+def answer_of(spec: ToolSpec | None, value: Any) -> ToolResult:
+    """Turn what a handler returned into a result; the log says what could not be sent.
+
+    Args:
+        spec: The tool; None for one that only an override of `call_tool` knows.
+        value: What came back.
+    """
     if isinstance(value, InputRequired):
         return ToolResult()  # it is never sent: the request has its answer
     result, breach = to_result(spec, value)
     if breach is not None:
-        logger.error("%s broke its contract: %s", spec.source, breach)
+        source = "call_tool" if spec is None else spec.source
+        logger.error("%s broke its contract: %s", source, breach)
     return result
 
 
@@ -221,7 +232,7 @@ async def read_any(
     """
     if not server.overrides("read_resource"):
         return await read_found(server, uri, found, context)
-    value = await server.read_resource(uri, context)
+    value = await authored(server.read_resource(uri, context))
     if isinstance(value, InputRequired | ReadResult):
         return value
     return ReadResult(to_contents(None if found is None else found[0].mime_type, uri, value))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from .._errors import McpError, RequestTimeout
 from ..components import ResourceSpec
 from ..engine import Exchange, Fate, Job
-from ..jsonrpc import Batch, Decoded, ErrorResponse, Notification, Rendered, Request
+from ..jsonrpc import Batch, Decoded, ErrorResponse, Id, Notification, Rendered, Request
 from ..protocol import Event as PeerEvent
 from ..protocol import Fanout, Send
-from ._events import ENDS, Event, Outcome
+from ._events import ENDS, Event, EventKind, Outcome
 
 if TYPE_CHECKING:
     from ._connection import Connection
@@ -152,67 +152,57 @@ def running(frame: FrameType | None) -> Event | None:
 
 
 def hear(
-    connection: "Connection", message: Decoded, event: PeerEvent | None, size: int | None
+    telemetry: "Telemetry",
+    transport: str,
+    message: Decoded,
+    event: PeerEvent | None,
+    size: int | None,
 ) -> None:
     """Tell of a message that is no request to be handled: those tell of themselves.
 
     Args:
-        connection: Where it came.
+        telemetry: Who is told.
+        transport: How it came.
         message: The message.
         event: What it means.
         size: Its bytes, if known.
     """
     if isinstance(message, Batch) and isinstance(event, Fanout):
         for each, meaning in zip(message.messages, event.events, strict=True):
-            hear(connection, each, meaning, None)
+            hear(telemetry, transport, each, meaning, None)
     elif isinstance(message, Notification):
-        start = _event(connection, "notice", message.method)
-        connection.server.telemetry.emit(start._replace(bytes_in=size))
+        notice = _event("notice", message.method, transport)
+        telemetry.emit(notice._replace(bytes_in=size))
     elif isinstance(event, Send):
-        refuse(connection.server.telemetry, connection.transport, message, event, size)
-
-
-def refuse(
-    telemetry: "Telemetry",
-    transport: str,
-    message: Decoded,
-    refusal: Send,
-    size: int | None,
-) -> None:
-    """Tell of a message that is refused before it is handled.
-
-    Args:
-        telemetry: Who is told.
-        transport: How it came.
-        message: The message.
-        refusal: What it is answered.
-        size: Its bytes, if known.
-    """
-    answer = refusal.message
-    method = message.method[:MAX_TEXT] if isinstance(message, Request) else ""
-    start = Event("start", next(_keys), method, transport, request_id=answer.id, bytes_in=size)
-    code = answer.code if isinstance(answer, ErrorResponse) else None
-    _Course(telemetry, start).end("ok" if code is None else "error", code)
+        method = message.method if isinstance(message, Request) else ""
+        answer = event.message
+        start = _event("start", method, transport)
+        course = _Course(telemetry, start._replace(request_id=_cut(answer.id), bytes_in=size))
+        course.end("error", answer.code if isinstance(answer, ErrorResponse) else None)
 
 
 def tell(connection: "Connection", method: str, size: int) -> None:
     """Tell of a notification of ours."""
-    event = _event(connection, "notice", method)
+    event = _event("notice", method, connection.transport)
     connection.server.telemetry.emit(event._replace(outbound=True, bytes_out=size))
 
 
-def _event(connection: "Connection", kind: Any, method: str) -> Event:
-    return Event(kind, next(_keys), method[:MAX_TEXT], connection.transport)
+def _event(kind: EventKind, method: str, transport: str) -> Event:
+    return Event(kind, next(_keys), method[:MAX_TEXT], transport)
+
+
+def _cut(id_: Id | None) -> Id | None:
+    return id_[:MAX_TEXT] if isinstance(id_, str) else id_
 
 
 def _start_of(connection: "Connection", exchange: Exchange) -> Event:
     request, envelope = exchange.request, exchange.envelope
     name, target = _subject(connection.server, request)
     principal = envelope.origin.principal
-    return _event(connection, "start", request.method)._replace(
+    return _event("start", request.method, connection.transport)._replace(
         name=name,
         target=target,
-        request_id=request.id if isinstance(request.id, int) else request.id[:MAX_TEXT],
+        request_id=_cut(request.id),
         revision=envelope.revision.name,
         session=None if envelope.revision.stateless else connection.label,
         principal=None if principal is None else str(principal.key),

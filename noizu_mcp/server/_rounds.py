@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 #: Questions of one request, one after the other: past it a handler is asking in circles.
 MAX_ROUNDS: Final = 50
+#: Times that one question is asked again after an answer that is none: who has not understood it
+#: by then will not.
+MAX_REASKS: Final = 3
 #: Characters of sealed state. Clients carry it in every retry.
 MAX_STATE: Final = 64 * 1024
 #: Turns of the loop that other tasks of a handler get to ask in the same round.
@@ -45,11 +48,15 @@ class _Record:
     Args:
         answers: The answers by key.
         steps: What the side effects gave, by key.
+        refused: How many answers to a question were none, by key.
     """
 
-    def __init__(self, answers: dict[str, Any], steps: dict[str, Any]) -> None:
+    def __init__(
+        self, answers: dict[str, Any], steps: dict[str, Any], refused: Mapping[str, int]
+    ) -> None:
         self.answers = answers
         self.steps = steps
+        self.refused = Counter(refused)
         self._counts: Counter[str] = Counter()
 
     def rewind(self) -> None:
@@ -65,6 +72,16 @@ class _Record:
         digest = _digest([kind, content])[:16]
         self._counts[digest] += 1
         return f"{name}-{digest}-{self._counts[digest]}"
+
+    def check_patience(self, key: str, request: InputRequest) -> None:
+        """Check that a question may be asked, or asked again.
+
+        Raises:
+            McpError: It was answered wrongly too often.
+        """
+        if self.refused[key] > MAX_REASKS:
+            text = f"No valid answer to {_asked(request)} in {MAX_REASKS + 1} tries"
+            raise McpError(INVALID_PARAMS, text)
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """Run a side effect, or give what it gave before."""
@@ -91,7 +108,7 @@ class LiveAsker:
         self.state: str | None = None
         self._connection = connection
         self._exchange = exchange
-        self._record = _Record({}, {})
+        self._record = _Record({}, {}, {})
         self._rounds = 0
         self._waiting = 0
 
@@ -107,11 +124,13 @@ class LiveAsker:
             await trio.lowlevel.checkpoint()
             return read(self._record.answers[key])
         while True:
+            self._record.check_patience(key, request)
             self._count_round()
             answer = await self._send(request, timeout)
             try:
                 value = read(answer)
             except ProtocolError:
+                self._record.refused[key] += 1
                 continue
             self._record.answers[key] = answer
             return value
@@ -188,7 +207,8 @@ class ReplayAsker:
         if params.get("requestState") is not None:
             recorded = connection.server.sealer.open(params["requestState"], self._binding)
         self._round: int = recorded.get("round", 0)
-        self._record = _Record(recorded.get("answers", {}), recorded.get("steps", {}))
+        parts = [recorded.get(name, {}) for name in ("answers", "steps", "refused")]
+        self._record = _Record(*parts)
         self._asked: list[str] = recorded.get("asked", [])
         #: The answers to these: the client's newest, and those that no task has come to yet.
         self._answered: dict[str, Any] = {**recorded.get("unread", {}), **self._given}
@@ -205,7 +225,7 @@ class ReplayAsker:
         """Give the recorded answer, or end the round with this question and its like.
 
         Raises:
-            McpError: Too many rounds.
+            McpError: Too many rounds, or too many answers that are none.
         """
         await trio.lowlevel.checkpoint()
         answers = self._record.answers
@@ -219,10 +239,11 @@ class ReplayAsker:
             try:
                 answer = read(self._answered[key])
             except ProtocolError:
-                pass  # no answer: it is asked again
+                self._record.refused[key] += 1  # no answer: it is asked again
             else:
                 answers[key] = self._answered[key]
                 return answer
+        self._record.check_patience(key, request)
         self._pending[key] = request
         self._end_soon()
         return await trio.sleep_forever()
@@ -301,8 +322,9 @@ class ReplayAsker:
         return bool(self._missing)
 
     def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> None:
-        record = {"answers": self._record.answers, "steps": self._record.steps}
-        content = {**content, **record, "round": self._round + 1}
+        record = self._record
+        kept = {"answers": record.answers, "steps": record.steps, "refused": record.refused}
+        content = {**content, **kept, "round": self._round + 1}
         state = self._connection.server.sealer.seal(content, self._binding)
         if len(state) > MAX_STATE:
             text = f"The answers and steps so far exceed {MAX_STATE} characters of sealed state"
@@ -371,10 +393,13 @@ def timed_out(error: Exception) -> str:
     return f"The client did not answer in time: {error}"
 
 
+def _asked(request: InputRequest) -> str:
+    """Name a question in a message: by what it says, if it says anything."""
+    return json_text(request.params.get("message", request.method))
+
+
 def _not_deterministic(pending: Mapping[str, InputRequest]) -> str:
-    asked = ", ".join(
-        json_text(each.params.get("message", each.method)) for each in pending.values()
-    )
+    asked = ", ".join(map(_asked, pending.values()))
     return (
         "the handler is not deterministic: in an earlier round it asked something else than"
         f" {asked}; what it asks may depend on its arguments, on answers and on ctx.step only"

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, ClassVar, Final, Self
 
 import trio
@@ -58,6 +59,21 @@ _OFFERED_BY: Final = {
     "prompts": ("list_prompts", "get_prompt"),
     "completions": ("complete",),
 }
+#: What is no option, and a server of another package may have; what to do instead.
+_NO_OPTIONS: Final = {
+    "policies": "override call_tool to decide who may call what",
+    "providers": "override list_tools and call_tool to compute tools, or use server.tools.add",
+}
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_override(name: str, value: Any) -> bool:
+    """Tell whether a method could override one of a server."""
+    wanted = inspect.signature(getattr(Server, name)).parameters
+    return inspect.iscoroutinefunction(value) and _positional(value) == len(wanted)
 
 
 class Server(metaclass=ComponentMeta):
@@ -91,6 +107,10 @@ class Server(metaclass=ComponentMeta):
 
     __mcp_kind__ = "servers"
     __mcp_table__ = SERVER_OPTIONS
+    __mcp_members__: ClassVar[dict[str, Callable[[Any], bool]]] = {
+        **dict.fromkeys(("tools", "resources", "prompts"), _is_list),
+        **{name: partial(_is_override, name) for name in OVERRIDABLE},
+    }
 
     options: ClassVar[ServerOptions]
     # Lists of registrations in a class body, a `RunningSet` each on an instance.
@@ -154,6 +174,8 @@ class Server(metaclass=ComponentMeta):
     def _read_class(cls, declaration: Declaration) -> None:
         if not declaration.abstract:
             _check_identity(declaration)
+        for name in _NO_OPTIONS.keys() & vars(cls).keys():
+            declaration.problem(name, f"is not an option; {_NO_OPTIONS[name]}", member=name)
         _check_overrides(declaration, Server)
         _check_context_manager(declaration, "lifespan")
         for member, check in _CHECKS.items():
@@ -320,6 +342,78 @@ class Server(metaclass=ComponentMeta):
         from .._run import run_stdio
 
         run_stdio(self)
+
+    def run_http(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        *,
+        path: str = "/mcp",
+        allowed_hosts: Sequence[str] | None = None,
+        allowed_origins: Sequence[str] = (),
+        auth: Any = None,
+        health: bool = True,
+        metrics: Any = False,
+        limits: Any = None,
+        **host_options: Any,
+    ) -> None:
+        """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
+
+        Needs the extra `http`.
+
+        Args:
+            host: The address to listen at.
+            port: The port; 0 for a free one.
+            path: The one path of the protocol.
+            allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
+            allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
+            auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
+            health: Answer `/healthz` and `/readyz`.
+            metrics: Answer `/metrics`; see `HttpOptions`.
+            limits: `HttpLimits`: what a client can make the server hold or wait for.
+            host_options: Those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
+                Unix socket, limits of connections.
+
+        Raises:
+            OSError: It cannot listen; the text says why, in one line.
+        """
+        from .._run import http_options, run_http
+
+        options = http_options(path, allowed_hosts, allowed_origins, auth, health, limits, metrics)
+        run_http(self, host, port, options, **host_options)
+
+    def asgi(
+        self,
+        *,
+        path: str = "/mcp",
+        allowed_hosts: Sequence[str] | None = None,
+        allowed_origins: Sequence[str] = (),
+        auth: Any = None,
+        health: bool = False,
+        metrics: Any = False,
+        limits: Any = None,
+    ) -> Any:
+        """Make the ASGI application of the server, for any host, alone or mounted in another.
+
+        It runs while its lifespan does: an application that mounts it passes
+        `lifespan=app.lifespan` on.
+
+        Args:
+            path: The one path of the protocol.
+            allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
+            allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
+            auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
+            health: Answer `/healthz` and `/readyz`.
+            metrics: Answer `/metrics`; see `HttpOptions`.
+            limits: `HttpLimits`: what a client can make the server hold or wait for.
+
+        Returns:
+            A `noizu_mcp.transports.http.HttpApp`.
+        """
+        from .._run import http_options, make_asgi
+
+        options = http_options(path, allowed_hosts, allowed_origins, auth, health, limits, metrics)
+        return make_asgi(self, options)
 
     # The running server
 

@@ -650,3 +650,19 @@ async def test_a_session_that_ends_meanwhile(server, heard):
         nursery.cancel_scope.cancel()
 
     assert heard.end("tools/call").kind == "cancelled"
+
+
+async def test_a_notification_of_2026_over_http(server, heard):
+    """It means nothing there, and is told like any other."""
+    body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    async with over_http(server) as http:
+        status, _, _ = await http(body, mcp_protocol_version=STATELESS)
+
+    (notice,) = heard
+    assert status == 202
+    assert (notice.kind, notice.method, notice.transport) == (
+        "notice",
+        "notifications/cancelled",
+        "http",
+    )
+    assert notice.bytes_in == len(json.dumps(body))

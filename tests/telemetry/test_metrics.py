@@ -2,18 +2,23 @@
 
 import importlib
 import sys
+from functools import partial
 
+import httpx2
 import pytest
 import trio
 import trio.testing
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
-from telemetry_kit import App, over_http
+from telemetry_kit import META, STATELESS, App, Http, over_http
 
 from noizu_mcp import McpError, connect
 from noizu_mcp.server import Event
 from noizu_mcp.telemetry import Metrics
 from noizu_mcp.telemetry._metrics import MAX_NAMES
+from noizu_mcp.transports.http import HttpOptions, serve_http
+
+METERED = HttpOptions(metrics=True)
 
 
 @pytest.fixture
@@ -193,3 +198,28 @@ def test_without_the_library(monkeypatch):
 
     with pytest.raises(ImportError, match=r"pip install 'noizu-mcp\[prometheus\]'"):
         importlib.import_module("noizu_mcp.telemetry._metrics")
+
+
+async def test_asgi_takes_the_option(server):
+    """`asgi(metrics=True)` switches it on."""
+    app = server.asgi(metrics=True)
+    async with app.lifespan():
+        status, _, body = await Http(app)(method="GET", path="/metrics")
+
+    assert status == 200
+    assert b"mcp_registered" in body
+
+
+async def test_over_a_socket(server, nursery):
+    """Prometheus reads it from the port that serves the protocol, whatever its client."""
+    host = await nursery.start(partial(serve_http, server, port=0, options=METERED))
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    call["params"] = {"name": "now", "_meta": META}
+    headers = {"mcp-protocol-version": STATELESS, "mcp-method": "tools/call", "mcp-name": "now"}
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{host.port}") as client:
+        answer = await client.post("/mcp", json=call, headers=headers)
+        metrics = await client.get("/metrics")
+    host.stop()
+
+    assert answer.json()["result"]["content"][0]["text"] == "now"
+    assert 'mcp_requests_total{method="tools/call",name="now",outcome="ok"} 1.0' in metrics.text

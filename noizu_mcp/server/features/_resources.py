@@ -11,6 +11,7 @@ from ...components import Context, to_listed
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
+from .._authored import authored
 from .._calls import invoke_handler, read_any, settle
 from .._connection import Connection
 from ._lists import Ask, list_page
@@ -102,7 +103,7 @@ def subscribe(connection: Connection, exchange: Exchange) -> Job | None:
 
     async def work() -> None:
         if not connection.interests.watches(uri):
-            await server.subscribe(uri, context)
+            await authored(server.subscribe(uri, context))
             try:
                 # A hook may have passed over the cancellation; then nobody wants this any more.
                 await trio.lowlevel.checkpoint_if_cancelled()
@@ -127,7 +128,7 @@ def unsubscribe(connection: Connection, exchange: Exchange) -> Job | None:
     async def work() -> None:
         if connection.interests.watches(uri):
             connection.interests.unwatch(uri)
-            await server.unsubscribe(uri, context)
+            await authored(server.unsubscribe(uri, context))
         connection.reply(exchange, {})
 
     return connection.in_background(exchange, work)

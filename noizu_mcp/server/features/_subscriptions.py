@@ -7,6 +7,7 @@ import trio
 from ..._errors import McpError
 from ...engine import Exchange, Job
 from ...protocol import ACKNOWLEDGED, Listening
+from .._authored import authored
 from .._connection import Connection
 
 
@@ -32,7 +33,7 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
         try:
             for uri in sorted(wanted.uris):
                 with suppress(McpError):
-                    await server.subscribe(uri, context)
+                    await authored(server.subscribe(uri, context))
                     taken.append(uri)
             # A hook may have passed over the cancellation: nothing may be opened after it.
             await trio.lowlevel.checkpoint_if_cancelled()

@@ -1,19 +1,19 @@
 """`tools/list` and `tools/call` (`server/tools`)."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import trio
 
 from ..._errors import McpError
 from ..._util import UNSET
-from ...components import ToolSpec, prepare, to_result
+from ...components import ToolSpec, prepare
 from ...engine import Exchange, Job, is_crash
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
 from ...protocol import Mirrored, adapt_tool_result, param_fault
 from ...types import InputRequired, ToolResult
-from .._calls import CRASHED, failure, find, run, run_inline, settle
+from .._authored import authored
+from .._calls import CRASHED, answer_of, failure, find, run, run_inline, settle
 from .._connection import Connection
 from ._lists import list_page
 
@@ -100,18 +100,21 @@ def _ask_override(
 ) -> Job:
     """Let the server's own `call_tool` answer; what it returns is taken as a handler's."""
     server = connection.server
+    spec = server.registry.find(name)
     context = connection.context_of_round(exchange)
 
     async def ask() -> None:
         try:
-            value = await settle(partial(server.call_tool, name, arguments, context), context)
+            value = await settle(
+                lambda: authored(server.call_tool(name, arguments, context)), context
+            )
             if isinstance(value, InputRequired):
                 return
-            result, _ = to_result(None, value)
+            result = answer_of(spec, value)
         except BaseException as error:
             if not is_crash(error):
                 raise
             result = failure(f"call_tool of {server!r}", error)
-        _reply(connection, exchange, server.registry.find(name), result)
+        _reply(connection, exchange, spec, result)
 
     return connection.in_background(exchange, ask)

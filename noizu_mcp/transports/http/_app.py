@@ -14,7 +14,7 @@ from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Sen
 from ._connection import Host
 from ._endpoint import Endpoint
 from ._guard import Guard, preflight
-from ._options import HttpOptions
+from ._options import LOCAL_HOSTS, HttpOptions
 from ._sse import Pace
 from ._tasks import TaskSet
 
@@ -43,7 +43,7 @@ class HttpApp:
         self.server = server
         self.options = options
         self._path = options.path.rstrip("/") or "/"
-        self._guard = Guard(options.allowed_hosts, options.allowed_origins)
+        self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
         self._metrics = _metrics_of(server, options)
         self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
@@ -74,33 +74,32 @@ class HttpApp:
     async def _run(self) -> AsyncIterator[None]:
         with single_failure():
             async with self.server.lifespan() as state, trio.open_nursery() as nursery:
-                self._endpoint = endpoint = Endpoint(self._host(state, nursery))
-                nursery.start_soon(endpoint.sessions.sweep)
+                tasks = TaskSet(nursery)
+                self._endpoint = endpoint = Endpoint(self._host(state, tasks))
+                tasks.spawn(endpoint.sessions.sweep)
                 try:
                     yield
                 finally:
                     with trio.CancelScope(shield=True):
                         await self.settle()
                     self._endpoint = None
-                    nursery.cancel_scope.cancel()
+                    tasks.close()
 
     async def settle(self) -> None:
         """Take no new work, end the open streams, and give running requests their time.
 
-        At most `HttpLimits.grace` seconds.
+        They get `HttpLimits.grace` seconds; what they left is written in at most two more.
         """
         if self._endpoint is not None:
             await self._endpoint.settle(self.options.limits.grace)
 
-    def _host(self, state: Any, nursery: trio.Nursery) -> Host:
+    def _host(self, state: Any, tasks: TaskSet) -> Host:
         limits = self.options.limits
+        streams = self.server.telemetry.streams
         pace = Pace(
-            keepalive=limits.keepalive,
-            stall=limits.stall,
-            room=int(limits.room),
-            streams=self.server.telemetry.streams,
+            keepalive=limits.keepalive, stall=limits.stall, room=limits.room, streams=streams
         )
-        return Host(self.server, state, self.options, nursery, TaskSet(nursery), LoopGate(), pace)
+        return Host(self.server, state, self.options, tasks, LoopGate(), pace)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
@@ -129,10 +128,8 @@ class HttpApp:
         if self.options.health and http.path in ("/healthz", "/readyz"):
             await self._report_health(http)
             return
-        if self._metrics is not None and http.path == "/metrics":
-            await self._report_metrics(http, self._metrics)
-            return
-        if http.path != self._path:
+        measured = self._metrics is not None and http.path == "/metrics"
+        if http.path != self._path and not measured:
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
@@ -140,6 +137,8 @@ class HttpApp:
         elif self._endpoint is None:
             logger.error(_NO_LIFESPAN)
             raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
+        elif self._metrics is not None and measured:
+            await _report_metrics(http, self._metrics)
         else:
             await self._endpoint.handle(http)
 
@@ -150,27 +149,18 @@ class HttpApp:
         else:
             await http.respond(503, b"stopping\n", [TEXT])
 
-    async def _report_metrics(self, http: HttpRequest, metrics: "Metrics") -> None:
-        self._guard.check(http)
-        if http.method != "GET":
-            allow = [(b"allow", b"GET")]
-            raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
-        # Thousands of series take a while to write.
-        body = await trio.to_thread.run_sync(metrics.render)
-        kind = (b"content-type", metrics.content_type.encode())
-        await http.respond(200, body, [kind, (b"cache-control", b"no-store")])
-
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        phase = "startup"
         try:
             async with self.lifespan():
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
+                phase = "shutdown"
         except Exception:  # noqa: BLE001 - the author's lifespan; the host is told, not killed
             logger.exception("the lifespan of %r failed", self.server)
             text = "The server could not be run; the log says why"
-            kind = "startup" if self._endpoint is None else "shutdown"
-            await send({"type": f"lifespan.{kind}.failed", "message": text})
+            await send({"type": f"lifespan.{phase}.failed", "message": text})
             return
         await send({"type": "lifespan.shutdown.complete"})
 
@@ -181,3 +171,13 @@ def _metrics_of(server: Server, options: HttpOptions) -> "Metrics | None":
     from ...telemetry import Metrics
 
     return Metrics(server) if options.metrics is True else options.metrics
+
+
+async def _report_metrics(http: HttpRequest, metrics: "Metrics") -> None:
+    if http.method != "GET":
+        allow = [(b"allow", b"GET")]
+        raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
+    # Thousands of series take a while to write.
+    body = await trio.to_thread.run_sync(metrics.render)
+    kind = (b"content-type", metrics.content_type.encode())
+    await http.respond(200, body, [kind, (b"cache-control", b"no-store")])

@@ -15,6 +15,7 @@ from ...jsonrpc import (
     METHOD_NOT_FOUND,
     MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
+    Batch,
     Decoded,
     ErrorResponse,
     Malformed,
@@ -35,7 +36,7 @@ from ...protocol import (
     is_stateless,
     unsupported,
 )
-from ...server import refuse
+from ...server import hear
 from ._asgi import Header, HttpRequest, Refused
 from ._connection import Host, HttpConnection
 from ._reply import Reply
@@ -43,6 +44,8 @@ from ._session import STATUSES, Session, Sessions, unavailable
 
 SESSION: Final = "mcp-session-id"
 VERSION: Final = "mcp-protocol-version"
+#: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
+DRAIN_TIMEOUT: Final = 2.0
 _PARAM: Final = "mcp-param-"
 _ALLOW: Final[Header] = (b"allow", b"GET, POST, DELETE")
 #: What an error of a 2026-07-28 handler is answered with; every other one with 200.
@@ -71,7 +74,9 @@ class Endpoint:
         self._host = host
         self._limits = host.options.limits
         self._messages = host.server.options.limits
-        self._single: set[HttpConnection] = set()  # the requests of 2026-07-28
+        self._single: dict[HttpConnection, Reply] = {}  # the requests of 2026-07-28
+        self._open = 0
+        self._quiet = trio.Event()  # set once no HTTP request is open, at the end
 
     async def handle(self, http: HttpRequest) -> None:
         """Answer one HTTP request.
@@ -80,8 +85,20 @@ class Endpoint:
             Refused: It is none of the protocol.
             Disconnected: The client went away.
         """
+        self._open += 1
+        try:
+            self._check_running()
+            await self._handle(http)
+        finally:
+            self._open -= 1
+            if self.stopping and not self._open:
+                self._quiet.set()
+
+    def _check_running(self) -> None:
         if self.stopping:
             raise unavailable("The server is shutting down", 1)
+
+    async def _handle(self, http: HttpRequest) -> None:
         if http.method == "POST":
             await self._post(http)
         elif http.method not in ("GET", "DELETE"):
@@ -99,19 +116,30 @@ class Endpoint:
         if kind != "application/json":
             raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
         body = await http.read(self._messages.message_size, self._limits.body_time)
+        self._check_running()  # it may have come slowly
         message = decode(body, self._messages)
         if isinstance(message, Malformed):
-            self._tell_refused(http, message, Send(message.error))
-            await http.respond(400, encode(message.error))
+            await self._refuse_malformed(http, message)
         elif _is_stateless(http, message):
             await self._post_stateless(http, message)
         else:
             await self._post_handshake(http, message)
 
-    def _tell_refused(self, http: HttpRequest, message: Decoded, refusal: Send) -> None:
+    def _hear(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
+        """Tell who listens of a message that reaches no connection."""
         telemetry = self._host.server.telemetry
         if telemetry.listeners:
-            refuse(telemetry, "http", message, refusal, http.size)
+            hear(telemetry, "http", message, event, http.size)
+
+    async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
+        self._hear(http, message, Send(message.error))
+        if not message.answer and SESSION in http.headers:
+            # What we asked for has been answered, in whatever way: nobody must wait for it.
+            session = self._session(http)
+            event = session.peer.receive(message)
+            if event is not None:
+                session.desk.take(event, session.standing)
+        await http.respond(400, encode(message.error))
 
     # 2026-07-28: every request by itself
 
@@ -119,6 +147,7 @@ class Endpoint:
         if isinstance(message, Request):
             await self._serve_single(http, message)
         elif isinstance(message, Notification):
+            self._hear(http, message, None)
             # None is defined (`streamable-http`, "Sending Messages"); unknown ones mean nothing.
             await http.respond(202, headers=())
         else:
@@ -127,52 +156,47 @@ class Endpoint:
 
     async def _serve_single(self, http: HttpRequest, request: Request) -> None:
         if len(self._single) >= self._limits.streams:
-            raise unavailable(f"More than {self._limits.streams:g} requests at once", 1)
+            raise unavailable(f"More than {self._limits.streams} requests at once", 1)
         connection = HttpConnection(self._host)
-        reply = Reply(http, connection.tasks, self._host.pace, statuses=_STATUSES)
-        desk = connection.begin(reply)
+        reply = Reply(http, self._host.tasks, self._host.pace, statuses=_STATUSES)
+        connection.begin(reply)
         origin = Origin(_mirrored(http), http.principal)
         event = connection.peer.stateless.receive_request(request, origin)
         connection.heard(request, event, http.size)
         if isinstance(event, Send):
             await _refuse(http, event, HTTP_STATUS, 400)
             return
-        self._single.add(connection)
+        self._single[connection] = reply
         try:
             # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
-            await desk.lead(event, reply, tied=True)
+            await connection.desk.lead(event, reply, tied=True)
         finally:
-            self._single.discard(connection)
+            del self._single[connection]
             reply.close()
-            connection.end()
+            connection.stop()
 
     # Up to 2025-11-25: sessions
 
     async def _post_handshake(self, http: HttpRequest, message: Decoded) -> None:
         version = http.headers.get(VERSION)
-        if version is not None and version not in HANDSHAKE_VERSIONS:
-            await self._refuse_version(http, message, version)
+        if isinstance(message, Request) and not _is_handshake(version):
+            refusal = unsupported(message, version or "")
+            self._hear(http, message, refusal)
+            await _refuse(http, refusal, HTTP_STATUS, 400)
         elif isinstance(message, Request) and message.method == "initialize":
             await self._initialize(http, message)
         else:
             session = self._session(http)
-            event = session.connection.peer.receive(message, Origin(None, http.principal))
-            session.connection.heard(message, event, http.size)
+            if session.replies >= self._limits.streams and isinstance(message, Request | Batch):
+                raise unavailable(f"More than {self._limits.streams} requests at once", 1)
+            event = session.peer.receive(message, Origin(None, http.principal))
+            session.heard(message, event, http.size)
             await self._take(http, session, event)
-
-    async def _refuse_version(self, http: HttpRequest, message: Decoded, version: str) -> None:
-        if isinstance(message, Request):
-            refusal = unsupported(message, version)
-            self._tell_refused(http, message, refusal)
-            await _refuse(http, refusal, HTTP_STATUS, 400)
-        else:
-            text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
-            raise Refused(400, text, code=UNSUPPORTED_VERSION)
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
         session = self.sessions.make(_owner(http))
-        event = session.connection.peer.receive(request, Origin(None, http.principal))
-        session.connection.heard(request, event, http.size)
+        event = session.peer.receive(request, Origin(None, http.principal))
+        session.heard(request, event, http.size)
         if isinstance(event, Dispatch):
             self.sessions.add(session)
             http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
@@ -189,7 +213,8 @@ class Endpoint:
             await http.respond(202, headers=())
 
     async def _serve(self, http: HttpRequest, session: Session, event: Dispatch | Fanout) -> None:
-        reply = session.reply(http)
+        reply = session.make_reply(http)
+        session.replies += 1
         try:
             if isinstance(event, Dispatch):
                 await session.desk.lead(event, reply, tied=False)
@@ -198,15 +223,20 @@ class Endpoint:
                 await reply.finish()
         finally:
             reply.close()
-            session.used = trio.current_time()
+            session.replies -= 1
+            self.sessions.touch(session)
 
     async def _get(self, http: HttpRequest) -> None:
-        accepted = http.headers.get("accept", "*/*")
+        accepted = http.headers.get("accept", "*/*").lower()
         if "text/event-stream" not in accepted and "*/*" not in accepted:
             raise Refused(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
         await self._session(http).read(http, http.headers.get("last-event-id"))
 
     def _session(self, http: HttpRequest) -> Session:
+        version = http.headers.get(VERSION)
+        if not _is_handshake(version):
+            text = f"MCP-Protocol-Version {str(version)[:50]!r} is not supported"
+            raise Refused(400, text, code=UNSUPPORTED_VERSION)
         return self.sessions.find(http.headers.get(SESSION), _owner(http))
 
     # The end
@@ -215,10 +245,11 @@ class Endpoint:
         """End the streams that would never end, and wait for what runs.
 
         Args:
-            grace: Seconds that running requests get.
+            grace: Seconds that running requests get; then they are refused, and it takes at most
+                `DRAIN_TIMEOUT` more to write what is left.
         """
         self.stopping = True
-        connections = [*self._single, *(session.connection for session in self.sessions)]
+        connections: list[HttpConnection] = [*self._single, *self.sessions]
         for connection in connections:
             connection.closing()
         for session in self.sessions:
@@ -227,7 +258,13 @@ class Endpoint:
             for connection in connections:
                 if connection.desk.busy:
                     nursery.start_soon(connection.desk.settle, grace)
+        if self._open:
+            with trio.move_on_after(DRAIN_TIMEOUT):
+                await self._quiet.wait()
+        for reply in self._single.values():
+            reply.close()
         for session in self.sessions:
+            session.hang_up()
             self.sessions.end(session)
 
 
@@ -236,6 +273,11 @@ def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
     if http.headers.get(VERSION) == STATELESS.name:
         return True
     return isinstance(message, Request) and is_stateless(message.params)
+
+
+def _is_handshake(version: str | None) -> bool:
+    """Tell whether the header allows a session; without it, what was negotiated counts."""
+    return version is None or version in HANDSHAKE_VERSIONS
 
 
 def _is_asking(fanout: Fanout) -> bool:
