@@ -36,7 +36,7 @@ class Watchdog(Listener):
 
     A handler that computes or waits without `await` stops every other request. A thread looks at
     the loop, from the first request to the end of the loop; it costs each step of each task about
-    a microsecond. A blocked loop is logged once as a warning with the stack of what blocks it, and
+    two microseconds. A blocked loop is logged once as a warning with the stack of what blocks it, and
     once more when it runs again. What holds Python's global lock as well, in an extension, stops
     the thread, too, and is not seen.
 
