@@ -135,7 +135,7 @@ class AuthError(Exception):
     """The server answered 401 or 403 and the strategy could not satisfy it."""
 
 
-class InvalidToken(Exception):
+class InvalidToken(_Copied):
     """A verifier does not take a token; the client hears `invalid_token` and nothing else.
 
     Attributes:
@@ -147,7 +147,7 @@ class InvalidToken(Exception):
         super().__init__(reason)
 
 
-class InsufficientScope(Exception):
+class InsufficientScope(_Copied):
     """Who is calling is known, and may not do this (RFC 6750 section 3.1).
 
     Attributes:
@@ -159,7 +159,7 @@ class InsufficientScope(Exception):
         super().__init__(f"it needs the scopes {' '.join(self.scopes)}")
 
 
-class VerifierUnavailable(Exception):
+class VerifierUnavailable(_Copied):
     """Nobody can say now whether a token is good: keys or answers cannot be fetched.
 
     Attributes:

@@ -9,11 +9,14 @@ import noizu_mcp
 from noizu_mcp import _errors
 from noizu_mcp._errors import (
     DefinitionError,
+    InsufficientScope,
+    InvalidToken,
     McpError,
     Problem,
     RequestTimeout,
     SchemaUnsupported,
     ToolError,
+    VerifierUnavailable,
 )
 from noizu_mcp.types import Content
 
@@ -26,6 +29,9 @@ MADE = [
     DefinitionError([Problem("A.b", "is wrong", "app.py", 3), Problem("C", "too")]),
     SchemaUnsupported("cannot serve it", "unevaluatedItems"),
     RequestTimeout("late"),
+    InvalidToken("expired"),
+    InsufficientScope(["docs:read", "docs:write"]),
+    VerifierUnavailable("no keys"),
 ]
 WAYS = {
     "copy": copy.copy,
