@@ -35,10 +35,10 @@ class Watchdog(Listener):
     """Logs which handler blocks the loop, where, and for how long; a listener.
 
     A handler that computes or waits without `await` stops every other request. A thread looks at
-    the loop, from the first request to the end of the loop; it costs each step of each task about
-    two microseconds. A blocked loop is logged once as a warning with the stack of what blocks it, and
-    once more when it runs again. What holds Python's global lock as well, in an extension, stops
-    the thread, too, and is not seen.
+    the loop, from the first request to the end of the loop; it costs about two microseconds for
+    each step of each task. A blocked loop is logged once as a warning with the stack of what blocks
+    it, and once more when it runs again. What holds Python's global lock as well, in an extension,
+    stops the thread, too, and is not seen.
 
     Args:
         threshold: Seconds without a turn of the loop.

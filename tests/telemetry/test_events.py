@@ -9,7 +9,9 @@ from functools import partial
 import pytest
 import trio
 import trio.testing
-from telemetry_kit import META, STATELESS, Echo, Heard, over_http, raw
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from telemetry_kit import META, STATELESS, App, Echo, Heard, over_http, raw
 
 from noizu_mcp import (
     ClientHandler,
@@ -666,3 +668,57 @@ async def test_a_notification_of_2026_over_http(server, heard):
         "http",
     )
     assert notice.bytes_in == len(json.dumps(body))
+
+
+CALLS = [
+    {"name": "now"},
+    {"name": "echo", "arguments": {"text": "hi"}},
+    {"name": "echo", "arguments": {"text": 3}},
+    {"name": "fail", "arguments": {"how": "tool"}},
+    {"name": "fail", "arguments": {"how": "crash"}},
+    {"name": "ask"},
+    {"name": "hang"},
+    {"name": "none"},
+    {},
+]
+MESSAGES = st.one_of(
+    st.sampled_from(CALLS).map(lambda params: ("tools/call", params)),
+    st.sampled_from([("tools/list", {}), ("no/such", {}), ("server/discover", {})]),
+    st.just(("subscriptions/listen", {"notifications": {"toolsListChanged": True}})),
+    st.integers(0, 8).map(lambda id_: ("notifications/cancelled", {"requestId": id_})),
+    st.sampled_from([b"{", b"[]", b"{}", b"3"]),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(MESSAGES, max_size=12))
+def test_every_start_has_one_end(messages):
+    """Whatever comes, in whatever order: each start is followed by exactly one end."""
+    heard = Heard()
+
+    async def speak():
+        server = App()
+        server.telemetry.add(heard)
+        async with raw(server) as (send, _):
+            for id_, message in enumerate(messages):
+                if type(message) is bytes:
+                    send(message)
+                    continue
+                method, params = message
+                request = {"jsonrpc": "2.0", "method": method, "params": {**params, "_meta": META}}
+                if not method.startswith("notifications/"):
+                    request["id"] = id_
+                send(request)
+            await trio.testing.wait_all_tasks_blocked()
+
+    trio.run(speak)
+    running = set()
+    for event in heard:
+        if event.kind == "start":
+            assert event.key not in running
+            running.add(event.key)
+        elif event.kind != "notice":
+            running.remove(event.key)
+    assert running == set()
+    asked = [m for m in messages if type(m) is bytes or not m[0].startswith("notifications/")]
+    assert len([e for e in heard if e.kind == "start"]) == len(asked)
