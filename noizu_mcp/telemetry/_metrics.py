@@ -8,7 +8,6 @@ from ..server import Event, Server
 
 try:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-    from prometheus_client import exposition as _exposition
 except ImportError as error:
     raise ImportError(
         "metrics need prometheus_client: pip install 'noizu-mcp[prometheus]'"
@@ -60,7 +59,8 @@ class Metrics:
         ImportError: prometheus_client is not installed.
     """
 
-    content_type: Final[str] = _exposition.CONTENT_TYPE_PLAIN_0_0_4
+    #: Every release of Prometheus reads this version; names and labels of ours need no later one.
+    content_type: Final[str] = "text/plain; version=0.0.4; charset=utf-8"
 
     def __init__(self, server: Server, *, registry: CollectorRegistry | None = None) -> None:
         self.server = server
