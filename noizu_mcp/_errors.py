@@ -119,6 +119,18 @@ class NoSessionError(LocalProtocolError):
     """A handler stored session state on a revision that has no sessions (2026-07-28)."""
 
 
+class TaskStarted(_Copied):
+    """The call goes on as a task; only a client that says that it knows tasks gets this.
+
+    Attributes:
+        task: The `Task` as it began; `tasks/get` says how it goes on.
+    """
+
+    def __init__(self, task: Any) -> None:
+        self.task = task
+        super().__init__(f"the call goes on as the task {task.task_id}")
+
+
 class RequestTimeout(Exception):
     """The peer did not answer in time; it has been told to stop."""
 
@@ -155,7 +167,7 @@ class InsufficientScope(_Copied):
     """
 
     def __init__(self, scopes: Iterable[str]) -> None:
-        self.scopes = tuple(scopes)
+        self.scopes = (scopes,) if isinstance(scopes, str) else tuple(scopes)
         super().__init__(f"it needs the scopes {' '.join(self.scopes)}")
 
 

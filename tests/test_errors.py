@@ -15,10 +15,11 @@ from noizu_mcp._errors import (
     Problem,
     RequestTimeout,
     SchemaUnsupported,
+    TaskStarted,
     ToolError,
     VerifierUnavailable,
 )
-from noizu_mcp.types import Content
+from noizu_mcp.types import Content, Task
 
 MADE = [
     McpError(-32000, "no", {"a": [1]}),
@@ -29,6 +30,7 @@ MADE = [
     DefinitionError([Problem("A.b", "is wrong", "app.py", 3), Problem("C", "too")]),
     SchemaUnsupported("cannot serve it", "unevaluatedItems"),
     RequestTimeout("late"),
+    TaskStarted(Task("t", "working", created_at="then", last_updated_at="now", ttl_ms=5)),
     InvalidToken("expired"),
     InsufficientScope(["docs:read", "docs:write"]),
     VerifierUnavailable("no keys"),

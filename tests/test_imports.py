@@ -150,6 +150,25 @@ def test_the_libraries_of_verifiers_load_when_one_needs_them() -> None:
     assert loaded.split() == ["False", "False", "True", "False", "True", "True"]
 
 
+def test_authorization_loads_with_the_first_auth() -> None:
+    """An application that anybody may call needs none of it."""
+    loaded = run(
+        "import sys\n"
+        "from noizu_mcp import Server\n"
+        "from noizu_mcp.transports.http import HttpApp, HttpOptions\n"
+        "class Open(Server, name='open', version='1', requires='read'): pass\n"
+        "HttpApp(Open(), HttpOptions())\n"
+        "print('noizu_mcp.auth' in sys.modules)\n"
+        "from noizu_mcp.auth import BearerAuth, Principal, StaticVerifier\n"
+        "auth = BearerAuth(StaticVerifier({'token': Principal(subject='ada')}),\n"
+        "    resource='https://mcp.example.com/mcp', authorization_servers=())\n"
+        "HttpApp(Open(), HttpOptions(auth=auth))\n"
+        "print('noizu_mcp.transports.http._authorization' in sys.modules)\n"
+    )
+
+    assert loaded.split() == ["False", "True"]
+
+
 def test_the_import_is_cheap() -> None:
     """The best of five imports costs less than `import trio`, in processor time."""
     code = (

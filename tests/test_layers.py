@@ -22,7 +22,7 @@ LAYERS: dict[str, set[str]] = {
     "engine": {"types", "jsonrpc", "protocol"},
     "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
-    "transports": {"types", "jsonrpc", "protocol", "engine", "server", "telemetry"},
+    "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
     "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
@@ -60,6 +60,7 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("transports/http/_app", "._authorization"): "loads with the first `auth`",
     ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
     ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",

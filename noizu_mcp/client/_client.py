@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 import attrs
 import trio
 
-from .._errors import ProtocolError
+from .._errors import ProtocolError, TaskStarted
 from ..engine import OnProgress, single_failure
 from ..protocol import CHANGES
 from ..types import (
+    TASKS,
     Completion,
     Implementation,
     LogLevel,
@@ -23,6 +24,7 @@ from ..types import (
     ResourceTemplateDefinition,
     Root,
     ServerCapabilities,
+    Task,
     ToolDefinition,
     ToolResult,
     Wire,
@@ -253,13 +255,22 @@ class Client:
 
         Raises:
             McpError: There is no such tool, or it answered with an error of the protocol.
+            TaskStarted: The call goes on as a task. Servers answer so only where `connect` was
+                given the extension among the `capabilities`.
             RequestTimeout: It did not answer in time; it has been told to stop.
             ConnectionClosed: The connection ended first.
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "tools/call", timeout=timeout, progress=progress)
-        result = await with_rounds(send, params, self._session.answerer)
+        kinds = ("complete", "task") if self._knows_tasks else ("complete",)
+        result = await with_rounds(send, params, self._session.answerer, kinds=kinds)
+        if result.get("resultType") == "task":
+            raise TaskStarted(Task.from_wire(result))
         return ToolResult.from_wire(result)
+
+    @property
+    def _knows_tasks(self) -> bool:
+        return TASKS in (self._session.peer.capabilities.get("extensions") or {})
 
     async def ping(self) -> None:
         """Ask whether the server is there; on 2026-07-28, which has no ping, `server/discover`."""

@@ -20,8 +20,8 @@ class Resource(Described, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `uri`, `name`,
     `title`, `description`, `mime_type`, `size`, `annotations`, `icons`, `meta`, `hidden`,
-    `visible`, `subscribable`, `timeout`, `abstract`. The name defaults to the URI, the description
-    to the first paragraph of the docstring.
+    `visible`, `subscribable`, `timeout`, `requires`, `abstract`. The name defaults to
+    the URI, the description to the first paragraph of the docstring.
 
     `read` takes `()`, `(uri)` or `(uri, ctx)` after `self`, sync or async; a sync one runs in a
     worker thread. It returns a text, bytes, `ResourceContents`, a list of these, or any other JSON
@@ -52,8 +52,8 @@ class ResourceTemplate(Described, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `uri_template`
     (RFC 6570), `name`, `title`, `description`, `mime_type`, `annotations`, `icons`, `meta`,
-    `hidden`, `visible`, `subscribable`, `timeout`, `traversal`, `abstract`. Values that could lead
-    a handler out of its directory match nothing, unless `traversal=True`.
+    `hidden`, `visible`, `subscribable`, `timeout`, `requires`, `traversal`, `abstract`. Values
+    that could lead a handler out of its directory match nothing, unless `traversal=True`.
 
     `read` takes `(uri, args)` or `(uri, args, ctx)` after `self`, sync or async, and returns what
     that of a `Resource` does. `args` has an attribute for each variable: a text, a list of texts

@@ -13,6 +13,7 @@ from ._options import (
     read_flag,
     read_icons,
     read_meta,
+    read_requires,
     read_run_time_name,
     read_seconds,
     read_text,
@@ -81,6 +82,7 @@ _SHOWN: Final[dict[str, Reader]] = {
     "hidden": read_flag,
     "visible": read_flag,
     "timeout": read_seconds,
+    "requires": read_requires,
 }
 _CONTENTS: Final[dict[str, Reader]] = {
     "name": read_run_time_name,

@@ -10,6 +10,7 @@ from ._options import TOOL_OPTIONS
 from ._plan import Described
 from ._reader import Reader
 from ._spec import ToolPlan
+from ._task_options import task_problems
 
 
 class Tool(Described, metaclass=ComponentMeta):
@@ -17,8 +18,9 @@ class Tool(Described, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
     `description`, `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`,
-    `max_concurrency`, `inline`, `strict`, `abstract`. The input is a nested class `Input`, or
-    `input`, or `input_schema`; the output likewise, or the return annotation of `call`.
+    `max_concurrency`, `requires`, `inline`, `strict`, `task`, `starts_task`, `abstract`. The input
+    is a nested class `Input`, or `input`, or `input_schema`; the output likewise, or the return
+    annotation of `call`.
 
     `call` takes `()`, `(args)` or `(args, ctx)` after `self`, sync or async. A sync one runs in a
     worker thread, with `inline=True` on the loop. The name defaults to the name of the class in
@@ -85,4 +87,6 @@ class _ToolReader(Reader):
             self.problem(
                 "inline", "is for a sync call; an async one runs where it is called anyway"
             )
+        for text in () if handler is None else task_problems(handler, self.options):
+            self.problem("task", text)
         return handler

@@ -22,6 +22,7 @@ from ._serve import open_connection as open_connection
 from ._serve import serve as serve
 from ._server import Server as Server
 from ._shelf import RunningSet as RunningSet
+from ._tasks import TaskStore as TaskStore
 from ._telemetry import Telemetry as Telemetry
 from .features import ROUTES as ROUTES
 
@@ -44,6 +45,7 @@ __all__ = [
     "Server",
     "ServerOptions",
     "StreamConnection",
+    "TaskStore",
     "Telemetry",
     "hear",
     "open_connection",

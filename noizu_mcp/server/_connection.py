@@ -3,14 +3,22 @@
 import abc
 import math
 import os
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Hashable, Mapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Mapping,
+)
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
-from .._errors import ConnectionClosed, McpError, RequestTimeout
+from .._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout
 from .._util import UNSET, Unset
 from ..components import Context
 from ..engine import (
@@ -23,15 +31,25 @@ from ..engine import (
     logger,
     lone,
 )
-from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Batch, Decoded, Notification, Rendered
+from ..jsonrpc import (
+    INSUFFICIENT_SCOPE,
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    Batch,
+    Decoded,
+    Notification,
+    Rendered,
+)
 from ..protocol import CLIENT_REQUESTS, Envelope, Event, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
-from ._call import Call
+from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
 from ._farewell import say_farewell
 from ._record import hear, observe, tell
 from ._rounds import timed_out
+from ._scopes import admit, needed
+from ._tasks import TaskChange, TaskStore
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -65,6 +83,7 @@ class Connection(abc.ABC):
         state: What the server's lifespan yielded.
         transport: `stdio`, `http` or `memory`.
         gate: The way in for other threads.
+        tasks: Where its calls go on that outlive their requests.
 
     Attributes:
         desk: Its requests; given by what carries them.
@@ -72,6 +91,7 @@ class Connection(abc.ABC):
         interests: Which change notices it asked for.
         session: What handlers stored with `put_session`; replaced, never changed.
         gate: The way in for other threads.
+        task_store: As given as `tasks`.
         listeners: Who listens to the server's telemetry.
         size: Bytes of the message that is being taken, if known; only while somebody listens.
     """
@@ -85,6 +105,8 @@ class Connection(abc.ABC):
         state: Any,
         transport: str,
         gate: LoopGate,
+        *,
+        tasks: TaskStore,
     ) -> None:
         limits = server.options.limits
         self.server = server
@@ -94,12 +116,13 @@ class Connection(abc.ABC):
         self.interests = Interests(limits.subscriptions)
         self.session = _EMPTY
         self.gate = gate
+        self.task_store = tasks
         self.listeners = server.telemetry.listeners
         self.size: int | None = None
         self._label: str | None = None
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
-        self._merger: Merger
+        self._merger: Merger | None = None  # once there was something to tell
         self._hears = False
         self._initialised: trio.Event | None = None  # while `init` runs
         self._failed = False
@@ -115,7 +138,9 @@ class Connection(abc.ABC):
     def close(self) -> None:
         """Tell and hear nothing any more: the peer is gone."""
         if self._hears:
+            self._hears = False
             self.server.bus.discard(self._hear)
+        if self._merger is not None:
             self._merger.close()
         for exchange in list(self._listening.values()):
             self._hang_up(exchange)
@@ -128,7 +153,6 @@ class Connection(abc.ABC):
     def _listen_for_changes(self) -> None:
         if not self._hears:
             self._hears = True
-            self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self.server.bus.add(self._hear)
 
     def _hear(self, change: Hashable) -> None:
@@ -136,7 +160,9 @@ class Connection(abc.ABC):
 
     def _report(self, change: Hashable) -> None:
         # Most connections want to hear of most changes nothing.
-        if self._notices(change):
+        if self._hears and self._notices(change):
+            if self._merger is None:
+                self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self._merger.report(change)
 
     # engine.Handler
@@ -167,6 +193,7 @@ class Connection(abc.ABC):
             self.refuse(exchange)
             return None
         try:
+            admit(self.server, exchange)
             return self._routes[method.name](self, exchange)
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             self.crash(exchange, error)
@@ -247,13 +274,18 @@ class Connection(abc.ABC):
         """Make the context of a request that cannot ask the client."""
         return Context(self._call(exchange, completion_arguments))
 
-    def context_of_round(self, exchange: Exchange) -> Context:
+    def context_of_round(self, exchange: Exchange, begin_task: BeginTask | None = None) -> Context:
         """Make the context of a request that may ask, with what an earlier round left.
+
+        Args:
+            exchange: The request.
+            begin_task: Begins its task, if its handler may.
 
         Raises:
             McpError: The request carries a state that is not good for it (-32602).
         """
         call = self._call(exchange)
+        call.begin_task = begin_task
         if exchange.envelope.revision.stateless:
             params = exchange.request.params or _EMPTY
             if "requestState" in params or "inputResponses" in params:
@@ -270,6 +302,11 @@ class Connection(abc.ABC):
         self._listen_for_changes()
         exchange.open = True
         self._listening[exchange.id] = exchange
+
+    def tell_tasks(self, ids: Iterable[str]) -> None:
+        """Say how tasks are now: who listens from now on must not miss how they ended before."""
+        for id_ in ids:
+            self._report(TaskChange(id_))
 
     def _hang_up(self, exchange: Exchange) -> None:
         """End a listen request, if it is one and open."""
@@ -288,7 +325,8 @@ class Connection(abc.ABC):
             self.linger(partial(say_farewell, self.server, uris, context))
 
     def _context_of_session(self) -> Context:
-        return Context(Call(self, self.peer.handshake.envelope(), self.session))
+        envelope = self.peer.handshake.envelope(origin=self.peer.origin)
+        return Context(Call(self, envelope, self.session))
 
     def reply(self, exchange: Exchange, result: Mapping[str, Any]) -> None:
         """Answer with a complete result, in the envelope of its era."""
@@ -316,8 +354,16 @@ class Connection(abc.ABC):
         exchange.fail(METHOD_NOT_FOUND, f"Method not found: {exchange.request.method}")
 
     def crash(self, exchange: Exchange, error: BaseException) -> None:
-        """Answer a request whose handler raised; what is no `McpError` goes to the log only."""
+        """Answer a request whose handler raised; what clients may not know goes to the log."""
         error = lone(error)
+        if isinstance(error, InsufficientScope):
+            try:
+                scopes = needed(self.server, exchange.request, error.scopes)
+            except ValueError as wrong:  # the author's: no name of a scope
+                error = wrong
+            else:
+                self.deny(exchange, scopes)
+                return
         if isinstance(error, McpError):
             exchange.fail(error.code, error.message, error.data)
             return
@@ -327,6 +373,26 @@ class Connection(abc.ABC):
         exchange.mark("crashed")
         logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")
+
+    def deny(self, exchange: Exchange, scopes: tuple[str, ...]) -> None:
+        """Answer somebody who lacks scopes.
+
+        Args:
+            exchange: The request.
+            scopes: All that it needs.
+        """
+        names = " ".join(scopes)
+        text = f"Insufficient scope: {exchange.request.method} needs {names}"
+        if exchange.envelope.origin.principal is None:
+            text += "; nobody has verified who is calling"
+            logger.warning(
+                "%s needs the scopes %s, and nobody verifies who calls on %s: serve it with auth="
+                " over HTTP, else with principal=",
+                exchange.request.method,
+                names,
+                self.transport,
+            )
+        exchange.fail(INSUFFICIENT_SCOPE, text, {"requiredScopes": list(scopes)})
 
     def fail_call(self, exchange: Exchange, text: str) -> None:
         """Answer that a request failed for a reason that the peer may know."""
@@ -376,9 +442,16 @@ class Connection(abc.ABC):
         self.session = MappingProxyType({**self.session, key: value})
 
     def _notices(self, change: Hashable) -> list[Notification]:
+        if isinstance(change, TaskChange):
+            return self._notices_of_task(change.id)
         if isinstance(change, tuple):  # a resource, by its URI
             return self.interests.updated(change[0])
         return self.interests.changed(str(change))
+
+    def _notices_of_task(self, id_: str) -> list[Notification]:
+        # Every stream of an application hears of every task: most have nothing to do with it.
+        task = self.task_store.get(id_) if self.interests.follows(id_) else None
+        return [] if task is None else self.interests.task_changed(id_, task.to_wire())
 
     def _send_change(self, change: Hashable) -> None:
         for notice in self._notices(change):

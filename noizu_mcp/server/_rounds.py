@@ -12,7 +12,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
@@ -91,24 +91,57 @@ class _Record:
         return parse_json(json_text(self.steps[key]).encode())
 
 
-class LiveAsker:
+class Line(Protocol):
+    """A way to a client that answers while the handler waits."""
+
+    async def ask(self, request: InputRequest, timeout: float | None) -> Any:
+        """Ask, and wait for the answer as it comes."""
+
+    def pause(self) -> None:
+        """Stop the clock of the handler; `resume` lets it go on."""
+
+    def resume(self) -> None:
+        """Let the clock go on."""
+
+
+class RequestLine:
     """Asks with requests to the client, over a connection that lasts.
 
     Args:
         connection: The connection.
         exchange: The request whose handler asks.
-
-    Attributes:
-        responses: Nothing: no answers come with a request.
-        state: None, for the same reason.
     """
 
     def __init__(self, connection: "Connection", exchange: Exchange) -> None:
-        self.responses: Mapping[str, Any] = {}
-        self.state: str | None = None
         self._connection = connection
         self._exchange = exchange
-        self._record = _Record({}, {}, {})
+        self.pause = exchange.pause
+        self.resume = exchange.resume
+
+    async def ask(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
+        """Send the request, and wait for its answer; see `Exchange.ask`."""
+        message = self._connection.peer.ledger.open(request.method, _live_params(request))
+        return await self._exchange.ask(message, timeout)
+
+
+class LiveAsker:
+    """Asks a client that answers while the handler waits.
+
+    Args:
+        line: The way to the client.
+        before: Who asked before: its answers and steps count here, too.
+
+    Attributes:
+        responses: The answers to what the handler asked by hand before; with a request come none.
+        state: The state of a handler that asked by hand before.
+    """
+
+    def __init__(self, line: Line, before: "ReplayAsker | None" = None) -> None:
+        self.responses: Mapping[str, Any] = {} if before is None else before.responses
+        self.state: str | None = None if before is None else before.state
+        self._line = line
+        self._record = _Record({}, {}, {}) if before is None else before.record
+        self._record.rewind()
         self._rounds = 0
         self._waiting = 0
 
@@ -143,23 +176,23 @@ class LiveAsker:
             raise too_many_rounds()
 
     async def _send(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
-        message = self._connection.peer.ledger.open(request.method, _live_params(request))
         self._pause()
         try:
-            return await self._exchange.ask(message, timeout)
+            answer: Mapping[str, Any] = await self._line.ask(request, timeout)
+            return answer
         finally:
             self._resume()
 
     def _pause(self) -> None:
         """Stop the clock of the handler: the time of a person is not its own."""
         if self._waiting == 0:
-            self._exchange.pause()
+            self._line.pause()
         self._waiting += 1
 
     def _resume(self) -> None:
         self._waiting -= 1
         if self._waiting == 0:
-            self._exchange.resume()
+            self._line.resume()
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """Run the side effect, unless it was before the handler was run again."""
@@ -190,6 +223,7 @@ class ReplayAsker:
     Attributes:
         responses: The answers to what the handler asked by hand.
         state: The state of a handler that asks by hand.
+        record: What it was answered and what it did.
 
     Raises:
         McpError: The state is not good for this request (-32602).
@@ -208,13 +242,13 @@ class ReplayAsker:
             recorded = connection.server.sealer.open(params["requestState"], self._binding)
         self._round: int = recorded.get("round", 0)
         parts = [recorded.get(name, {}) for name in ("answers", "steps", "refused")]
-        self._record = _Record(*parts)
+        self.record = _Record(*parts)
         self._asked: list[str] = recorded.get("asked", [])
         #: The answers to these: the client's newest, and those that no task has come to yet.
         self._answered: dict[str, Any] = {**recorded.get("unread", {}), **self._given}
         self.responses = recorded.get("given", {}) if self._asked else self._given
         self.state: str | None = recorded.get("state")
-        self._missing = {*self._record.answers, *self._asked}  # what is not asked again yet
+        self._missing = {*self.record.answers, *self._asked}  # what is not asked again yet
         self._remembered = trio.Event()  # set once all of it is
         self._pending: dict[str, InputRequest] = {}
         self._running = 0
@@ -228,8 +262,8 @@ class ReplayAsker:
             McpError: Too many rounds, or too many answers that are none.
         """
         await trio.lowlevel.checkpoint()
-        answers = self._record.answers
-        key = self._record.key(request.method, request.params)
+        answers = self.record.answers
+        key = self.record.key(request.method, request.params)
         self._missing.discard(key)
         if not self._missing:
             self._remembered.set()
@@ -239,11 +273,11 @@ class ReplayAsker:
             try:
                 answer = read(self._answered[key])
             except ProtocolError:
-                self._record.refused[key] += 1  # no answer: it is asked again
+                self.record.refused[key] += 1  # no answer: it is asked again
             else:
                 answers[key] = self._answered[key]
                 return answer
-        self._record.check_patience(key, request)
+        self.record.check_patience(key, request)
         self._pending[key] = request
         self._end_soon()
         return await trio.sleep_forever()
@@ -255,7 +289,7 @@ class ReplayAsker:
             self._idle = trio.Event()
         self._running += 1
         try:
-            return await self._record.step(name, run)
+            return await self.record.step(name, run)
         finally:
             self._running -= 1
             if self._running == 0:
@@ -305,7 +339,7 @@ class ReplayAsker:
         Which of them comes first may differ from round to round. The one that waits gets an
         answer of its own in the next, and goes on to what it asked before.
         """
-        recorded = {*self._record.answers, *self._asked}
+        recorded = {*self.record.answers, *self._asked}
         return any(_one_before(key) in recorded for key in self._pending)
 
     def _unread(self) -> list[str]:
@@ -322,7 +356,7 @@ class ReplayAsker:
         return bool(self._missing)
 
     def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> None:
-        record = self._record
+        record = self.record
         kept = {"answers": record.answers, "steps": record.steps, "refused": record.refused}
         content = {**content, **kept, "round": self._round + 1}
         state = self._connection.server.sealer.seal(content, self._binding)
@@ -358,7 +392,7 @@ def make_asker(connection: "Connection", exchange: Exchange) -> LiveAsker | Repl
     """
     if exchange.envelope.revision.stateless:
         return ReplayAsker(connection, exchange)
-    return LiveAsker(connection, exchange)
+    return LiveAsker(RequestLine(connection, exchange))
 
 
 async def run_step(
@@ -413,9 +447,10 @@ def _binding(server: str, exchange: Exchange, params: Mapping[str, Any]) -> dict
         for key, value in params.items()
         if key not in {"_meta", "inputResponses", "requestState"}
     }
+    caller = exchange.envelope.origin.principal
     return {
         "server": server,
-        "principal": None,
+        "principal": None if caller is None else caller.key,
         "method": exchange.request.method,
         "name": own.get("name", own.get("uri")),
         "arguments": _digest(own),

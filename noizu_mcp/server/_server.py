@@ -22,7 +22,7 @@ from ..components import (
 from ..components._declare import ComponentMeta, Declaration
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
-from ..types import META_SERVER_INFO, Implementation, Reference
+from ..types import META_SERVER_INFO, TASKS, Implementation, Principal, Reference
 from ._bus import Bus
 from ._calls import (
     call_registered,
@@ -82,7 +82,9 @@ class Server(metaclass=ComponentMeta):
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
     None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
-    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `abstract`.
+    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
+    and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
+    `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
     running set, with `add`, `remove` and `replace`. `telemetry`: a list of listeners, each called
@@ -337,11 +339,15 @@ class Server(metaclass=ComponentMeta):
 
     # Serving it
 
-    def run(self) -> None:
-        """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes."""
+    def run(self, *, principal: Principal | None = None) -> None:
+        """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
+
+        Args:
+            principal: Who is at the other end, `ctx.auth`; see `serve_stdio`.
+        """
         from .._run import run_stdio
 
-        run_stdio(self)
+        run_stdio(self, principal=principal)
 
     def run_http(
         self,
@@ -454,6 +460,10 @@ class Server(metaclass=ComponentMeta):
         if self.offers("completions"):
             capabilities["completions"] = {}
         return capabilities
+
+    def extensions(self) -> dict[str, Any]:
+        """Say which extensions of 2026-07-28 the server offers now, by id, with their settings."""
+        return {TASKS: {}} if self.registry.has_tasks else {}
 
     def offers(self, feature: str) -> bool:
         """Tell whether anything of a feature is registered, hidden or not, or overridden.

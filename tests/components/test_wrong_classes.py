@@ -15,7 +15,8 @@ CASES = {
         (
             "case.py:4: Bad.zzzzzz: unknown option; there are: name, title, description, "
             "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
-            "inline, strict, input, output, input_schema, output_schema, abstract"
+            "requires, inline, strict, task, starts_task, input, output, input_schema, "
+            "output_schema, abstract"
         ),
     ),
     "keyword_and_attribute": (
@@ -567,7 +568,8 @@ CASES = {
             "case.py:4: Bad.hidden: must be True or False, got 'yes'\n"
             "case.py:4: Bad.colour: unknown option; there are: name, title, description, "
             "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
-            "inline, strict, input, output, input_schema, output_schema, abstract\n"
+            "requires, inline, strict, task, starts_task, input, output, input_schema, "
+            "output_schema, abstract\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got -1\n"
             "case.py:7: Bad.Input.query: min_length must be a whole number, 0 or more, got -1\n"
             "case.py:8: Bad.Input.limit: default 60 is above max 50; change the default or the "

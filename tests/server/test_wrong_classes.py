@@ -95,7 +95,7 @@ CASES = [
         (
             "S.policies: unknown option; there are: name, version, title, description,"
             " instructions, website_url, icons, tool_timeout, page_size, limits, cache,"
-            " state_keys, state_ttl, abstract"
+            " state_keys, state_ttl, task_ttl, task_poll_interval, requires, abstract"
         ),
     ),
     (

@@ -13,12 +13,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from telemetry_kit import META, STATELESS, App, Http, over_http
 
 from noizu_mcp import McpError, connect
+from noizu_mcp.auth import BearerAuth, StaticVerifier
 from noizu_mcp.server import Event
 from noizu_mcp.telemetry import Metrics
 from noizu_mcp.telemetry._metrics import MAX_NAMES
 from noizu_mcp.transports.http import HttpOptions, serve_http
+from noizu_mcp.types import Principal
 
 METERED = HttpOptions(metrics=True)
+ISSUERS = {"authorization_servers": ["https://issuer.example"]}
 
 
 @pytest.fixture
@@ -223,3 +226,16 @@ async def test_over_a_socket(server, nursery):
 
     assert answer.json()["result"]["content"][0]["text"] == "now"
     assert 'mcp_requests_total{method="tools/call",name="now",outcome="ok"} 1.0' in metrics.text
+
+
+@pytest.mark.parametrize(("token", "status"), [("", 401), ("Bearer t0ken", 200)])
+async def test_a_token_like_for_any_request(server, token, status):
+    """Where callers are verified, who reads the metrics is, too."""
+    verifier = StaticVerifier({"t0ken": Principal(subject="prometheus", client_id="p")})
+    auth = BearerAuth(verifier, resource="https://app.example/mcp", **ISSUERS)
+    headers = {"authorization": token} if token else {}
+    async with over_http(server, metrics=True, auth=auth) as http:
+        got, _, body = await http(method="GET", path="/metrics", **headers)
+
+    assert got == status
+    assert (b"mcp_registered" in body) == (status == 200)

@@ -14,6 +14,7 @@ from ...types import InputRequired
 from .._authored import authored
 from .._calls import invoke_handler, read_any, settle
 from .._connection import Connection
+from .._scopes import holds
 from ._lists import Ask, list_page
 
 
@@ -37,7 +38,7 @@ async def _list_with_instances(connection: Connection, cursor: str | None, conte
     shelf = server.registry.resource_shelf
     found: list[Any] = list(shelf.shown)
     for template in server.registry.template_shelf.shown:
-        if template.list is not None:
+        if template.list is not None and holds(template, context.auth):
             listing = partial(template.list, context)
             listed = await invoke_handler(server, template.list_mode, listing)
             found += to_listed(template, listed)

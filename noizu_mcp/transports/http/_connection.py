@@ -5,9 +5,10 @@ from typing import Any
 
 import attrs
 
-from ...engine import Channel, Desk, LoopGate, run_leading
+from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
 from ...protocol import Dispatch
-from ...server import ROUTES, Connection, Server
+from ...server import ROUTES, Connection, Server, TaskStore
+from ._asgi import JSON
 from ._options import HttpOptions
 from ._reply import Reply
 from ._sse import Pace
@@ -25,6 +26,7 @@ class Host:
         tasks: What goes on when a connection has ended: the last words to both sides.
         gate: The way in for other threads.
         pace: How streams treat their readers.
+        task_store: Where calls go on that outlive their requests.
     """
 
     server: Server
@@ -33,6 +35,7 @@ class Host:
     tasks: TaskSet
     gate: LoopGate
     pace: Pace
+    task_store: TaskStore
 
 
 class HttpDesk(Desk):
@@ -84,7 +87,8 @@ class HttpConnection(Connection):
     desk: HttpDesk
 
     def __init__(self, host: Host) -> None:
-        super().__init__(host.server, ROUTES, host.state, "http", host.gate)
+        store = host.task_store
+        super().__init__(host.server, ROUTES, host.state, "http", host.gate, tasks=store)
         self.tasks = host.tasks.sibling()
         self._host = host
 
@@ -96,6 +100,14 @@ class HttpConnection(Connection):
         """
         self.desk = HttpDesk(self, channel)
         self.desk.watch(self.listeners, self)
+
+    def deny(self, exchange: Exchange, scopes: tuple[str, ...]) -> None:
+        """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""
+        channel, auth = exchange.channel, self._host.options.auth
+        if isinstance(channel, Reply) and auth is not None:
+            challenge = auth.challenge(scopes).headers
+            channel.headers = [JSON, *(each for each in challenge if each[0] != JSON[0])]
+        super().deny(exchange, scopes)
 
     def stop(self) -> None:
         """End; see `Connection`."""

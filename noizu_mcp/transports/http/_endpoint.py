@@ -4,6 +4,7 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 import trio
@@ -11,6 +12,7 @@ import trio
 from ...jsonrpc import (
     HEADER_MISMATCH,
     HTTP_STATUS,
+    INSUFFICIENT_SCOPE,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     MISSING_CLIENT_CAPABILITY,
@@ -37,8 +39,10 @@ from ...protocol import (
     unsupported,
 )
 from ...server import hear
+from ...types import Principal
 from ._asgi import Header, HttpRequest, Refused
 from ._connection import Host, HttpConnection
+from ._expiry import time_left
 from ._reply import Reply
 from ._session import STATUSES, Session, Sessions, unavailable
 
@@ -51,6 +55,7 @@ _ALLOW: Final[Header] = (b"allow", b"GET, POST, DELETE")
 #: What an error of a 2026-07-28 handler is answered with; every other one with 200.
 _STATUSES: Final = {
     METHOD_NOT_FOUND: 404,
+    INSUFFICIENT_SCOPE: 403,
     HEADER_MISMATCH: 400,
     MISSING_CLIENT_CAPABILITY: 400,
     UNSUPPORTED_VERSION: 400,
@@ -167,6 +172,8 @@ class Endpoint:
             await _refuse(http, event, HTTP_STATUS, 400)
             return
         self._single[connection] = reply
+        if request.method == "subscriptions/listen" and http.principal is not None:
+            connection.tasks.spawn(partial(_end_with_token, connection, http.principal))
         try:
             # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
             await connection.desk.lead(event, reply, tied=True)
@@ -195,7 +202,8 @@ class Endpoint:
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
         session = self.sessions.make(_owner(http))
-        event = session.peer.receive(request, Origin(None, http.principal))
+        session.peer.origin = Origin(None, http.principal)  # of the session, too
+        event = session.peer.receive(request)
         session.heard(request, event, http.size)
         if isinstance(event, Dispatch):
             self.sessions.add(session)
@@ -245,8 +253,8 @@ class Endpoint:
         """End the streams that would never end, and wait for what runs.
 
         Args:
-            grace: Seconds that running requests get; then they are refused, and it takes at most
-                `DRAIN_TIMEOUT` more to write what is left.
+            grace: Seconds that running requests and tasks get; then they are refused, or cancelled,
+                and it takes at most `DRAIN_TIMEOUT` more to write what is left.
         """
         self.stopping = True
         connections: list[HttpConnection] = [*self._single, *self.sessions]
@@ -255,6 +263,7 @@ class Endpoint:
         for session in self.sessions:
             session.standing.end()
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._host.task_store.settle, grace)
             for connection in connections:
                 if connection.desk.busy:
                     nursery.start_soon(connection.desk.settle, grace)
@@ -266,6 +275,13 @@ class Endpoint:
         for session in self.sessions:
             session.hang_up()
             self.sessions.end(session)
+
+
+async def _end_with_token(connection: HttpConnection, principal: Principal | None) -> None:
+    """End a listen request in order when its token does, and as soon as it is open after that."""
+    while True:
+        await trio.sleep(time_left(principal))
+        connection.closing()
 
 
 def _is_stateless(http: HttpRequest, message: Decoded) -> bool:

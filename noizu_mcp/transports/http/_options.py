@@ -8,6 +8,7 @@ import attrs
 from ..._limits import MIB
 
 if TYPE_CHECKING:
+    from ...auth import BearerAuth
     from ...telemetry import Metrics
 
 #: Hosts that a browser on this machine uses for it; any port.
@@ -80,10 +81,10 @@ class HttpOptions:
             any port. `*` serves every host. None: `LOCAL_HOSTS`.
         allowed_origins: Values of `Origin` that are served beside the allowed hosts themselves:
             `https://app.example.com`. `*` serves every origin.
-        auth: Checks who is calling; None: anybody may.
+        auth: Checks who is calling; None: anybody may call.
         health: Answer `/healthz` and `/readyz`.
-        metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`) to whoever asks for an
-            allowed host: `auth` does not cover it. True, or `telemetry.Metrics` of the server.
+        metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`), to whoever may call:
+            hosts and `auth` hold for it, too. True, or `telemetry.Metrics` of the server.
         limits: What a client can make us hold or wait for.
 
     Raises:
@@ -95,7 +96,7 @@ class HttpOptions:
         default=None, validator=attrs.validators.optional(_is_a_list)
     )
     allowed_origins: Sequence[str] = attrs.field(default=(), validator=_is_a_list)
-    auth: Any = None
+    auth: "BearerAuth | None" = None
     health: bool = False
     metrics: "bool | Metrics" = False
     limits: HttpLimits = HttpLimits()

@@ -11,9 +11,10 @@ from typing import Final
 
 import trio
 
-from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from ...jsonrpc import INSUFFICIENT_SCOPE, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from ._asgi import HttpRequest, Refused
 from ._connection import Host, HttpConnection
+from ._expiry import time_left
 from ._history import EventStream, History
 from ._reply import Reply
 from ._sse import EventWriter
@@ -24,8 +25,8 @@ EVICTABLE: Final = 60.0
 LOOKS: Final = 100
 #: Random bytes of a session id.
 ENTROPY: Final = 24
-#: With a handshake errors have no status of their own, but for what is no request.
-STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400}
+#: With a handshake errors have no status of their own, but for what is no request, and for scopes.
+STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400, INSUFFICIENT_SCOPE: 403}
 
 
 class Session(HttpConnection):
@@ -112,7 +113,11 @@ class Session(HttpConnection):
             stream.prime(self._host.options.limits.retry)
         self._host.tasks.spawn(partial(writer.run, http))
         try:
-            await writer.lost(http)
+            with trio.move_on_after(time_left(http.principal)) as life:
+                await writer.lost(http)
+            if life.cancelled_caught:
+                writer.end()  # in order: whoever has another token comes back with it
+                await writer.lost(http)
         finally:
             writer.close()
             stream.detach(writer)
