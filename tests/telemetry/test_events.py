@@ -11,7 +11,6 @@ import trio
 import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from telemetry_kit import META, STATELESS, App, Echo, Heard, over_http, raw
 
 from noizu_mcp import (
     ClientHandler,
@@ -25,6 +24,8 @@ from noizu_mcp import (
 from noizu_mcp.server import MAX_TEXT, Event, Listener, Telemetry, _connection, running
 from noizu_mcp.transports.http._guard import Guard
 from noizu_mcp.types import Principal
+
+from .kit import META, STATELESS, App, Echo, Heard, over_http, raw
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
 

@@ -10,7 +10,6 @@ import trio
 import trio.testing
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
-from telemetry_kit import META, STATELESS, App, Http, over_http
 
 from noizu_mcp import McpError, connect
 from noizu_mcp.auth import BearerAuth, StaticVerifier
@@ -19,6 +18,8 @@ from noizu_mcp.telemetry import Metrics
 from noizu_mcp.telemetry._metrics import MAX_NAMES
 from noizu_mcp.transports.http import HttpOptions, serve_http
 from noizu_mcp.types import Principal
+
+from .kit import META, STATELESS, App, Http, over_http
 
 METERED = HttpOptions(metrics=True)
 ISSUERS = {"authorization_servers": ["https://issuer.example"]}

@@ -11,11 +11,12 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
-from telemetry_kit import over_http
 
 from noizu_mcp import ClientHandler, Context, Decline, McpError, Tool, connect
 from noizu_mcp.server import Event
 from noizu_mcp.telemetry import Tracing
+
+from .kit import over_http
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 TRACE, SPAN = 0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7
