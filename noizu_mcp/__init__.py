@@ -11,6 +11,7 @@ The layers, each importing only from those above it:
     components/   what users subclass
     engine/       trio: a peer on a stream
     server/       registry, features, dispatch
+    telemetry/    spans, metrics, a watchdog
     transports/   stdio and memory
     client/       the other end
     testing/      the test kit

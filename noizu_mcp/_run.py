@@ -14,6 +14,7 @@ from .transports import serve_descriptors, take_stdio
 from .types import Principal
 
 if TYPE_CHECKING:
+    from .telemetry import Metrics
     from .transports.http import Host, HttpApp, HttpLimits, HttpOptions
 
 
@@ -41,6 +42,7 @@ def http_options(
     auth: Any,
     health: bool,
     limits: "HttpLimits | None",
+    metrics: "bool | Metrics",
 ) -> "HttpOptions":
     """Put together how a server is served over HTTP; see `HttpOptions`."""
     from .transports.http import HttpLimits, HttpOptions
@@ -52,6 +54,7 @@ def http_options(
         auth=auth,
         health=health,
         limits=limits or HttpLimits(),
+        metrics=metrics,
     )
 
 

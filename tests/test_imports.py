@@ -16,7 +16,7 @@ MAYBE_LOADED = {"urllib", "urllib.parse", "ipaddress"}
 HEAVY = {
     *("argparse", "asyncio", "dataclasses", "datetime", "decimal", "tomllib", "unittest"),
     *("cryptography", "fastjsonschema", "hypercorn", "hypothesis", "jsonschema", "jsonschema_rs"),
-    *("pydantic", "jwt", "httpx2"),
+    *("opentelemetry", "prometheus_client", "pydantic", "jwt", "httpx2"),
 }
 #: The cost beside that of `import trio`, at most. Measured: 0.6 on CPython 3.11.
 RATIO = 0.75
@@ -57,7 +57,7 @@ def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
     """The command line, the client and the test kit load when they are used."""
     late = {"noizu_mcp.cli", "noizu_mcp.testing", "noizu_mcp.tools", "noizu_mcp._run"}
     late |= {"noizu_mcp.client", "noizu_mcp.protocol._client", "noizu_mcp.transports._command"}
-    late |= {"noizu_mcp.types._capabilities"}
+    late |= {"noizu_mcp.types._capabilities", "noizu_mcp.telemetry"}
     late |= {f"noizu_mcp.transports.{name}" for name in ("_memory", "_process", "_tap")}
     late |= {"noizu_mcp.auth"}
 

@@ -21,7 +21,8 @@ LAYERS: dict[str, set[str]] = {
     "tools": {"types", "components"},
     "engine": {"types", "jsonrpc", "protocol"},
     "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"},
-    "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server"},
+    "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
+    "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
     "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
@@ -62,6 +63,7 @@ LATE = {
     ("transports/http/_app", "._authorization"): "loads with the first `auth`",
     ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
+    ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",
 }
 
@@ -283,6 +285,7 @@ def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
+    known |= {"opentelemetry", "prometheus_client"}  # of the extras `otel` and `prometheus`
     known |= {"hypercorn", "h11", "h2"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 

@@ -21,6 +21,9 @@ from ._link import Link as Link
 from ._log import logger as logger
 from ._outbox import Outbox as Outbox
 from ._waiters import OnProgress as OnProgress
+from ._watch import Fate as Fate
+from ._watch import Record as Record
+from ._watch import Watch as Watch
 
 __all__ = [
     "Channel",
@@ -28,6 +31,7 @@ __all__ = [
     "Delivery",
     "Desk",
     "Exchange",
+    "Fate",
     "Handler",
     "Job",
     "Link",
@@ -36,6 +40,8 @@ __all__ = [
     "OnProgress",
     "Outbox",
     "Peer",
+    "Record",
+    "Watch",
     "crashes_logged",
     "is_crash",
     "logger",

@@ -2,6 +2,7 @@
 
 import abc
 import math
+import os
 from collections.abc import (
     Awaitable,
     Callable,
@@ -33,15 +34,18 @@ from ..engine import (
 from ..jsonrpc import (
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
+    Batch,
+    Decoded,
     Notification,
     Rendered,
 )
-from ..protocol import CLIENT_REQUESTS, Envelope, Interests, ServerPeer
+from ..protocol import CLIENT_REQUESTS, Envelope, Event, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
 from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
 from ._farewell import say_farewell
+from ._record import hear, observe, tell
 from ._rounds import timed_out
 from ._scopes import admit, denial, needed
 from ._tasks import TaskChange, TaskStore
@@ -87,6 +91,8 @@ class Connection(abc.ABC):
         session: What handlers stored with `put_session`; replaced, never changed.
         gate: The way in for other threads.
         task_store: As given as `tasks`.
+        listeners: Who listens to the server's telemetry.
+        size: Bytes of the message that is being taken, if known; only while somebody listens.
     """
 
     desk: Desk
@@ -110,6 +116,9 @@ class Connection(abc.ABC):
         self.session = _EMPTY
         self.gate = gate
         self.task_store = tasks
+        self.listeners = server.telemetry.listeners
+        self.size: int | None = None
+        self._label: str | None = None
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
         self._merger: Merger | None = None  # once there was something to tell
@@ -135,6 +144,10 @@ class Connection(abc.ABC):
         for exchange in list(self._listening.values()):
             self._hang_up(exchange)
         self.leave(self.interests.close(), None)
+        self.server.telemetry.sessions.discard(self)
+        for exchange in self.desk.unanswered:
+            if exchange.record is not None:
+                exchange.record.cancelled()
 
     def _listen_for_changes(self) -> None:
         if not self._hears:
@@ -155,6 +168,8 @@ class Connection(abc.ABC):
 
     def handle(self, exchange: Exchange) -> Job | None:
         """Begin a request."""
+        if self.listeners and exchange.record is None:
+            return observe(self, exchange)
         waiting = self._initialised
         if waiting is None or exchange.envelope.revision.stateless or _is_ping(exchange):
             return self._route(exchange)
@@ -190,6 +205,7 @@ class Connection(abc.ABC):
     def ready(self) -> None:
         """Begin to push list changes, and let the server set the session up."""
         self.interests.pushed = True
+        self.server.telemetry.sessions.add(self)
         self._listen_for_changes()
         if self.server.overrides("init"):
             self._initialised = trio.Event()
@@ -211,6 +227,7 @@ class Connection(abc.ABC):
 
     def expired(self, exchange: Exchange) -> None:
         """Answer a request that has run out of time."""
+        exchange.mark("timed_out")
         if exchange.request.method == "tools/call":
             self.reply(exchange, TIMED_OUT.to_wire())
         else:
@@ -228,6 +245,25 @@ class Connection(abc.ABC):
                 self.desk.notify("notifications/cancelled", {"requestId": exchange.id})
             self._hang_up(exchange)
             self.reply(exchange, {"_meta": {META_SUBSCRIPTION_ID: exchange.id}})
+
+    # engine.Watch
+
+    def heard(self, message: Decoded, event: Event | None, size: int | None) -> None:
+        """See a message of the client and what it means."""
+        if self.listeners:
+            self.size = None if isinstance(message, Batch) else size
+            hear(self.server.telemetry, self.transport, message, event, size)
+
+    def told(self, method: str, size: int) -> None:
+        """See a notification of ours."""
+        tell(self, method, size)
+
+    @property
+    def label(self) -> str:
+        """Name the connection in events: made up, since the id of a session is a secret."""
+        if self._label is None:
+            self._label = os.urandom(8).hex()
+        return self._label
 
     # What features need
 
@@ -333,6 +369,7 @@ class Connection(abc.ABC):
         if isinstance(error, RequestTimeout | ConnectionClosed):
             exchange.fail(INTERNAL_ERROR, timed_out(error))
             return
+        exchange.mark("crashed")
         logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")
 

@@ -41,6 +41,7 @@ class StreamConnection(Connection):
         super().__init__(server, ROUTES, state, transport, LoopGate(), tasks=tasks)
         self.peer.origin = Origin(None, principal)
         self.desk = self._link = Link(stream, self.peer, self, server.options.limits)
+        self._link.watch(self.listeners, self)
         self._nursery: trio.Nursery
         self._ended = 0.0
 

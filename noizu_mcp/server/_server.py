@@ -33,6 +33,7 @@ from ._registry import Registry
 from ._seal import Sealer
 from ._shelf import RunningSet
 from ._statement import OVERRIDABLE, check_statement, positional
+from ._telemetry import Telemetry
 
 #: What each feature can be offered by, beside registrations.
 _OFFERED_BY: Final = {
@@ -64,7 +65,8 @@ class Server(metaclass=ComponentMeta):
     `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
-    running set, with `add`, `remove` and `replace`.
+    running set, with `add`, `remove` and `replace`. `telemetry`: a list of listeners, each called
+    with an `Event` where a request begins and ends; on an instance, what has `add` and `remove`.
 
     Attributes:
         options: The options, checked.
@@ -72,6 +74,7 @@ class Server(metaclass=ComponentMeta):
         tools: The running set of tools.
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
+        telemetry: Who listens to its requests.
         bus: Where changes are reported.
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
@@ -94,6 +97,7 @@ class Server(metaclass=ComponentMeta):
     tools: Any = ()
     resources: Any = ()
     prompts: Any = ()
+    telemetry: Any = ()  # listeners in a class body, a `Telemetry` on an instance
 
     registry: Registry
     bus: Bus
@@ -112,6 +116,7 @@ class Server(metaclass=ComponentMeta):
         server = super().__new__(cls)
         options = cls.options
         server.bus = Bus()
+        server.telemetry = Telemetry(cls.telemetry)
         resources, templates = expand_resources(cls.resources)
         server.registry = registry = Registry(
             expand(cls.tools),
@@ -324,6 +329,7 @@ class Server(metaclass=ComponentMeta):
         allowed_origins: Sequence[str] = (),
         auth: Any = None,
         health: bool = True,
+        metrics: Any = False,
         limits: Any = None,
         **host_options: Any,
     ) -> None:
@@ -339,6 +345,7 @@ class Server(metaclass=ComponentMeta):
             allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
             auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
             health: Answer `/healthz` and `/readyz`.
+            metrics: Answer `/metrics`; see `HttpOptions`.
             limits: `HttpLimits`: what a client can make the server hold or wait for.
             host_options: Those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
                 Unix socket, limits of connections.
@@ -355,6 +362,7 @@ class Server(metaclass=ComponentMeta):
             auth=auth,
             health=health,
             limits=limits,
+            metrics=metrics,
         )
         run_http(self, host, port, options, **host_options)
 
@@ -366,6 +374,7 @@ class Server(metaclass=ComponentMeta):
         allowed_origins: Sequence[str] = (),
         auth: Any = None,
         health: bool = False,
+        metrics: Any = False,
         limits: Any = None,
     ) -> Any:
         """Make the ASGI application of the server, for any host, alone or mounted in another.
@@ -379,6 +388,7 @@ class Server(metaclass=ComponentMeta):
             allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
             auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
             health: Answer `/healthz` and `/readyz`.
+            metrics: Answer `/metrics`; see `HttpOptions`.
             limits: `HttpLimits`: what a client can make the server hold or wait for.
 
         Returns:
@@ -393,6 +403,7 @@ class Server(metaclass=ComponentMeta):
             auth=auth,
             health=health,
             limits=limits,
+            metrics=metrics,
         )
         return make_asgi(self, options)
 

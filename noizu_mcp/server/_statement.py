@@ -7,6 +7,7 @@ from typing import Any, Final
 from .._errors import Problem
 from ..components import check_prompts, check_registrations, check_resources
 from ..components._declare import Declaration
+from ._telemetry import check_listeners
 
 #: Methods that a server may override; what is overridden counts as offered.
 OVERRIDABLE: Final = (
@@ -97,6 +98,7 @@ _CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
     "tools": check_registrations,
     "resources": check_resources,
     "prompts": check_prompts,
+    "telemetry": check_listeners,
 }
 
 

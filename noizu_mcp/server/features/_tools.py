@@ -14,7 +14,7 @@ from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
 from ...protocol import Mirrored, adapt_tool_result, param_fault
 from ...types import ToolResult
 from .._call import BeginTask
-from .._calls import find, run, run_inline, run_override
+from .._calls import CRASHED, find, run, run_inline, run_override
 from .._connection import Connection
 from .._task_calls import Opening
 from ._lists import list_page
@@ -116,6 +116,8 @@ def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 def _reply(
     connection: Connection, exchange: Exchange, spec: ToolSpec | None, result: ToolResult
 ) -> None:
+    if result is CRASHED:
+        exchange.mark("crashed")
     wire = result.to_wire()
     revision = exchange.envelope.revision
     if revision.structured != "any":

@@ -19,6 +19,7 @@ from ._sse import Pace
 from ._tasks import TaskSet
 
 if TYPE_CHECKING:
+    from ...telemetry import Metrics
     from ._authorization import Authorization
     from ._bridge import Bridge
 
@@ -48,6 +49,7 @@ class HttpApp:
         self._path = options.path.rstrip("/") or "/"
         self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
         self._authorization = _authorization(options)
+        self._metrics = _metrics_of(server, options)
         self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
 
@@ -98,7 +100,12 @@ class HttpApp:
 
     def _host(self, state: Any, tasks: TaskSet) -> Host:
         limits = self.options.limits
-        pace = Pace(keepalive=limits.keepalive, stall=limits.stall, room=limits.room)
+        pace = Pace(
+            keepalive=limits.keepalive,
+            stall=limits.stall,
+            room=limits.room,
+            streams=self.server.telemetry.streams,
+        )
         store = TaskStore(self.server.options, self.server.bus, tasks.spawn)
         return Host(self.server, state, self.options, tasks, LoopGate(), pace, store)
 
@@ -131,7 +138,7 @@ class HttpApp:
             return
         authorization = self._authorization
         is_document = authorization is not None and authorization.has_document(http.path)
-        if http.path != self._path and not is_document:
+        if http.path != self._path and not is_document and not self._is_measured(http):
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
@@ -147,7 +154,13 @@ class HttpApp:
             logger.error(_NO_LIFESPAN)
             raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
         if authorization is None or await authorization.admit(http):
-            await endpoint.handle(http)
+            if self._metrics is not None and self._is_measured(http):
+                await _report_metrics(http, self._metrics)
+            else:
+                await endpoint.handle(http)
+
+    def _is_measured(self, http: HttpRequest) -> bool:
+        return self._metrics is not None and http.path == "/metrics"
 
     async def _report_health(self, http: HttpRequest) -> None:
         alive = http.path == "/healthz"
@@ -178,3 +191,21 @@ def _authorization(options: HttpOptions) -> "Authorization | None":
     from ._authorization import Authorization
 
     return Authorization(options.auth, options.path)
+
+
+def _metrics_of(server: Server, options: HttpOptions) -> "Metrics | None":
+    if options.metrics is False:
+        return None
+    from ...telemetry import Metrics
+
+    return Metrics(server) if options.metrics is True else options.metrics
+
+
+async def _report_metrics(http: HttpRequest, metrics: "Metrics") -> None:
+    if http.method != "GET":
+        allow = [(b"allow", b"GET")]
+        raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
+    # Thousands of series take a while to write.
+    body = await trio.to_thread.run_sync(metrics.render)
+    kind = (b"content-type", metrics.content_type.encode())
+    await http.respond(200, body, [kind, (b"cache-control", b"no-store")])

@@ -67,6 +67,7 @@ class HttpRequest:
             of a repeated one are joined by commas.
         principal: Who asks, verified; None where nobody verifies it.
         extra: Headers that every answer to it has.
+        size: Bytes of the body that was read.
     """
 
     __slots__ = (
@@ -78,6 +79,7 @@ class HttpRequest:
         "receive",
         "scope",
         "send",
+        "size",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,6 +91,7 @@ class HttpRequest:
         self.headers: dict[str, str] = {}
         self.principal: Any = None
         self.extra: tuple[Header, ...] = ()
+        self.size = 0
         headers = self.headers
         for raw, value in scope["headers"]:
             name = raw.decode("latin-1")
@@ -119,6 +122,7 @@ class HttpRequest:
                 if message["type"] == "http.disconnect":
                     raise Disconnected
                 body += message.get("body", b"")
+                self.size = len(body)
                 if len(body) > limit:
                     raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
                 if not message.get("more_body", False):

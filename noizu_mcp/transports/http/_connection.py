@@ -7,9 +7,10 @@ import attrs
 
 from ..._errors import McpError
 from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
-from ...protocol import Dispatch
-from ...server import ROUTES, Connection, Server, TaskStore
-from ._asgi import JSON
+from ...jsonrpc import Decoded
+from ...protocol import Dispatch, Event
+from ...server import ROUTES, Connection, Server, TaskStore, hear
+from ._asgi import JSON, HttpRequest
 from ._options import HttpOptions
 from ._reply import Reply
 from ._sse import Pace
@@ -37,6 +38,12 @@ class Host:
     gate: LoopGate
     pace: Pace
     task_store: TaskStore
+
+    def hear(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
+        """Tell who listens of a message that reaches no connection."""
+        telemetry = self.server.telemetry
+        if telemetry.listeners:
+            hear(telemetry, "http", message, event, http.size)
 
 
 class HttpDesk(Desk):
@@ -100,6 +107,7 @@ class HttpConnection(Connection):
             channel: Where messages go that belong to none of them.
         """
         self.desk = HttpDesk(self, channel)
+        self.desk.watch(self.listeners, self)
 
     def deny(self, exchange: Exchange, error: McpError) -> None:
         """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""

@@ -54,7 +54,7 @@ class Endpoint:
     def __init__(self, host: Host) -> None:
         self.sessions = Sessions(host)
         self.stopping = False
-        self._task_store = host.task_store
+        self._host = host
         self._limits = host.options.limits
         self._messages = host.server.options.limits
         self._single = SingleRequests(host)
@@ -109,6 +109,7 @@ class Endpoint:
             await self._post_handshake(http, message)
 
     async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
+        self._host.hear(http, message, Send(message.error))
         if not message.answer and SESSION in http.headers:
             # What we asked for has been answered, in whatever way: nobody must wait for it.
             session = self._session(http)
@@ -122,7 +123,9 @@ class Endpoint:
     async def _post_handshake(self, http: HttpRequest, message: Decoded) -> None:
         version = http.headers.get(VERSION)
         if isinstance(message, Request) and not _is_handshake(version):
-            await refuse(http, unsupported(message, version or ""), HTTP_STATUS, 400)
+            refusal = unsupported(message, version or "")
+            self._host.hear(http, message, refusal)
+            await refuse(http, refusal, HTTP_STATUS, 400)
         elif isinstance(message, Request) and message.method == "initialize":
             await self._initialize(http, message)
         else:
@@ -132,12 +135,14 @@ class Endpoint:
             ):
                 raise unavailable(f"More than {self._limits.streams} requests at once", 1)
             event = session.peer.receive(message, Origin(None, http.principal))
+            session.heard(message, event, http.size)
             await self._take(http, session, event)
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
         session = self.sessions.make(_owner(http))
         session.peer.origin = Origin(None, http.principal)  # of the session, too
         event = session.peer.receive(request)
+        session.heard(request, event, http.size)
         if isinstance(event, Dispatch):
             self.sessions.add(session)
             http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
@@ -196,7 +201,7 @@ class Endpoint:
         for session in self.sessions:
             session.standing.end()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._task_store.settle, grace)
+            nursery.start_soon(self._host.task_store.settle, grace)
             for connection in connections:
                 if connection.desk.busy:
                     nursery.start_soon(connection.desk.settle, grace)

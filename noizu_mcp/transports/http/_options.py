@@ -9,6 +9,7 @@ from ..._limits import MIB
 
 if TYPE_CHECKING:
     from ...auth import BearerAuth
+    from ...telemetry import Metrics
 
 #: Hosts that a browser on this machine uses for it; any port.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
@@ -82,6 +83,8 @@ class HttpOptions:
             `https://app.example.com`. `*` serves every origin.
         auth: Checks who is calling; None: anybody may call.
         health: Answer `/healthz` and `/readyz`.
+        metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`), to whoever may call:
+            hosts and `auth` hold for it, too. True, or `telemetry.Metrics` of the server.
         limits: What a client can make us hold or wait for.
 
     Raises:
@@ -95,4 +98,5 @@ class HttpOptions:
     allowed_origins: Sequence[str] = attrs.field(default=(), validator=_is_a_list)
     auth: "BearerAuth | None" = None
     health: bool = False
+    metrics: "bool | Metrics" = False
     limits: HttpLimits = HttpLimits()

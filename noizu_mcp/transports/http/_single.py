@@ -69,6 +69,7 @@ class SingleRequests:
         if isinstance(message, Request):
             await self._serve(http, message)
         elif isinstance(message, Notification):
+            self._host.hear(http, message, None)
             # None is defined ("Sending Messages"); unknown ones mean nothing.
             await http.respond(202, headers=())
         else:
@@ -83,6 +84,7 @@ class SingleRequests:
         connection.begin(reply)
         origin = Origin(_mirrored(http), http.principal)
         event = connection.peer.stateless.receive_request(request, origin)
+        connection.heard(request, event, http.size)
         if isinstance(event, Send):
             await refuse(http, event, HTTP_STATUS, 400)
             return

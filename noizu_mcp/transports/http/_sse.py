@@ -48,11 +48,13 @@ class Pace:
         keepalive: Seconds of silence after which a comment is written.
         stall: Seconds that the reader may leave a part unread.
         room: Bytes waiting for it above which notices are dropped.
+        streams: The streams that are open, for who counts them.
     """
 
     keepalive: float
     stall: float
     room: int
+    streams: set[object] = attrs.field(factory=set, repr=False)
 
 
 class EventWriter:
@@ -141,6 +143,7 @@ class EventWriter:
         Args:
             http: The request that it answers.
         """
+        self._pace.streams.add(self)
         try:
             with self._scope:
                 head = [*EVENT_STREAM, *http.extra]
@@ -150,6 +153,7 @@ class EventWriter:
         except OSError:
             pass  # what hosts raise once the client has gone (ASGI 2.4)
         finally:
+            self._pace.streams.discard(self)
             self.close()
 
     async def lost(self, http: HttpRequest) -> None:
