@@ -60,6 +60,7 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
+    ("transports/http/_backend", "httpx2"): "an extra, loads with the first URL",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",
 }
 

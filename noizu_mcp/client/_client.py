@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import attrs
 import trio
 
-from .._errors import ProtocolError
+from .._errors import McpError, ProtocolError
 from ..engine import OnProgress, single_failure
+from ..jsonrpc import HEADER_MISMATCH
 from ..protocol import CHANGES
 from ..types import (
     Completion,
@@ -27,7 +28,8 @@ from ..types import (
     ToolResult,
     Wire,
 )
-from ._rounds import with_rounds
+from ._mirrored import note_headers
+from ._rounds import Send, with_rounds
 from ._session import ClientSession
 
 Definition = TypeVar("Definition", bound=Wire)
@@ -102,6 +104,9 @@ class Client:
             timeout=self.timeout if timeout is None else timeout,
             on_progress=None if progress is None else _reporter(progress),
         )
+        mirrored = self._session.mirrored
+        if method == "tools/list" and mirrored is not None and peer.revision.stateless:
+            return note_headers(result, mirrored)
         return dict(result)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
@@ -258,8 +263,22 @@ class Client:
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "tools/call", timeout=timeout, progress=progress)
+        send = partial(self._send_mirrored, send)
         result = await with_rounds(send, params, self._session.answerer)
         return ToolResult.from_wire(result)
+
+    async def _send_mirrored(self, send: Send, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a call, and again with the newest definitions if its headers were wrong.
+
+        A server that refuses them has done nothing yet (2026-07-28 `streamable-http`).
+        """
+        try:
+            return await send(params)
+        except McpError as error:
+            if error.code != HEADER_MISMATCH or self._session.mirrored is None:
+                raise
+        await self.list_tools()
+        return await send(params)
 
     async def ping(self) -> None:
         """Ask whether the server is there; on 2026-07-28, which has no ping, `server/discover`."""

@@ -2,6 +2,7 @@
 
 from .._util import publish
 from ._abc import MessageStream as MessageStream
+from ._abc import Unanswered as Unanswered
 from ._channel import Channel as Channel
 from ._channel import Collector as Collector
 from ._channel import Delivery as Delivery
@@ -35,6 +36,7 @@ __all__ = [
     "OnProgress",
     "Outbox",
     "Peer",
+    "Unanswered",
     "crashes_logged",
     "is_crash",
     "logger",
