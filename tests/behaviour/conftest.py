@@ -1,6 +1,7 @@
-"""One server, four revisions, two transports; everything that we send is checked by schema."""
+"""One server, four revisions, three transports; everything that we send is checked by schema."""
 
 import importlib.util
+import json
 import os
 import socket
 import subprocess
@@ -8,17 +9,22 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import hypercorn.trio
 import pytest
 import trio
+from hypercorn.config import Config
 
-from noizu_mcp import connect
-from noizu_mcp.engine import MessageStream
+from noizu_mcp import Http, McpError, connect
+from noizu_mcp.engine import MessageStream, Unanswered
 from noizu_mcp.server import open_connection
-from noizu_mcp.transports import LineStream, memory_pair
+from noizu_mcp.transports import HttpStream, LineStream, memory_pair
+from noizu_mcp.transports.http._app import HttpApp
+from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
 
 HERE = Path(__file__).parent
 
@@ -94,7 +100,7 @@ def revision(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=["memory", "stdio"])
+@pytest.fixture(params=["memory", "stdio", "http"])
 def transport(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -143,6 +149,54 @@ async def in_a_process(
     assert "left behind" not in said
 
 
+class Spoken(HttpStream):
+    """Hands on every error of the protocol as a message, as pipes do."""
+
+    async def receive(self) -> list[bytes]:
+        arrived = await super().receive()
+        errors = {id(each.error): each for each in arrived if isinstance(each, Unanswered)}
+        found = [each for each in arrived if isinstance(each, bytes)]
+        for one in errors.values():
+            ids = [
+                each.id for each in arrived if isinstance(each, Unanswered) and each[1] is one[1]
+            ]
+            found.append(_as_message(one.error, ids))
+        return found
+
+
+def _as_message(error: Exception, ids: list[Any]) -> bytes:
+    """Write an error that came without an id: whose it is is known if that was one request."""
+    if not isinstance(error, McpError):
+        raise error
+    whole = {"jsonrpc": "2.0", "error": {"code": error.code, "message": error.message}}
+    return json.dumps({**whole, "id": ids[0]} if len(ids) == 1 else whole).encode()
+
+
+@asynccontextmanager
+async def over_http(server: Any, grace: float) -> AsyncIterator[tuple[HttpStream, HttpApp]]:
+    """Serve on a socket of this machine; at the end nothing may be left."""
+    tasks = trio.lowlevel.current_statistics().tasks_living
+    app = HttpApp(server, HttpOptions(limits=HttpLimits(grace=grace or 0.01)))
+    config = Config()
+    config.bind = ["127.0.0.1:0"]
+    config.errorlog = None
+    end = trio.Event()
+    async with trio.open_nursery() as nursery:
+        run = partial(hypercorn.trio.serve, app, config, shutdown_trigger=end.wait)
+        (url,) = await nursery.start(run)
+        endpoint = app._endpoint
+        stream = Spoken(Http(f"{url}/mcp"))
+        await nursery.start(stream.run)
+        try:
+            yield stream, app
+        finally:
+            with trio.CancelScope(shield=True):
+                await stream.aclose()
+            end.set()
+    assert load("leaks").http_leaks(server, endpoint) == []
+    assert trio.lowlevel.current_statistics().tasks_living <= tasks
+
+
 @pytest.fixture(scope="session")
 def loaded() -> Any:
     """Give what loads a module that stands beside this file."""
@@ -177,15 +231,30 @@ def forked(zygote: Zygote, official: Official) -> Any:
     return serve
 
 
+@pytest.fixture(scope="session")
+def hosted(servers: ModuleType, official: Official) -> Any:
+    """Give what serves a class of `servers.py` over HTTP, in this process."""
+
+    @asynccontextmanager
+    async def serve(name: str, revision: str, grace: float) -> AsyncIterator[Wire]:
+        server = getattr(servers, name)()
+        async with over_http(server, grace) as (stream, app):
+            wire = Wire(stream, revision, official)
+            wire.app = app
+            yield wire
+
+    return serve
+
+
 @pytest.fixture
-def opened(revision: str, transport: str, served: Any, forked: Any) -> Any:
+def opened(revision: str, transport: str, served: Any, forked: Any, hosted: Any) -> Any:
     """Give what opens a connection to a server, by the name of its class in `servers.py`."""
 
     @asynccontextmanager
     async def open_wire(
         name: str, *, start: bool = True, grace: float = 0.2
     ) -> AsyncIterator[Wire]:
-        serve = served if transport == "memory" else forked
+        serve = {"memory": served, "stdio": forked, "http": hosted}[transport]
         async with serve(name, revision, grace) as wire:
             if start:
                 await wire.start()

@@ -1,8 +1,10 @@
 """The one seam to the HTTP library: requests out, answers in, its exceptions as ours."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
+
+import trio
 
 from ..._errors import TransportError
 from ..._version import __version__
@@ -52,6 +54,7 @@ class Answer:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
         self._response = response
+        self._body = aiter(response.aiter_bytes())
 
     @property
     def kind(self) -> str:
@@ -63,19 +66,30 @@ class Answer:
         """The status for messages: `404 Not Found`."""
         return f"{self.status} {self._response.reason_phrase}".strip()
 
-    def chunks(self) -> AsyncIterator[bytes]:
-        """Read the body, part by part."""
-        return self._response.aiter_bytes()
+    async def next(self) -> bytes:
+        """Read the next part of the body; nothing at its end."""
+        return await anext(self._body, b"")
 
     async def read(self, limit: int) -> bytes | None:
         """Read the whole body; None if it is longer than that."""
         parts, left = [], limit
-        async for chunk in self.chunks():
+        while chunk := await self.next():
             left -= len(chunk)
             if left < 0:
                 return None
             parts.append(chunk)
         return b"".join(parts)
+
+    async def leave(self) -> None:
+        """Read no more of it.
+
+        The library iterates through layers, not all of which close the one below: what is left at
+        a `yield` would be closed by the garbage collector. Cancelled inside, all of them end.
+        """
+        with trio.CancelScope(shield=True) as scope, suppress(Exception):
+            scope.cancel()
+            while await self.next():
+                pass
 
 
 class Backend:
@@ -141,7 +155,11 @@ class Backend:
                 ) as response:
                     if self._has_moved(response):
                         continue
-                    yield Answer(response)
+                    answer = Answer(response)
+                    try:
+                        yield answer
+                    finally:
+                        await answer.leave()
                     return
             raise NetworkFailure("it moves in circles", connected=True)
         except self._library.ConnectError as error:

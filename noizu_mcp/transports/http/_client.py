@@ -28,6 +28,7 @@ END_TIMEOUT: Final = 1.0
 #: Our own messages are read whatever their size, to know what they are.
 _OWN: Final = Limits(message_size=2**40, message_depth=10_000, batch=2**31)
 _CANCELLED: Final = "notifications/cancelled"
+_INITIALIZED: Final = "notifications/initialized"
 
 
 class _Outgoing(NamedTuple):
@@ -145,40 +146,35 @@ class HttpStream(MessageStream):
 
     def _gives_up(self, message: Decoded) -> bool:
         """End a request of 2026-07-28: the end of the HTTP request is all that the server hears."""
-        if not isinstance(message, Notification) or message.method != _CANCELLED:
-            return False
         post = self._named(message)
-        if post is None:
-            return self._shared.version is None  # it was answered meanwhile
-        if post.resumable:
-            return False
+        if post is None or post.resumable:
+            # Without a session it was answered meanwhile, and nobody else is to be told.
+            return _is_cancellation(message) and self._shared.version is None
         post.give_up()
         return True
 
-    def _named(self, cancelled: Notification) -> Post | None:
-        """Find the request that a cancellation names."""
-        id_ = (cancelled.params or {}).get("requestId")
+    def _named(self, message: Decoded) -> Post | None:
+        """Find the request that a cancellation names; None for anything else."""
+        if not isinstance(message, Notification) or not _is_cancellation(message):
+            return None
+        id_ = (message.params or {}).get("requestId")
         return self._posts.get(id_) if isinstance(id_, str | int) else None
 
     async def _deliver(self, outgoing: _Outgoing) -> None:
         for post in list(self._unwritten):
             await post.written.wait()
             self._unwritten.discard(post)
+        message = outgoing.message
+        cancelled = self._named(message)
+        if cancelled is not None:
+            cancelled.give_up(TAKE_TIMEOUT + LINGER)
         with trio.move_on_after(TAKE_TIMEOUT) as patience:
             await self._post(outgoing).run()
         if patience.cancelled_caught:
             logger.warning("%s did not take a message in time", self._shared.shown)
-        self._follow(outgoing.message)
-
-    def _follow(self, message: Decoded) -> None:
-        """Do what a notification of ours leads to."""
-        if not isinstance(message, Notification):
-            return
-        if message.method == _CANCELLED:
-            post = self._named(message)
-            if post is not None:
-                post.give_up(LINGER)
-        elif message.method == "notifications/initialized":
+        if cancelled is not None:
+            cancelled.give_up(LINGER)
+        elif isinstance(message, Notification) and message.method == _INITIALIZED:
             cast(trio.Nursery, self._nursery).start_soon(Standing(self._shared).run)
 
     def _post(self, outgoing: _Outgoing) -> Post:
@@ -204,3 +200,7 @@ class HttpStream(MessageStream):
             except Exception:  # noqa: BLE001 - what headers are made of; the end must come
                 logger.exception("the session at %s was not ended", self._shared.shown)
         await self._backend.aclose()
+
+
+def _is_cancellation(message: Decoded) -> bool:
+    return isinstance(message, Notification) and message.method == _CANCELLED

@@ -72,6 +72,8 @@ class Post:
         self.resumable = resumable
         self._waiting = set(ids_of(message))
         self._asks = bool(self._waiting)
+        # Nobody knows whose it is; the error that it comes to has no id either.
+        self._is_unreadable = isinstance(message, Malformed) and not self._asks and message.answer
         self._method = message.method if isinstance(message, Request) else "a message"
         self._head: Mapping[str, str] = {}
         self._parser = EventParser(shared.limits.message_size)
@@ -173,7 +175,7 @@ class Post:
 
     async def _refused(self, answer: Answer) -> None:
         body, error = await read_error(answer)
-        if error is not None and (error.id in self._waiting or not self._asks):
+        if error is not None and (error.id in self._waiting or self._is_unreadable):
             await self._deliver(body)
         if self._waiting or not self._asks:
             in_session = SESSION in self._headers
@@ -195,6 +197,8 @@ class Post:
 
 
 def ids_of(message: Decoded) -> list[Id]:
-    """List the ids of the requests in a message."""
+    """List the ids of the requests in a message, broken ones too."""
     messages: Any = message.messages if isinstance(message, Batch) else (message,)
-    return [each.id for each in messages if isinstance(each, Request)]
+    ids = [each.id for each in messages if isinstance(each, Request)]
+    broken = [each for each in messages if isinstance(each, Malformed) and each.answer]
+    return ids + [each.error.id for each in broken if each.error.id is not None]

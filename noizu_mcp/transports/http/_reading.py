@@ -84,7 +84,7 @@ async def read_events(
     """
     parser.begin()
     try:
-        async for chunk in answer.chunks():
+        while chunk := await answer.next():
             for event in parser.feed(chunk):
                 if event.type == "message" and event.data:
                     await take(event.data)
