@@ -1,13 +1,19 @@
 """Serving as the main job of a process."""
 
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import trio
 
+from .engine import single_failure
 from .server import Server
 from .transports import serve_descriptors, take_stdio
+
+if TYPE_CHECKING:
+    from .transports.http import Host, HttpApp, HttpLimits, HttpOptions
 
 
 def run_stdio(server: Server | Callable[[], Server]) -> None:
@@ -21,5 +27,76 @@ def run_stdio(server: Server | Callable[[], Server]) -> None:
     """
     read_fd, write_fd = take_stdio()
     made = server if isinstance(server, Server) else server()
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    trio.run(partial(serve_descriptors, made, read_fd, write_fd, handle_signals=in_main_thread))
+    trio.run(partial(serve_descriptors, made, read_fd, write_fd, handle_signals=_in_main_thread()))
+
+
+def http_options(
+    path: str,
+    allowed_hosts: Sequence[str] | None,
+    allowed_origins: Sequence[str],
+    auth: Any,
+    health: bool,
+    limits: "HttpLimits | None",
+) -> "HttpOptions":
+    """Put together how a server is served over HTTP; see `HttpOptions`."""
+    from .transports.http import HttpLimits, HttpOptions
+
+    return HttpOptions(
+        path=path,
+        allowed_hosts=allowed_hosts,
+        allowed_origins=allowed_origins,
+        auth=auth,
+        health=health,
+        limits=limits or HttpLimits(),
+    )
+
+
+def make_asgi(server: Server, options: "HttpOptions") -> "HttpApp":
+    """Make the ASGI application of a server."""
+    from .transports.http import HttpApp
+
+    return HttpApp(server, options)
+
+
+def run_http(
+    server: Server, host: str, port: int, options: "HttpOptions", **host_options: Any
+) -> None:
+    """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
+
+    Args:
+        server: The server.
+        host: The address to listen at.
+        port: The port; 0 for a free one.
+        options: How it is served.
+        host_options: Those of `HostOptions`.
+
+    Raises:
+        OSError: It cannot listen; the text says why, in one line.
+    """
+    from .transports.http import HostOptions, serve_http
+
+    serve = partial(
+        serve_http,
+        server,
+        host,
+        port,
+        options=options,
+        host_options=HostOptions(**host_options),
+        handle_signals=_in_main_thread(),
+    )
+
+    async def main() -> None:
+        with single_failure():
+            async with trio.open_nursery() as nursery:
+                _announce(server, options, await nursery.start(serve))
+
+    trio.run(main)
+
+
+def _announce(server: Server, options: "HttpOptions", serving: "Host") -> None:
+    where = ", ".join(f"{url}{options.path}" for url in serving.urls)
+    sys.stderr.write(f"noizu-mcp: {server.options.name} serves at {where}\n")
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

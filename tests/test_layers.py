@@ -59,6 +59,7 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
     ("transports/http/_backend", "httpx2"): "an extra, loads with the first URL",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",
@@ -279,6 +280,7 @@ def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
+    known |= {"hypercorn", "h11", "h2"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 
     assert heads - set(sys.stdlib_module_names) <= known

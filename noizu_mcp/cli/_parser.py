@@ -13,6 +13,7 @@ from ._errors import OK, USAGE, CommandError
 from ._list import KINDS, list_offers
 from ._read import complete, get_prompt, read_resource
 from ._run import run
+from ._serve import add_http, check_stdio, serve
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -39,7 +40,11 @@ def _examples(example: str, *, asking: bool = False) -> str:
 
 _EXAMPLES: Final[dict[str | None, str]] = {
     None: f"{_TARGET}\n{_STATUS}",
-    "run": f"Example: noizu-mcp run app.py:Docs\n\n{_STATUS}",
+    "run": f"""\
+Examples: noizu-mcp run app.py:Docs
+          noizu-mcp run app.py:Docs --http --port 8000
+
+{_STATUS}""",
     "list": _examples("list --all -- npx -y some-server"),
     "call": _examples("call app.py:Docs search query=install", asking=True),
     "read": _examples("read app.py:Docs config://app > app.json", asking=True),
@@ -100,8 +105,9 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
     parser = _Parser(prog="noizu-mcp", description=description, **_form(None))
     parser.add_argument("--version", action="version", version=f"noizu-mcp {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    running = _command(commands, "run", "serve a server on stdin and stdout", _run)
+    running = _command(commands, "run", "serve a server on stdin and stdout, or over HTTP", _run)
     running.add_argument("target", help="module:Server or path/to/file.py:Server")
+    add_http(running)
     _add_using_commands(commands, with_target=with_target)
     return parser
 
@@ -204,4 +210,7 @@ def _seconds(text: str) -> float:
 def _run(args: argparse.Namespace) -> int:
     if args.process is not None:
         raise CommandError("run serves module:Server; a command serves itself", USAGE)
+    if args.http:
+        return serve(args)
+    check_stdio(args)
     return run(args.target)

@@ -15,6 +15,7 @@ from ._failure import crashes_logged as crashes_logged
 from ._failure import is_crash as is_crash
 from ._failure import lone as lone
 from ._failure import single_failure as single_failure
+from ._failure import split as split
 from ._gate import LoopGate as LoopGate
 from ._leader import run_leading as run_leading
 from ._link import Link as Link
@@ -43,6 +44,7 @@ __all__ = [
     "lone",
     "run_leading",
     "single_failure",
+    "split",
 ]
 
 publish(globals())

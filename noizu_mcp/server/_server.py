@@ -316,6 +316,74 @@ class Server(metaclass=ComponentMeta):
 
         run_stdio(self)
 
+    def run_http(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        *,
+        path: str = "/mcp",
+        allowed_hosts: Sequence[str] | None = None,
+        allowed_origins: Sequence[str] = (),
+        auth: Any = None,
+        health: bool = True,
+        limits: Any = None,
+        **host_options: Any,
+    ) -> None:
+        """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
+
+        Needs the extra `http`.
+
+        Args:
+            host: The address to listen at.
+            port: The port; 0 for a free one.
+            path: The one path of the protocol.
+            allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
+            allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
+            auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
+            health: Answer `/healthz` and `/readyz`.
+            limits: `HttpLimits`: what a client can make the server hold or wait for.
+            host_options: Those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
+                Unix socket, limits of connections.
+
+        Raises:
+            OSError: It cannot listen; the text says why, in one line.
+        """
+        from .._run import http_options, run_http
+
+        options = http_options(path, allowed_hosts, allowed_origins, auth, health, limits)
+        run_http(self, host, port, options, **host_options)
+
+    def asgi(
+        self,
+        *,
+        path: str = "/mcp",
+        allowed_hosts: Sequence[str] | None = None,
+        allowed_origins: Sequence[str] = (),
+        auth: Any = None,
+        health: bool = False,
+        limits: Any = None,
+    ) -> Any:
+        """Make the ASGI application of the server, for any host, alone or mounted in another.
+
+        It runs while its lifespan does: an application that mounts it passes
+        `lifespan=app.lifespan` on.
+
+        Args:
+            path: The one path of the protocol.
+            allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
+            allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
+            auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
+            health: Answer `/healthz` and `/readyz`.
+            limits: `HttpLimits`: what a client can make the server hold or wait for.
+
+        Returns:
+            A `noizu_mcp.transports.http.HttpApp`.
+        """
+        from .._run import http_options, make_asgi
+
+        options = http_options(path, allowed_hosts, allowed_origins, auth, health, limits)
+        return make_asgi(self, options)
+
     # The running server
 
     def notify_changed(self, kind: str) -> None:

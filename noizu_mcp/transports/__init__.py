@@ -8,6 +8,7 @@ from ._claim import diverted_stdio as diverted_stdio
 from ._claim import open_standard_descriptors as open_standard_descriptors
 from ._claim import take_stdio as take_stdio
 from ._lines import LineStream as LineStream
+from ._stdio import ending_on_signals as ending_on_signals
 from ._stdio import serve_descriptors as serve_descriptors
 from ._stdio import serve_stdio as serve_stdio
 
@@ -44,6 +45,7 @@ __all__ = [
     "TappedStream",
     "claimed_stdio",
     "diverted_stdio",
+    "ending_on_signals",
     "memory_pair",
     "open_process",
     "open_standard_descriptors",

@@ -14,7 +14,7 @@ from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Sen
 from ._connection import Host
 from ._endpoint import Endpoint
 from ._guard import Guard, preflight
-from ._options import HttpOptions
+from ._options import LOCAL_HOSTS, HttpOptions
 from ._sse import Pace
 from ._tasks import TaskSet
 
@@ -42,7 +42,7 @@ class HttpApp:
         self.server = server
         self.options = options
         self._path = options.path.rstrip("/") or "/"
-        self._guard = Guard(options.allowed_hosts, options.allowed_origins)
+        self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
         self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
 

@@ -144,9 +144,8 @@ async def bridged(
         yield bridge
     finally:
         bridge.stop()
-        await asyncio.wait([asyncio.wrap_future(ended)])
+        await asyncio.shield(asyncio.wrap_future(ended))
         thread.join()
-    ended.result()
 
 
 def _run(

@@ -40,6 +40,8 @@ from ._connection import Host, HttpConnection
 from ._reply import Reply
 from ._session import STATUSES, Session, Sessions, unavailable
 
+#: Seconds in which the last answers must be taken, once nothing runs any more.
+DRAIN: Final = 2.0
 SESSION: Final = "mcp-session-id"
 VERSION: Final = "mcp-protocol-version"
 _PARAM: Final = "mcp-param-"
@@ -71,6 +73,8 @@ class Endpoint:
         self._limits = host.options.limits
         self._messages = host.server.options.limits
         self._single: set[HttpConnection] = set()  # the requests of 2026-07-28
+        self._answering = 0
+        self._quiet = trio.Event()
 
     async def handle(self, http: HttpRequest) -> None:
         """Answer one HTTP request.
@@ -81,6 +85,15 @@ class Endpoint:
         """
         if self.stopping:
             raise unavailable("The server is shutting down", 1)
+        self._answering += 1
+        try:
+            await self._handle(http)
+        finally:
+            self._answering -= 1
+            if not self._answering:
+                self._quiet.set()
+
+    async def _handle(self, http: HttpRequest) -> None:
         if http.method == "POST":
             await self._post(http)
         elif http.method not in ("GET", "DELETE"):
@@ -217,6 +230,10 @@ class Endpoint:
                     nursery.start_soon(connection.desk.settle, grace)
         for session in self.sessions:
             self.sessions.end(session)
+        with trio.move_on_after(DRAIN):
+            while self._answering:
+                self._quiet = trio.Event()
+                await self._quiet.wait()
 
 
 def _is_stateless(http: HttpRequest, message: Decoded) -> bool:

@@ -60,7 +60,7 @@ class HttpOptions:
     Attributes:
         path: The one path of the protocol.
         allowed_hosts: Values of `Host` that are served: names with or without a port; without one,
-            any port. `*` serves every host.
+            any port. `*` serves every host. None: `LOCAL_HOSTS`.
         allowed_origins: Values of `Origin` that are served beside the allowed hosts themselves:
             `https://app.example.com`. `*` serves every origin.
         auth: Checks who is calling; None: anybody may.
@@ -69,7 +69,7 @@ class HttpOptions:
     """
 
     path: str = "/mcp"
-    allowed_hosts: Sequence[str] = LOCAL_HOSTS
+    allowed_hosts: Sequence[str] | None = None
     allowed_origins: Sequence[str] = ()
     auth: Any = None
     health: bool = False

@@ -1,0 +1,175 @@
+"""One connection: a reader, the applications of its requests, and its deadlines."""
+
+from collections.abc import Callable
+from math import inf
+from typing import Final, cast
+
+import trio
+from hypercorn.events import Closed, Event, RawData, Updated
+from hypercorn.protocol.h11 import H2ProtocolAssumedError
+from hypercorn.typing import ConnectionState, WorkerContext
+
+from ._config import HostConfig
+from ._http1 import Http1
+from ._http2 import Http2
+from ._link import Application, Endpoint
+from ._options import HostOptions
+from ._wire import Wire
+
+
+class Connection:
+    """What `TCPServer` is in hypercorn: carries one of its protocols from a wire to an application.
+
+    The reader waits for the client with a deadline that moves: for a whole head, or for the next
+    request. While requests are being answered it waits without one, for the client's end.
+
+    Args:
+        app: The application.
+        config: The settings of hypercorn.
+        options: Those of the host.
+        context: Tells the protocols that the host ends.
+        wire: The bytes; closed at the end.
+        client: Who it is.
+        server: What it is connected to.
+        on_idle: Told when it has become idle, or is no longer.
+
+    Attributes:
+        running: Applications that have not returned.
+    """
+
+    def __init__(
+        self,
+        *,
+        app: Application,
+        config: HostConfig,
+        options: HostOptions,
+        context: WorkerContext,
+        wire: Wire,
+        client: Endpoint,
+        server: Endpoint,
+        on_idle: Callable[["Connection", bool], None],
+    ) -> None:
+        self.app = app
+        self.config = config
+        self.options = options
+        self.context = context
+        self.secure = wire.secure
+        self.client = client
+        self.server = server
+        self.state = ConnectionState({})
+        self.running = 0
+        self.nursery: trio.Nursery
+        self._wire: Final = wire
+        self._on_idle: Final = on_idle
+        self._protocol: Http1 | Http2
+        self._reading = trio.CancelScope()
+        self._due = inf
+        self._head_begun = False
+        self._stopped = False
+        self._finished = False
+        self._woken = False
+
+    async def run(self) -> None:
+        """Serve the client until one of both ends it."""
+        try:
+            if await self._wire.open():
+                await self._serve()
+        finally:
+            self._wire.close()
+
+    def end(self) -> None:
+        """Close at once if it is idle; else it closes after the answers that are under way."""
+        if self._due < inf:
+            self.stop()
+
+    def drop(self) -> None:
+        """Close at once, without a word."""
+        self._wire.close()
+        self.stop()
+
+    def stop(self) -> None:
+        """Read nothing more, and close when the applications have ended."""
+        self._stopped = True
+        self._reading.cancel()
+
+    def wake(self) -> None:
+        """Let the reader go on with what it has read already."""
+        self._woken = True
+        self._reading.cancel()
+
+    async def deliver(self, event: Event) -> None:
+        """Take what the protocol sends: bytes, its end, whether it is idle."""
+        if isinstance(event, RawData):
+            await self._wire.send(event.data)
+            if self._wire.broken:
+                await self._protocol.handle(Closed())
+        elif isinstance(event, Closed):
+            self._finished = True
+            self.stop()
+            await self._protocol.handle(event)
+        else:
+            self._set_idle(idle=cast(Updated, event).idle)
+
+    async def _serve(self) -> None:
+        async with trio.open_nursery() as self.nursery:
+            self._protocol = Http2(self) if self._wire.protocol == "h2" else Http1(self)
+            self._set_idle(idle=True)
+            self._wait_for_head()
+            await self._protocol.initiate()
+            await self._read()
+            if self._stopped:
+                await self._protocol.farewell()
+            await self._protocol.handle(Closed())
+            if self._finished:  # an application may go on when its answer is complete
+                await self._wire.linger()
+        if self._due == inf:
+            await self._wire.linger()
+
+    async def _read(self) -> None:
+        """Feed the protocol until the client ends the connection, or has to be waited for."""
+        while not self._stopped:
+            if not self._woken:
+                with trio.CancelScope(deadline=self._due) as self._reading:
+                    data = await self._wire.receive()
+                if not self._reading.cancelled_caught:
+                    await self._feed(data)
+                    if data:
+                        continue
+                    return
+            if not self._woken:
+                await self._expire()
+                return
+            self._woken = False
+            await self._protocol.resume()
+
+    async def _expire(self) -> None:
+        if not self._stopped:
+            self._stopped = True
+            await self._protocol.expire()
+
+    async def _feed(self, data: bytes) -> None:
+        try:
+            await self._protocol.handle(RawData(data))
+        except H2ProtocolAssumedError as error:
+            # HTTP/2 with prior knowledge (RFC 9113 3.3).
+            self._protocol = Http2(self)
+            await self._protocol.initiate()
+            await self._protocol.handle(RawData(error.data))
+        if self._due < inf and not self._head_begun and self._protocol.head_begun:
+            self._wait_for_head()
+
+    def _set_idle(self, *, idle: bool) -> None:
+        self._on_idle(self, idle)
+        if not idle:
+            self._due = inf
+        elif self.context.terminated.is_set():
+            self.stop()
+        else:
+            self._head_begun = False
+            self._due = self._reading.deadline = (
+                trio.current_time() + self.options.keep_alive_timeout
+            )
+
+    def _wait_for_head(self) -> None:
+        self._head_begun = True
+        self._due = trio.current_time() + self.options.header_timeout

@@ -1,0 +1,103 @@
+"""What the two protocols need of the connection that carries them."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol, cast
+
+import trio
+from hypercorn.events import Event
+from hypercorn.typing import (
+    ASGIReceiveEvent,
+    ASGISendEvent,
+    ConnectionState,
+    TaskGroup,
+    WorkerContext,
+)
+
+from ...engine import split
+from ._config import HostConfig, logger
+from ._inbox import Inbox
+from ._options import HostOptions
+
+#: A client as ASGI names it.
+Endpoint = tuple[str, int] | None
+#: What an application is called with.
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+
+class Carrier(Protocol):
+    """A connection, as its protocol sees it."""
+
+    app: Application
+    config: HostConfig
+    options: HostOptions
+    context: WorkerContext
+    nursery: trio.Nursery
+    secure: bool
+    client: Endpoint
+    server: Endpoint
+    state: ConnectionState
+    running: int
+
+    async def deliver(self, event: Event) -> None:
+        """Take what the protocol sends."""
+        ...
+
+    def stop(self) -> None:
+        """Read nothing more."""
+        ...
+
+    def wake(self) -> None:
+        """Let the reader go on with what it has read already."""
+        ...
+
+
+def task_group(carrier: Carrier, inbox: Inbox) -> TaskGroup:
+    """Make what starts the application for one request, in the words of hypercorn."""
+    return cast(TaskGroup, AppTask(carrier, inbox))
+
+
+class AppTask:
+    """The part of a task group of hypercorn that one request needs.
+
+    Args:
+        carrier: The connection.
+        inbox: What the application receives from.
+    """
+
+    def __init__(self, carrier: Carrier, inbox: Inbox) -> None:
+        self._carrier: Final = carrier
+        self._inbox: Final = inbox
+
+    async def spawn_app(
+        self,
+        _app: Any,
+        _config: Any,
+        scope: Any,
+        send: Callable[[ASGISendEvent | None], Awaitable[None]],
+    ) -> Callable[[ASGIReceiveEvent], Awaitable[None]]:
+        """Start it; gives what takes its events."""
+        self._carrier.running += 1
+        self._carrier.nursery.start_soon(self._run, scope, send)
+        return self._inbox.put
+
+    async def _run(
+        self, scope: Any, send: Callable[[ASGISendEvent | None], Awaitable[None]]
+    ) -> None:
+        try:
+            await self._call(scope, send)
+            await send(None)
+        finally:
+            self._carrier.running -= 1
+            await self._inbox.close()
+
+    async def _call(self, scope: Any, send: Any) -> None:
+        try:
+            await self._carrier.app(scope, self._inbox.receive, send)
+        except BaseException as error:  # noqa: BLE001 - the author's code; what must go on does
+            crash, going_on = split(error)
+            if crash is not None:
+                # As it was sent: decoded, it could hold lines that look like records.
+                path, method = scope["raw_path"].decode(), scope["method"]
+                logger.error("the application failed at %s %s", method, path, exc_info=crash)
+            if going_on is not None:
+                raise going_on from None

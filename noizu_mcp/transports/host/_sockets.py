@@ -1,0 +1,192 @@
+"""Sockets that listen: by address, by name with both families, by path."""
+
+import contextlib
+import errno
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+
+from ._options import HostOptions
+
+#: With port 0 the system picks a port for the first address; another program may hold the same
+#: port at the next one. So often another one is tried.
+ATTEMPTS: Final = 5
+#: What a machine without one of the families says about its addresses.
+_ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+#: What a listening socket says when the connection is at fault, or gone already.
+_GONE: Final = (errno.EAGAIN, errno.EINTR, errno.ECONNABORTED, errno.EPROTO)
+
+_Address = tuple[int, Any]
+
+
+async def open_listeners(host: str, port: int, options: HostOptions) -> list[socket.socket]:
+    """Listen where the options say, else at every address of a host.
+
+    Args:
+        host: An IPv4 or IPv6 address, or a name.
+        port: The port; 0 for a free one, the same at every address.
+        options: Those of the host.
+
+    Returns:
+        Non-blocking listening sockets, at least one; the caller closes them.
+
+    Raises:
+        OSError: It is not possible; the text is one line that says where and why.
+    """
+    if options.uds is not None:
+        with _explained(f"unix:{options.uds}"):
+            return [_bind_path(options.uds, options)]
+    with _explained(f"{options.scheme}://{_bracketed(host)}:{port}"):
+        addresses = await _resolve(host, port)
+        for _ in range(ATTEMPTS - 1 if port == 0 else 0):
+            with contextlib.suppress(OSError):
+                return _bind_all(addresses, options.backlog)
+        return _bind_all(addresses, options.backlog)
+
+
+def url_of(listener: socket.socket, scheme: str) -> str:
+    """Write where a socket listens: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`."""
+    name = listener.getsockname()
+    if listener.family == socket.AF_UNIX:
+        return f"unix:{name}"
+    return f"{scheme}://{_bracketed(name[0])}:{name[1]}"
+
+
+def close_listener(listener: socket.socket) -> None:
+    """Close a listening socket, and take its path away if it is one with a path."""
+    if listener.fileno() == -1:
+        return
+    name = listener.getsockname()
+    trio.lowlevel.notify_closing(listener)
+    listener.close()
+    if isinstance(name, str):
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+
+
+def accept_nowait(listener: socket.socket) -> tuple[socket.socket, Any] | None:
+    """Accept a connection.
+
+    Returns:
+        The socket, non-blocking, and the address of the client; None if there is none any more.
+
+    Raises:
+        OSError: There is no room for it in this process or system.
+    """
+    try:
+        connection, address = listener.accept()
+    except OSError as error:
+        if error.errno in _GONE:
+            return None
+        raise
+    connection.setblocking(False)
+    with contextlib.suppress(OSError):  # a Unix socket has no such options
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Else a slow reader would have to take half of a large buffer before it counts as alive.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, 16 * 1024)
+    return connection, address
+
+
+def endpoint(address: Any) -> tuple[str, int] | None:
+    """Give an address in the words of ASGI; None for a path."""
+    return (address[0], address[1]) if isinstance(address, tuple) else None
+
+
+@contextlib.contextmanager
+def _explained(where: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        text = f"cannot listen on {where}: {reason[:1].lower()}{reason[1:]}"
+        raise OSError(error.errno, text) from None
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+async def _resolve(host: str, port: int) -> list[_Address]:
+    bare = host.removeprefix("[").removesuffix("]")
+    found = await trio.socket.getaddrinfo(
+        bare, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    return list(dict.fromkeys((int(family), address) for family, _, _, _, address in found))
+
+
+def _bind_all(addresses: list[_Address], backlog: int) -> list[socket.socket]:
+    """Listen at every address whose family this machine has, all at one port."""
+    with contextlib.ExitStack() as stack:
+        listeners: list[socket.socket] = []
+        absent: OSError | None = None
+        for family, address in addresses:
+            if address[1] == 0 and listeners:
+                port = listeners[0].getsockname()[1]
+                address = (address[0], port, *address[2:])  # noqa: PLW2901 - the same, with a port
+            try:
+                listeners.append(_bind(family, address, backlog))
+            except OSError as error:
+                if error.errno not in _ABSENT:
+                    raise
+                absent = error
+            else:
+                stack.callback(listeners[-1].close)
+        if not listeners and absent is not None:
+            raise absent
+        stack.pop_all()
+    return listeners
+
+
+def _bind(family: int, address: Any, backlog: int) -> socket.socket:
+    with contextlib.ExitStack() as stack:
+        made = stack.enter_context(socket.socket(family, socket.SOCK_STREAM))
+        # A server that starts again finds its port free, though old connections still fade away.
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        made.bind(address)
+        _listen(made, backlog)
+        stack.pop_all()
+    return made
+
+
+def _bind_path(path: str, options: HostOptions) -> socket.socket:
+    with contextlib.ExitStack() as stack:
+        made = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+        _remove_dead_socket(path)
+        # From the first moment nobody else may connect.
+        mask = os.umask(0o777 & ~options.uds_mode)
+        try:
+            made.bind(path)
+        finally:
+            os.umask(mask)
+        _listen(made, options.backlog)
+        stack.pop_all()
+    return made
+
+
+def _listen(made: socket.socket, backlog: int) -> None:
+    made.listen(backlog)
+    made.setblocking(False)
+
+
+def _remove_dead_socket(path: str) -> None:
+    """Take away what a server left behind that was killed; whatever is alive stays."""
+    try:
+        if not stat.S_ISSOCK(Path(path).stat().st_mode):
+            return
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            Path(path).unlink()
+        except BlockingIOError:
+            pass  # its backlog is full: somebody is there

@@ -1,0 +1,158 @@
+"""The official conformance suite against the everything server: every leg, and a table.
+
+    (cd tests/conformance && npm install --no-package-lock --ignore-scripts)
+    python tests/conformance/suite.py
+
+Exit status: 0 everything passed, 1 something failed or was warned of, 2 the suite is not there.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SERVER = ROOT / "docs" / "examples" / "everything.py"
+#: Node.js below this one cannot run the suite: it has no `fs.globSync`.
+NODE = 22
+#: Seconds that one leg may take; the slowest takes about 20.
+PATIENCE = 300
+#: The legs: which line of the suite runs what.
+LEGS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "2025-03-26": ("conformance", ("--suite", "all", "--spec-version", "2025-03-26")),
+    "2025-06-18": ("conformance", ("--suite", "all", "--spec-version", "2025-06-18")),
+    "2025-11-25": ("conformance", ("--suite", "all", "--spec-version", "2025-11-25")),
+    "2026-07-28": ("conformance", ("--suite", "all", "--spec-version", "2026-07-28")),
+    "required 2025-11-25": ("conformance", ("--requirements", "2025-11-25")),
+    "required 2026-07-28": ("conformance", ("--requirements", "2026-07-28")),
+    "all": ("conformance", ("--suite", "all")),
+    "0.1.16": ("conformance-stable", ("--suite", "all")),
+}
+#: Scenarios that every leg must have run, at least: fewer would pass for nothing.
+LEAST = {
+    "2025-03-26": 1,
+    "2025-06-18": 27,
+    "2025-11-25": 33,
+    "2026-07-28": 40,
+    "required 2025-11-25": 33,
+    "required 2026-07-28": 50,
+    "all": 65,
+    "0.1.16": 32,
+}
+BAD = ("FAILURE", "WARNING")
+
+
+class Missing(Exception):
+    """The suite, or a Node.js that can run it, is not installed."""
+
+
+class Outcome(NamedTuple):
+    """What one leg gave."""
+
+    leg: str
+    scenarios: int
+    checks: Counter[str]
+    problems: list[str]
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems and self.scenarios >= LEAST[self.leg]
+
+
+def find_node() -> str:
+    """Find a Node.js that is new enough: the one of the system, or one from npm."""
+    candidates = [shutil.which("node"), *map(str, HERE.glob("node_modules/node-*/bin/node"))]
+    for node in filter(None, candidates):
+        command = [node, "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        version = re.match(r"v(\d+)", done.stdout)
+        if version and int(version[1]) >= NODE:
+            return node
+    raise Missing(f"Node.js {NODE} or newer is not installed")
+
+
+def find_suite(name: str) -> Path:
+    """Find one line of the suite."""
+    path = HERE / "node_modules" / name / "dist" / "index.js"
+    if not path.is_file():
+        raise Missing(f"npm package {name} is not installed in {HERE}")
+    return path
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """Serve the everything server on a free port, as its user would."""
+    command = [sys.executable, "-m", "noizu_mcp", "run", str(SERVER), "--http", "--port", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stderr is not None
+        try:
+            first = server.stderr.readline()
+            url = re.search(r"http://\S+", first)
+            assert url, f"the server did not start: {first}{server.stderr.read()}"
+            with tempfile.TemporaryFile("w") as log:
+                drain = subprocess.Popen(["cat"], stdin=server.stderr, stdout=log)
+                yield url[0].replace("127.0.0.1", "localhost")
+        finally:
+            server.terminate()
+            server.wait(15)
+            drain.wait(15)
+
+
+def run_leg(leg: str, url: str) -> Outcome:
+    """Run one leg against a server."""
+    package, words = LEGS[leg]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [find_node(), str(find_suite(package)), "server", "--url", url, *words]
+        done = subprocess.run(
+            [*command, "-o", folder], capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
+        results = [json.loads(path.read_text()) for path in Path(folder).rglob("checks.json")]
+        names = [path.parent.name for path in Path(folder).rglob("checks.json")]
+    problems = [
+        f"{name}: {check['id']}: {check['status']}: {check.get('errorMessage')}"
+        for name, checks in zip(names, results, strict=True)
+        for check in checks
+        if check["status"] in BAD
+    ]
+    if done.returncode and not problems:
+        problems.append(f"exit status {done.returncode}: {done.stderr[-500:]}")
+    return Outcome(leg, len(results), _count(results), problems)
+
+
+def _count(results: Sequence[Sequence[dict[str, Any]]]) -> Counter[str]:
+    return Counter(check["status"] for checks in results for check in checks)
+
+
+def main() -> int:
+    """Run every leg and print the table."""
+    try:
+        find_node()
+        for package, _ in LEGS.values():
+            find_suite(package)
+    except Missing as error:
+        print(f"{error}; see the docstring of {__file__}", file=sys.stderr)
+        return 2
+    with served() as url:
+        outcomes = [run_leg(leg, url) for leg in LEGS]
+    print("| leg | scenarios | checks passed | skipped | failed or warned |\n|---|--:|--:|--:|--:|")
+    for leg, scenarios, checks, problems in outcomes:
+        passed = checks["SUCCESS"] + checks["INFO"]
+        print(f"| {leg} | {scenarios} | {passed} | {checks['SKIPPED']} | {len(problems)} |")
+    for outcome in outcomes:
+        for problem in outcome.problems:
+            print(f"{outcome.leg}: {problem}", file=sys.stderr)
+    return int(not all(outcome.passed for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

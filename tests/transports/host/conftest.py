@@ -1,0 +1,185 @@
+"""A host on a free port, and clients that say what they like."""
+
+import socket
+
+import pytest
+import trio
+
+from noizu_mcp.transports.host._host import serve_asgi
+from noizu_mcp.transports.host._options import HostOptions
+
+
+class RawClient:
+    """A client of HTTP/1.1 that sends whatever bytes it is given."""
+
+    def __init__(self, stream):
+        self.stream = stream
+        self.buffer = b""
+
+    async def send(self, data):
+        await self.stream.send_all(data)
+
+    async def request(self, body=b"", *headers, path="/", method="POST"):
+        lines = [f"{method} {path} HTTP/1.1", "Host: test", f"Content-Length: {len(body)}"]
+        await self.send("\r\n".join([*lines, *headers, "", ""]).encode() + body)
+
+    async def read_until(self, end):
+        """Read up to some bytes, and take them."""
+        with trio.fail_after(60):
+            while end not in self.buffer:
+                data = await self.stream.receive_some()
+                assert data, f"the end, after {self.buffer!r}"
+                self.buffer += data
+        found, _, self.buffer = self.buffer.partition(end)
+        return found + end
+
+    async def head(self):
+        """Read a head: the status, and the headers by their names in lower case."""
+        first, *lines = (await self.read_until(b"\r\n\r\n")).decode().split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in lines if line)
+        return int(first.split()[1]), headers
+
+    async def answer(self):
+        """Read an answer with a length: its status and body."""
+        status, headers = await self.head()
+        size = int(headers["content-length"])
+        with trio.fail_after(60):
+            while len(self.buffer) < size:
+                self.buffer += await self.stream.receive_some()
+        body, self.buffer = self.buffer[:size], self.buffer[size:]
+        return status, body
+
+    async def rest(self):
+        """Read all that comes up to the end, or up to a reset."""
+        with trio.fail_after(60):
+            try:
+                while data := await self.stream.receive_some():
+                    self.buffer += data
+            except trio.BrokenResourceError:
+                pass
+        return self.buffer
+
+
+@pytest.fixture
+def serve(nursery):
+    """Start a host for an application; gives the `Host`, with the end of `serve_asgi` in it."""
+
+    async def start(app, *, port=0, lifespan=None, grace=5.0, stopping=None, **options):
+        ended = trio.Event()
+        given = {"stopping": stopping} if stopping else {}
+
+        async def run(task_status):
+            config = HostOptions(**options)
+            await serve_asgi(
+                app,
+                port=port,
+                config=config,
+                lifespan=lifespan,
+                grace=grace,
+                task_status=task_status,
+                **given,
+            )
+            ended.set()
+
+        host = await nursery.start(run)
+        host.ended = ended
+        return host
+
+    return start
+
+
+@pytest.fixture
+async def connect():
+    """Connect to a host as a raw client."""
+    streams = []
+
+    async def open_one(host, receive_buffer=None):
+        plain = trio.socket.socket()
+        if receive_buffer:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        streams.append(trio.SocketStream(plain))
+        await plain.connect(("127.0.0.1", host.port))
+        return RawClient(streams[-1])
+
+    yield open_one
+    for each in streams:
+        await trio.aclose_forcefully(each)
+
+
+async def _read_body(receive):
+    """Read a body; None if the client has gone."""
+    body, more = b"", True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message["body"]
+        more = message["more_body"]
+    return body
+
+
+async def _answer(send, body=b"", status=200, headers=()):
+    """Send a whole answer."""
+    length = (b"content-length", b"%d" % len(body))
+    start = {"type": "http.response.start", "status": status, "headers": [length, *headers]}
+    await send(start)
+    await send({"type": "http.response.body", "body": body})
+
+
+@pytest.fixture
+def read_body():
+    return _read_body
+
+
+@pytest.fixture
+def answer():
+    return _answer
+
+
+@pytest.fixture
+def echo():
+    """An application that answers with what it was sent."""
+
+    async def app(scope, receive, send):
+        body = await _read_body(receive)
+        if body is not None:
+            await _answer(send, body)
+
+    return app
+
+
+@pytest.fixture
+def certificate(tmp_path):
+    """A certificate for 127.0.0.1 and its key, in one file; gives the path."""
+    import datetime as dt
+    import ipaddress
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = dt.datetime.now(dt.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
+            critical=False,
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    encoding, kind = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    path = tmp_path / "host.pem"
+    path.write_bytes(
+        key.private_bytes(encoding, kind, serialization.NoEncryption())
+        + made.public_bytes(encoding)
+    )
+    return str(path)

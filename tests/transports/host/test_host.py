@@ -1,0 +1,410 @@
+"""Serving: what an application is told, what its client gets, and what is logged."""
+
+import logging
+import socket
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp.engine import single_failure
+from noizu_mcp.transports.host import _host
+from noizu_mcp.transports.host._wire import Wire
+
+START = {"type": "http.response.start", "status": 200, "headers": []}
+
+
+def _chunk(body, *, more=True):
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+async def test_an_application_is_told_what_was_asked(serve, connect, read_body, answer):
+    """The scope says who asks whom for what; the body comes in one piece."""
+    seen = []
+
+    async def app(scope, receive, send):
+        seen.append((scope, await receive()))
+        await answer(send)
+
+    host = await serve(app)
+    client = await connect(host)
+    await client.request(b"{}", "X-More: 1", path="/mcp%20x?a=b")
+    assert await client.answer() == (200, b"")
+    [(scope, message)] = seen
+    assert message == {"type": "http.request", "body": b"{}", "more_body": False}
+    assert (scope["type"], scope["method"], scope["http_version"]) == ("http", "POST", "1.1")
+    assert (scope["path"], scope["query_string"]) == ("/mcp x", b"a=b")
+    assert (b"x-more", b"1") in scope["headers"]
+    assert scope["server"] == ("127.0.0.1", host.port)
+    assert scope["client"] == client.stream.socket.getsockname()
+    assert host.urls == (f"http://127.0.0.1:{host.port}",)
+
+
+async def test_a_connection_serves_many_requests(serve, connect, echo):
+    """It is kept open, and whatever is sent ahead is answered in order."""
+    host = await serve(echo)
+    client = await connect(host)
+    for number in range(3):
+        await client.request(b"%d" % number)
+        assert await client.answer() == (200, b"%d" % number)
+    for number in range(3):
+        await client.request(b"%d" % number)
+    for number in range(3):
+        assert await client.answer() == (200, b"%d" % number)
+    assert host.connections == 1
+
+
+async def test_an_answer_is_one_write(serve, connect, echo, monkeypatch):
+    """Head, body and end go out together."""
+    writes = []
+    send = Wire.send
+
+    async def counted(self, data):
+        writes.append(data)
+        await send(self, data)
+
+    monkeypatch.setattr(Wire, "send", counted)
+    client = await connect(await serve(echo))
+    await client.request(b"hello")
+    assert await client.answer() == (200, b"hello")
+    assert len(writes) == 1
+
+
+async def test_what_is_streamed_goes_out_at_once(serve, connect):
+    """A part of an answer does not wait for the next; an empty one sends the head."""
+    go_on = [trio.Event(), trio.Event()]
+
+    async def app(scope, receive, send):
+        await send(START)
+        await send(_chunk(b""))
+        await go_on[0].wait()
+        await send(_chunk(b"one"))
+        await go_on[1].wait()
+        await send(_chunk(b"two", more=False))
+
+    client = await connect(await serve(app))
+    await client.request(method="GET")
+    assert (await client.head())[0] == 200
+    go_on[0].set()
+    assert await client.read_until(b"one\r\n") == b"3\r\none\r\n"
+    go_on[1].set()
+    assert await client.read_until(b"0\r\n\r\n") == b"3\r\ntwo\r\n0\r\n\r\n"
+
+
+async def test_a_failure_is_a_500_and_a_record(serve, connect, caplog):
+    """What failed stands in the log, and nothing of it in the answer."""
+
+    async def app(scope, receive, send):
+        raise RuntimeError("secret")
+
+    client = await connect(await serve(app))
+    await client.request(path="/broken%0A")
+    assert b"secret" not in (head := await client.rest())
+    assert head.startswith(b"HTTP/1.1 500")
+    [record] = caplog.records
+    assert (record.name, record.levelname) == ("noizu_mcp.http", "ERROR")
+    assert record.getMessage() == "the application failed at POST /broken%0A"
+    assert isinstance(record.exc_info[1], RuntimeError)
+
+
+async def test_a_failure_before_the_body_is_a_500(serve, connect, caplog):
+    """The head of an answer whose body never comes is not sent."""
+
+    async def app(scope, receive, send):
+        await send(START)
+        raise RuntimeError
+
+    client = await connect(await serve(app))
+    await client.request()
+    assert (await client.rest()).startswith(b"HTTP/1.1 500")
+    assert len(caplog.records) == 1
+
+
+async def test_a_failure_within_the_body_cuts_it_off(serve, connect, caplog):
+    """The client sees that the answer is not whole."""
+
+    async def app(scope, receive, send):
+        await send(START)
+        await send(_chunk(b"one"))
+        raise RuntimeError
+
+    client = await connect(await serve(app))
+    await client.request()
+    assert (await client.rest()).endswith(b"3\r\none\r\n")
+    assert len(caplog.records) == 1
+
+
+async def test_more_than_was_promised_is_a_failure_of_the_application(serve, connect, caplog):
+    """A body longer than its length is not sent."""
+
+    async def app(scope, receive, send):
+        await send({**START, "headers": [(b"content-length", b"1")]})
+        await send(_chunk(b"12"))
+
+    client = await connect(await serve(app))
+    await client.request()
+    assert (await client.rest()).startswith(b"HTTP/1.1 ")
+    assert "the application failed" in caplog.text
+
+
+async def test_no_answer_is_a_500(serve, connect, caplog):
+    """An application that returns without an answer has failed, quietly."""
+
+    async def app(scope, receive, send):
+        pass
+
+    client = await connect(await serve(app))
+    await client.request()
+    assert (await client.rest()).startswith(b"HTTP/1.1 500")
+    assert caplog.records == []
+
+
+async def test_the_end_of_the_client_is_a_disconnect(serve, connect):
+    """Closed or reset: the application hears of it, and may send what it likes into nothing."""
+    seen = []
+    over = trio.Event()
+
+    async def app(scope, receive, send):
+        seen.append(await receive())
+        await send(START)
+        await send(_chunk(b"one"))
+        seen.append(await receive())
+        seen.append(await receive())
+        for _ in range(20):
+            await send(_chunk(b"x" * 100_000))
+        await send(_chunk(b"", more=False))
+        over.set()
+
+    client = await connect(await serve(app))
+    await client.request()
+    await client.read_until(b"one")
+    await client.stream.aclose()
+    await over.wait()
+    assert [each["type"] for each in seen] == ["http.request", *["http.disconnect"] * 2]
+
+
+async def test_a_half_closed_client_gets_its_answer(serve, connect, echo):
+    """A client may have nothing more to send; the answer comes nonetheless."""
+    client = await connect(await serve(echo))
+    await client.request(b"last")
+    await client.stream.send_eof()
+    assert (await client.rest()).endswith(b"last")
+
+
+async def test_a_body_cut_short_is_a_disconnect(serve, connect, read_body):
+    """A client that vanishes in the middle of an upload never looks like one that is done."""
+    bodies = []
+    over = trio.Event()
+
+    async def app(scope, receive, send):
+        bodies.append(await receive())
+        bodies.append(await read_body(receive))
+        over.set()
+
+    client = await connect(await serve(app))
+    await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nhalf")
+    while not bodies:
+        await trio.testing.wait_all_tasks_blocked()
+    await client.stream.aclose()
+    await over.wait()
+    assert bodies == [{"type": "http.request", "body": b"half", "more_body": True}, None]
+
+
+async def test_an_early_answer_survives_the_rest_of_the_upload(serve, connect, answer):
+    """A client that is refused while it sends megabytes reads why."""
+
+    async def app(scope, receive, send):
+        await receive()
+        await answer(send, b"too large", 413)
+
+    client = await connect(await serve(app))
+    await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n")
+    await client.send(b"x" * 4_000_000)
+    assert await client.answer() == (413, b"too large")
+    assert await client.rest() == b""
+
+
+async def test_a_body_that_nobody_takes_holds_up_its_connection(serve, connect, answer):
+    """It is not kept in memory, and is forgotten when the application has answered."""
+    go_on = trio.Event()
+
+    async def app(scope, receive, send):
+        await go_on.wait()
+        await answer(send, b"done")
+
+    client = await connect(await serve(app))
+    await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50000000\r\n\r\n")
+    with trio.move_on_after(0.3) as scope:  # until all buffers on the way are full
+        await client.send(b"x" * 50_000_000)
+    assert scope.cancelled_caught
+    go_on.set()
+    assert await client.answer() == (200, b"done")
+
+
+async def test_continue_is_said_when_the_body_is_wanted(serve, connect, echo):
+    """`Expect: 100-continue` is answered when the application reads."""
+    client = await connect(await serve(echo))
+    await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n")
+    await client.send(b"Content-Length: 4\r\n\r\n")
+    assert await client.read_until(b"\r\n\r\n") == b"HTTP/1.1 100 \r\n\r\n"
+    await client.send(b"body")
+    assert await client.answer() == (200, b"body")
+
+
+async def test_continue_is_not_said_to_a_refused_body(serve, connect, answer):
+    """An application that answers by the headers alone spares the client the upload."""
+
+    async def app(scope, receive, send):
+        await answer(send, status=401)
+
+    client = await connect(await serve(app))
+    await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n")
+    await client.send(b"Content-Length: 4\r\n\r\n")
+    assert await client.answer() == (401, b"")
+    assert await client.rest() == b""
+
+
+async def test_websockets_and_upgrades_are_not_offered(serve, connect, echo):
+    """`Upgrade` is ignored: the answer is that of a plain request."""
+    client = await connect(await serve(echo))
+    for kind in ("websocket", "h2c"):
+        await client.request(b"1", "Connection: upgrade", f"Upgrade: {kind}")
+        assert await client.answer() == (200, b"1")
+
+
+async def test_a_closed_connection_was_announced(serve, connect, echo):
+    """After as many requests as a connection may have, the answer says that it is the last."""
+    client = await connect(await serve(echo, max_requests=1))
+    await client.request(b"1", "Connection: keep-alive")
+    _, headers = await client.head()
+    assert headers["connection"] == "close"
+    assert await client.rest() == b"1"
+
+
+async def test_the_connection_idle_for_longest_makes_room(serve, connect, echo):
+    """At the cap a new client is served, and the client closed that used it least recently."""
+    host = await serve(echo, max_connections=2)
+    first, second = await connect(host), await connect(host)
+    for client in (first, second, first):
+        await client.request(b"1")
+        assert await client.answer() == (200, b"1")
+    third = await connect(host)
+    await third.request(b"3")
+    assert await third.answer() == (200, b"3")
+    assert await second.rest() == b""
+    await first.request(b"1")
+    assert await first.answer() == (200, b"1")
+
+
+async def test_one_too_many_is_turned_away(serve, connect, answer, caplog):
+    """Where every connection is busy the answer is 503; the log says so once."""
+    go_on, started = trio.Event(), trio.Event()
+
+    async def app(scope, receive, send):
+        started.set()
+        await go_on.wait()
+        await answer(send)
+
+    host = await serve(app, max_connections=1)
+    busy = await connect(host)
+    await busy.request()
+    await started.wait()
+    for _ in range(2):
+        assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
+    assert [each.getMessage() for each in caplog.records] == [
+        "connections are turned away: max_connections=1 are busy"
+    ]
+    go_on.set()
+    assert await busy.answer() == (200, b"")
+    other = await connect(host)
+    await other.request()
+    assert await other.answer() == (200, b"")
+
+
+async def test_no_descriptor_left_is_waited_for(
+    serve, connect, echo, caplog, monkeypatch, autojump_clock
+):
+    """A process that has no room for a connection says so and tries again."""
+    accept, failures = _host.accept_nowait, [OSError(24, "Too many open files")]
+
+    def accept_nowait(listener):
+        if failures:
+            raise failures.pop()
+        return accept(listener)
+
+    monkeypatch.setattr(_host, "accept_nowait", accept_nowait)
+    client = await connect(await serve(echo))
+    await client.request(b"1")
+    assert await client.answer() == (200, b"1")
+    assert caplog.messages == ["no room for another connection: Too many open files"]
+
+
+async def test_a_broken_listener_is_an_error(connect, echo, monkeypatch):
+    """What else goes wrong with a listening socket ends the host, as one exception."""
+
+    def accept_nowait(listener):
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr(_host, "accept_nowait", accept_nowait)
+
+    async def connect_to_it():
+        async with trio.open_nursery() as nursery:
+            await connect(await nursery.start(_start, echo))
+
+    with pytest.raises(OSError, match="Invalid argument"), single_failure():
+        await connect_to_it()
+
+
+async def _start(app, task_status):
+    await _host.serve_asgi(app, port=0, task_status=task_status)
+
+
+async def test_a_client_gone_before_it_is_accepted_is_no_matter(serve, connect, echo, monkeypatch):
+    """Accepting nothing changes nothing."""
+    accept, gone = _host.accept_nowait, [None]
+    monkeypatch.setattr(
+        _host, "accept_nowait", lambda listener: gone.pop() if gone else accept(listener)
+    )
+    client = await connect(await serve(echo))
+    await client.request(b"1")
+    assert await client.answer() == (200, b"1")
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+async def test_a_failure_of_one_connection_spares_the_others(
+    serve, connect, echo, monkeypatch, caplog, verbose
+):
+    """A fault in the host itself costs one connection and one line."""
+    caplog.set_level(logging.DEBUG if verbose else logging.INFO, "noizu_mcp.http")
+    host = await serve(echo)
+    fine = await connect(host)
+    await fine.request(b"1")
+    assert await fine.answer() == (200, b"1")
+    with monkeypatch.context() as patch:
+
+        async def receive(self):
+            raise KeyError(3)
+
+        patch.setattr(Wire, "receive", receive)
+        broken = await connect(host)
+        assert await broken.rest() == b""
+    assert caplog.messages == ["a connection failed: KeyError(3)"]
+    assert bool(caplog.records[0].exc_info) is verbose
+    await fine.request(b"2")
+    # It waited in the code of before the patch.
+    assert await fine.answer() == (200, b"2")
+
+
+async def test_reset_clients_leave_nothing(serve, connect, echo, caplog):
+    """Connections that are reset, at whatever point, are gone and not worth a line."""
+    host = await serve(echo)
+    for data in (b"", b"POST / HT", b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1"):
+        client = await connect(host)
+        await client.send(data or b"\r")
+        await trio.testing.wait_all_tasks_blocked()
+        client.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        await client.stream.aclose()
+    with trio.fail_after(10):
+        while host.connections:
+            await trio.testing.wait_all_tasks_blocked()
+    assert caplog.records == []

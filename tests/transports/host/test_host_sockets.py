@@ -1,0 +1,252 @@
+"""Where a host listens, what it listens with, and the limits that it takes."""
+
+import errno
+import socket
+import ssl
+import stat
+
+import pytest
+import trio
+
+from noizu_mcp.transports.host import _sockets
+from noizu_mcp.transports.host._config import HostConfig
+from noizu_mcp.transports.host._host import serve_asgi
+from noizu_mcp.transports.host._options import HostOptions
+from noizu_mcp.transports.host._sockets import open_listeners, url_of
+
+OPTIONS = HostOptions()
+
+
+@pytest.fixture
+def listening():
+    """Give a function that listens; what it opens is closed after the test."""
+    opened = []
+
+    async def listen(host, port=0, options=OPTIONS):
+        opened.extend(made := await open_listeners(host, port, options))
+        return made
+
+    yield listen
+    for each in opened:
+        each.close()
+
+
+async def _resolve_to(monkeypatch, *addresses):
+    async def getaddrinfo(*_args, **_kwargs):
+        return [
+            (socket.AF_INET6 if ":" in each else socket.AF_INET, 1, 6, "", (each, 0))
+            for each in addresses
+        ]
+
+    monkeypatch.setattr(trio.socket, "getaddrinfo", getaddrinfo)
+
+
+async def test_an_ipv4_address(listening):
+    """It listens there and nowhere else."""
+    [made] = await listening("127.0.0.1")
+    assert url_of(made, "http") == f"http://127.0.0.1:{made.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+async def test_an_ipv6_address(listening, host):
+    """It may be written with brackets, as in a URL."""
+    [made] = await listening(host)
+    assert url_of(made, "https") == f"https://[::1]:{made.getsockname()[1]}"
+
+
+async def test_a_name_with_both_families(listening, monkeypatch):
+    """It listens at every address, with one port."""
+    await _resolve_to(monkeypatch, "::1", "127.0.0.1", "127.0.0.1")
+    made = await listening("both")
+    assert [each.family for each in made] == [socket.AF_INET6, socket.AF_INET]
+    assert len({each.getsockname()[1] for each in made}) == 1
+
+
+async def test_a_family_that_the_machine_lacks_is_left_out(listening, monkeypatch):
+    """One address is enough; none is an error."""
+    await _resolve_to(monkeypatch, "2001:db8::1", "127.0.0.1")
+    [made] = await listening("both")
+    assert made.family == socket.AF_INET
+    await _resolve_to(monkeypatch, "2001:db8::1")
+    with pytest.raises(OSError, match=r"cannot listen on http://none:0: cannot assign"):
+        await listening("none")
+
+
+async def test_a_port_that_is_taken_at_one_address_is_not_the_free_one(listening, monkeypatch):
+    """With port 0 another port is tried, a bounded number of times."""
+    await _resolve_to(monkeypatch, "127.0.0.1", "127.0.0.2")
+    bind, failures = _sockets._bind, []
+
+    def failing(family, address, backlog):
+        if address[0] == "127.0.0.2" and len(failures) < limit:
+            failures.append(OSError(errno.EADDRINUSE, "Address already in use"))
+            raise failures[-1]
+        return bind(family, address, backlog)
+
+    monkeypatch.setattr(_sockets, "_bind", failing)
+    limit = 2
+    assert len(await listening("both")) == 2
+    limit = 100
+    failures.clear()
+    with pytest.raises(OSError, match="already in use"):
+        await listening("both")
+    assert len(failures) == _sockets.ATTEMPTS
+
+
+async def test_a_port_that_is_taken_is_one_line(serve, echo):
+    """The error says where and why."""
+    host = await serve(echo)
+    with pytest.raises(OSError, match="in use") as raised:
+        await serve_asgi(echo, port=host.port)
+    text = f"[Errno {errno.EADDRINUSE}] cannot listen on {host.urls[0]}: address already in use"
+    assert str(raised.value) == text
+
+
+async def test_a_name_that_nobody_knows_is_an_error(monkeypatch, listening):
+    """The error of the resolver is that of the host."""
+
+    async def getaddrinfo(*_args, **_kwargs):
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(trio.socket, "getaddrinfo", getaddrinfo)
+    with pytest.raises(OSError, match="http://nowhere:80: name or service not known"):
+        await listening("nowhere", 80)
+
+
+async def test_a_unix_socket(serve, echo, tmp_path):
+    """It serves its owner only, has no addresses, and is taken away at the end."""
+    path = tmp_path / "mcp.sock"
+    scopes = []
+
+    async def app(scope, receive, send):
+        scopes.append(scope)
+        await echo(scope, receive, send)
+
+    host = await serve(app, uds=str(path))
+    assert host.urls == (f"unix:{path}",)
+    assert host.port is None
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    async with await trio.open_unix_socket(path) as stream:
+        await stream.send_all(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1")
+        assert (await stream.receive_some()).endswith(b"\r\n\r\n1")
+    assert (scopes[0]["client"], scopes[0]["server"]) == (None, None)
+    host.stop()
+    await host.ended.wait()
+    assert not path.exists()
+
+
+async def test_a_unix_socket_left_behind_is_replaced(listening, tmp_path):
+    """One that nobody listens on any more is in nobody's way."""
+    path = str(tmp_path / "mcp.sock")
+    for _ in range(2):
+        [made] = await listening("", options=HostOptions(uds=path, uds_mode=0o660))
+        made.close()
+    assert stat.S_IMODE((tmp_path / "mcp.sock").stat().st_mode) == 0o660
+
+
+@pytest.mark.parametrize("backlog", [0, 1])
+async def test_a_unix_socket_in_use_is_left_alone(listening, tmp_path, backlog):
+    """A server that is alive keeps its socket, also if it accepts nothing; so does a file."""
+    path = str(tmp_path / "mcp.sock")
+    with socket.socket(socket.AF_UNIX) as alive, socket.socket(socket.AF_UNIX) as waiting:
+        alive.bind(path)
+        alive.listen(backlog)
+        waiting.connect(path)
+        with pytest.raises(OSError, match=f"cannot listen on unix:{path}: address already in use"):
+            await listening("", options=HostOptions(uds=path))
+    plain = tmp_path / "file"
+    plain.touch()
+    with pytest.raises(OSError, match="address already in use"):
+        await listening("", options=HostOptions(uds=str(plain)))
+    assert plain.exists()
+
+
+def test_what_is_wrong_with_a_listener_is_told_from_what_is_gone():
+    """A connection that ended before it was accepted is none; anything else is an error."""
+
+    class Listener:
+        def __init__(self, number):
+            self.number = number
+
+        def accept(self):
+            raise OSError(self.number, "text")
+
+    assert _sockets.accept_nowait(Listener(errno.ECONNABORTED)) is None
+    with pytest.raises(OSError, match="text"):
+        _sockets.accept_nowait(Listener(errno.EMFILE))
+
+
+async def test_tls_is_served(serve, connect, echo, certificate):
+    """A client of TLS is answered; the scope says https. One of plain HTTP is closed."""
+    scopes = []
+
+    async def app(scope, receive, send):
+        scopes.append(scope)
+        await echo(scope, receive, send)
+
+    host = await serve(app, certfile=certificate, handshake_timeout=0.2)
+    assert host.urls == (f"https://127.0.0.1:{host.port}",)
+    client = await connect(host)
+    context = ssl.create_default_context(cafile=certificate)
+    client.stream = trio.SSLStream(client.stream, context, server_hostname="127.0.0.1")
+    for _ in range(2):
+        await client.request(b"x" * 300_000)
+        assert await client.answer() == (200, b"x" * 300_000)
+    assert scopes[0]["scheme"] == "https"
+    await client.request(b"1", "Connection: close")
+    assert await client.answer() == (200, b"1")
+    client.stream.transport_stream.socket.setsockopt(
+        socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0"
+    )
+    await trio.aclose_forcefully(client.stream)
+    plain = await connect(host)
+    await plain.request(b"1")
+    assert b"HTTP" not in await plain.rest()
+    silent = await connect(host)
+    assert await silent.rest() == b""
+
+
+async def test_busy_hosts_say_nothing_without_a_handshake(serve, connect, certificate):
+    """One connection too many is closed."""
+    host = await serve(None, certfile=certificate, max_connections=1)
+    await connect(host)
+    assert await (await connect(host)).rest() == b""
+
+
+async def test_a_certificate_that_cannot_be_read_is_one_line(echo):
+    """The error names the files; nothing is served in the clear."""
+    with pytest.raises(OSError, match="cannot set up TLS with /nowhere"):
+        await serve_asgi(echo, port=0, config=HostOptions(certfile="/nowhere.pem"))
+
+
+def test_settings_of_tls_are_handed_through(certificate):
+    """Client certificates and ciphers are as they were asked for."""
+    options = HostOptions(
+        certfile=certificate,
+        ca_certs=certificate,
+        verify_mode=ssl.CERT_REQUIRED,
+        ciphers="ECDHE-ECDSA-AES256-GCM-SHA384",
+    )
+    context = HostConfig(options).create_ssl_context()
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert context.options & ssl.OP_NO_RENEGOTIATION
+    offered = {each["name"] for each in context.get_ciphers() if each["protocol"] == "TLSv1.2"}
+    assert offered == {"ECDHE-ECDSA-AES256-GCM-SHA384"}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"max_connections": 0}, "HostOptions.max_connections must be an integer of at least 1"),
+        ({"max_streams": True}, "HostOptions.max_streams must be an integer of at least 1"),
+        ({"write_timeout": 0}, "HostOptions.write_timeout must be seconds above 0, not 0"),
+        ({"body_timeout": "1"}, "HostOptions.body_timeout must be seconds above 0, not '1'"),
+        ({"keyfile": "k"}, "HostOptions.keyfile needs certfile"),
+        ({"verify_mode": ssl.CERT_REQUIRED}, "HostOptions.verify_mode needs certfile"),
+    ],
+)
+def test_wrong_options_are_refused(options, text):
+    """The error names the option."""
+    with pytest.raises(ValueError, match=text):
+        HostOptions(**options)

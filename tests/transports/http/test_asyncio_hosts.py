@@ -1,0 +1,236 @@
+"""Hosts on asyncio: the application runs its server on a trio loop of its own."""
+
+import asyncio
+import json
+import threading
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from noizu_mcp import Server, Tool
+from noizu_mcp.transports.http._app import HttpApp
+from noizu_mcp.transports.http._bridge import bridged
+from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
+
+VERSION = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+
+class Where(Tool):
+    """Say which thread and loop this is."""
+
+    async def call(self):
+        await trio.lowlevel.checkpoint()
+        return threading.current_thread().name
+
+
+class Wait(Tool):
+    """Wait until cancelled."""
+
+    async def call(self, args, ctx):
+        ctx.state.started.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            ctx.state.cancelled.set()
+
+
+class State:
+    """What tests see of the other thread."""
+
+    def __init__(self):
+        self.started = threading.Event()
+        self.cancelled = threading.Event()
+
+
+class Host(Server, name="host", version="1"):
+    tools = [Where, Wait]
+    state = State()
+    fails_at = ""
+
+    @asynccontextmanager
+    async def lifespan(self):
+        if self.fails_at == "start":
+            raise ValueError("no database")
+        yield self.state
+        if self.fails_at == "end":
+            raise ValueError("no goodbye")
+
+
+def make_app(server):
+    return HttpApp(server, HttpOptions(limits=HttpLimits(grace=0.01)))
+
+
+def request(name):
+    params = {"name": name, "_meta": {VERSION: "2026-07-28", CAPABILITIES: {}}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {
+        "host": "localhost",
+        "content-type": "application/json",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": name,
+    }
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "headers": [(key.encode(), value.encode()) for key, value in headers.items()],
+    }
+    return scope, json.dumps(body).encode()
+
+
+async def call(app, name, gone=None):
+    """Make one request; `gone` is set when the client leaves."""
+    scope, body = request(name)
+    gone = gone or asyncio.Event()
+    parts = [{"type": "http.request", "body": body}]
+    sent = []
+
+    async def receive():
+        if parts:
+            return parts.pop()
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return sent
+
+
+def test_a_server_on_trio_answers_a_host_on_asyncio():
+    """Its handlers run in a thread of its own; their answers come back."""
+
+    async def main():
+        app = make_app(Host())
+        async with app.lifespan():
+            start, body = await call(app, "where")
+        assert start["status"] == 200
+        assert json.loads(body["body"])["result"]["content"][0]["text"] == "noizu-mcp"
+        start, body = await call(app, "where")
+        assert start["status"] == 500
+        assert b"lifespan=app.lifespan" in body["body"]
+
+    asyncio.run(main())
+
+
+def test_the_thread_ends_with_the_lifespan():
+    """Nothing is left behind."""
+
+    async def main():
+        async with make_app(Host()).lifespan():
+            assert "noizu-mcp" in {each.name for each in threading.enumerate()}
+
+    asyncio.run(main())
+    assert "noizu-mcp" not in {each.name for each in threading.enumerate()}
+
+
+def test_a_client_that_leaves_cancels_its_call():
+    """The disconnect reaches the handler in the other thread."""
+    server = Host()
+    server.state = state = State()
+
+    async def main():
+        app, gone = make_app(server), asyncio.Event()
+        async with app.lifespan(), asyncio.timeout(30):
+            calling = asyncio.create_task(call(app, "wait", gone))
+            await asyncio.to_thread(state.started.wait, 30)
+            gone.set()
+            await calling
+            assert state.cancelled.is_set()
+
+    asyncio.run(main())
+
+
+def test_a_host_that_cancels_a_request_cancels_its_call():
+    """Cancellation on asyncio is cancellation on trio, and ends as cancellation."""
+    server = Host()
+    server.state = state = State()
+
+    async def main():
+        app = make_app(server)
+        async with app.lifespan(), asyncio.timeout(30):
+            calling = asyncio.create_task(call(app, "wait"))
+            await asyncio.to_thread(state.started.wait, 30)
+            calling.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await calling
+            assert state.cancelled.is_set()
+
+    asyncio.run(main())
+
+
+def test_a_call_that_outlives_the_server_is_answered():
+    """At the end a running call gets its time, then an error."""
+    server = Host()
+    server.state = state = State()
+
+    async def main():
+        app = make_app(server)
+        async with asyncio.timeout(30):
+            async with app.lifespan():
+                calling = asyncio.create_task(call(app, "wait"))
+                await asyncio.to_thread(state.started.wait, 30)
+            _, body = await calling
+            assert b"The server is shutting down" in body["body"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(("at", "text"), [("start", "no database"), ("end", "no goodbye")])
+def test_a_lifespan_that_fails_fails_on_asyncio(at, text):
+    """What the author's lifespan raises comes out on the other side."""
+    server = Host()
+    server.fails_at = at
+
+    async def main():
+        with pytest.raises(ValueError, match=text):
+            async with make_app(server).lifespan():
+                assert at == "end"
+
+    asyncio.run(main())
+
+
+def test_work_that_is_left_when_the_loop_ends_is_told():
+    """The asyncio side never waits for a loop that has ended."""
+
+    @asynccontextmanager
+    async def nothing():
+        yield
+
+    async def main():
+        async with asyncio.timeout(30):
+            async with bridged(nothing) as bridge:
+                running = asyncio.create_task(bridge.run(trio.sleep_forever))
+                await bridge.run(trio.lowlevel.checkpoint)
+            with pytest.raises(RuntimeError, match="was cancelled"):
+                await running
+            with pytest.raises(RuntimeError, match="has ended"):
+                await bridge.run(trio.lowlevel.checkpoint)
+
+    asyncio.run(main())
+
+
+def test_failures_cross_the_bridge():
+    """What one side raises is raised where it is awaited, on the other."""
+
+    @asynccontextmanager
+    async def nothing():
+        yield
+
+    async def receive():
+        raise OSError("gone")
+
+    async def send(message):
+        raise AssertionError
+
+    async def main():
+        async with bridged(nothing) as bridge:
+            receive_there, _ = bridge.sides(receive, send)
+            with pytest.raises(OSError, match="gone"):
+                await bridge.run(receive_there)
+
+    asyncio.run(main())
