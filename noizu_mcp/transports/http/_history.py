@@ -33,7 +33,6 @@ class EventStream:
         self.size = 0
         self._limit = limit
         self._last = 0
-        self._given = 0  # the last one that any reader was given
         self._events: list[tuple[int, bytes]] = []
         self._writer: EventWriter | None = None
 
@@ -104,14 +103,9 @@ class EventStream:
     def replay(self, number: int) -> None:
         """Send the reader what came after an event."""
         if self._writer is not None:
-            self._given = self._last
             for each, data in self._events:
                 if each > number:
                     self._writer.put(data)
-
-    def catch_up(self) -> None:
-        """Send the reader what came while there was none; for one that knows no event."""
-        self.replay(self._given)
 
     def end(self) -> None:
         """Take no more messages; the reader's answer ends when it has what was sent."""
@@ -124,7 +118,6 @@ class EventStream:
         data = event(message, f"{self.name}-{self._last}")
         self._keep(data)
         if self._writer is not None:
-            self._given = self._last
             self._writer.put(data, droppable=droppable)
 
     def _keep(self, data: bytes) -> None:

@@ -101,11 +101,8 @@ class Session:
         stream.attach(writer)
         if number is not None:
             stream.replay(number)
-        else:
-            if self._polls:
-                stream.prime(self._limits.retry)
-            # What is said between the handshake and the first GET is not lost.
-            stream.catch_up()
+        elif self._polls:
+            stream.prime(self._limits.retry)
         await self._write(http, stream, writer)
 
     async def _write(self, http: HttpRequest, stream: EventStream, writer: EventWriter) -> None:
