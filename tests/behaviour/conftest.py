@@ -154,14 +154,16 @@ class Spoken(HttpStream):
 
     async def receive(self) -> list[bytes]:
         arrived = await super().receive()
-        errors = {id(each.error): each for each in arrived if isinstance(each, Unanswered)}
         found = [each for each in arrived if isinstance(each, bytes)]
-        for one in errors.values():
-            ids = [
-                each.id for each in arrived if isinstance(each, Unanswered) and each[1] is one[1]
-            ]
-            found.append(_as_message(one.error, ids))
-        return found
+        failed = [each for each in arrived if isinstance(each, Unanswered)]
+        # A pipe says nothing of an answer that never comes.
+        errors = {id(each.error): each.error for each in failed if "broke off" not in str(each[1])}
+        found += [
+            _as_message(error, [each.id for each in failed if each[1] is error])
+            for error in errors.values()
+        ]
+        # Nothing at all would be the end.
+        return found or (await self.receive() if arrived else [])
 
 
 def _as_message(error: Exception, ids: list[Any]) -> bytes:
