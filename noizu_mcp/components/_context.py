@@ -65,6 +65,7 @@ class Outbound(Protocol):
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]: ...
     def log(self, level: LogLevel, data: Any, logger: str | None) -> Awaitable[None]: ...
+    def release_stream(self, retry_after: float) -> Awaitable[None]: ...
     @property
     def input_responses(self) -> Mapping[str, Any]: ...
     @property
@@ -222,6 +223,21 @@ class Context:
             ValueError: There is no such level.
         """
         return self._outbound.log(level, data, logger)
+
+    def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
+        """Let the client hang up and come back for the rest; for calls that take long.
+
+        On 2025-11-25 over HTTP the answer to the request ends here, and the client is told to ask
+        again for what follows, which is kept for it (`basic/transports`, "Sending Messages to the
+        Server"). Everywhere else nothing happens.
+
+        Args:
+            retry_after: Seconds that the client is to wait before it comes back.
+
+        Raises:
+            ValueError: `retry_after` is negative, or no finite number.
+        """
+        return self._outbound.release_stream(retry_after)
 
     def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `debug`."""

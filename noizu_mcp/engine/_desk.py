@@ -78,7 +78,7 @@ class Desk(abc.ABC):
         self._handler = handler
         self._exchanges: dict[Any, Exchange] = {}
         self._waiters = Waiters()
-        self._idle = trio.Event()
+        self._idle: trio.Event | None = None  # while somebody waits for it
 
     @abc.abstractmethod
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
@@ -154,9 +154,12 @@ class Desk(abc.ABC):
         self._conclude(exchange, scope)
 
     def _conclude(self, exchange: Exchange, scope: trio.CancelScope) -> None:
-        if exchange.answered or exchange.cancelled or exchange.open:
-            return
-        if scope.cancelled_caught:
+        exchange.scope = None
+        if exchange.cancelled:
+            exchange.abandon()
+        elif exchange.answered or exchange.open:
+            pass
+        elif scope.cancelled_caught:
             self._handler.expired(exchange)
         else:
             exchange.fail(INTERNAL_ERROR, "Request handler failed")
@@ -184,8 +187,11 @@ class Desk(abc.ABC):
             while self._exchanges:
                 self._idle = trio.Event()
                 await self._idle.wait()
+        self._refuse_all("The server is shutting down")
+
+    def _refuse_all(self, reason: str) -> None:
         for exchange in list(self._exchanges.values()):
-            exchange.fail(INTERNAL_ERROR, "The server is shutting down")
+            exchange.fail(INTERNAL_ERROR, reason)
             exchange.stop()
 
     @property
@@ -193,8 +199,13 @@ class Desk(abc.ABC):
         """True while requests of the peer have no answer."""
         return bool(self._exchanges)
 
-    def close(self) -> None:
-        """Expect no answers to our requests any more: the peer is gone."""
+    def close(self, reason: str) -> None:
+        """End: what has no answer is refused, and our own requests get none any more.
+
+        Args:
+            reason: What the peer reads.
+        """
+        self._refuse_all(reason)
         self._waiters.close()
 
     def finish(self, exchange: Exchange, answer: bytes, code: int | None) -> None:
@@ -208,7 +219,7 @@ class Desk(abc.ABC):
             exchange.batch.add(answer)
 
     def _note_idle(self) -> None:
-        if not self._exchanges:
+        if self._idle is not None and not self._exchanges:
             self._idle.set()
 
     def held(self) -> AbstractContextManager[None]:

@@ -102,6 +102,11 @@ class Exchange:
         """
         return await self.desk.request(request, channel=self.channel, timeout=seconds)
 
+    def release(self, seconds: float) -> None:
+        """Let the peer come back for the answer, where that is possible; see `Channel`."""
+        if not self.answered and not self.cancelled:
+            self.channel.release(seconds)
+
     def expire_at(self, deadline: float) -> None:
         """Move the deadline while the work is on its way; on trio's clock."""
         self.deadline = deadline
@@ -125,9 +130,14 @@ class Exchange:
     def cancel(self) -> None:
         """Stop working on it: the peer no longer wants the answer."""
         self.cancelled = True
-        if self.batch is not None:
-            self.batch.add(None)
+        if self.scope is None:
+            self.abandon()
         else:
+            self.scope.cancel()  # what it has asked the peer is called off before the end
+
+    def abandon(self) -> None:
+        """Expect no answer: it was cancelled, and nothing works on it any more."""
+        if self.batch is None:
             self.channel.abandon()
-        if self.scope is not None:
-            self.scope.cancel()
+        else:
+            self.batch.add(None)

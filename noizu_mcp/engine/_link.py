@@ -194,6 +194,9 @@ class Link(Desk):
     def abandon(self) -> None:
         """Expect no answer: the others do not depend on it; see `Channel`."""
 
+    def release(self, _seconds: float, /) -> None:
+        """Do nothing: a stream has nothing to come back to; see `Channel`."""
+
     def deliver(self, message: bytes) -> None:
         """Send a message; see `Channel`."""
         self.outbox.put(message)

@@ -43,7 +43,7 @@ async def _checkpoint() -> None:
 _NOTHING: Final = _Nothing()
 
 
-def _check_progress(value: Any, name: str) -> None:
+def _check_number(value: Any, name: str) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
@@ -132,9 +132,9 @@ class Call:
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]:
         """Send progress, if it was asked for and has increased."""
-        _check_progress(progress, "progress")
+        _check_number(progress, "progress")
         if total is not None:
-            _check_progress(total, "total")
+            _check_number(total, "total")
         token = self.envelope.progress_token
         last = self._progress
         if token is None or (last is not None and progress <= last):
@@ -159,6 +159,16 @@ class Call:
         if logger is not None:
             params["logger"] = logger
         return self._notify("notifications/message", params)
+
+    def release_stream(self, retry_after: float) -> Awaitable[None]:
+        """Let the client come back for the rest."""
+        _check_number(retry_after, "retry_after")
+        if retry_after < 0:
+            raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
+        exchange = self.exchange
+        if exchange is not None:
+            self.connection.gate.run(lambda: exchange.release(retry_after))
+        return _NOTHING
 
     def _notify(self, method: str, params: dict[str, Any]) -> Awaitable[None]:
         exchange, connection = self.exchange, self.connection

@@ -125,6 +125,7 @@ async def test_updates_reach_those_who_watch(autojump_clock):
         nursery.start_soon(connection.run, 0)
         connection.interests.watch("file:///a")
         async with connect(ours, handler=Handler(), version="2025-11-25") as client:
+            await client.ping()  # the server knows by then that the client is ready
             for uri in ("file:///a", "file:///b"):
                 server.notify_resource_updated(uri)
             await client.ping()

@@ -72,28 +72,29 @@ class HttpApp:
     async def _run(self) -> AsyncIterator[None]:
         with single_failure():
             async with self.server.lifespan() as state, trio.open_nursery() as nursery:
-                self._endpoint = endpoint = Endpoint(self._host(state, nursery))
-                nursery.start_soon(endpoint.sessions.sweep)
+                tasks = TaskSet(nursery)
+                self._endpoint = endpoint = Endpoint(self._host(state, tasks))
+                tasks.spawn(endpoint.sessions.sweep)
                 try:
                     yield
                 finally:
                     with trio.CancelScope(shield=True):
                         await self.settle()
                     self._endpoint = None
-                    nursery.cancel_scope.cancel()
+                    tasks.close()
 
     async def settle(self) -> None:
         """Take no new work, end the open streams, and give running requests their time.
 
-        At most `HttpLimits.grace` seconds.
+        They get `HttpLimits.grace` seconds; what they left is written in at most two more.
         """
         if self._endpoint is not None:
             await self._endpoint.settle(self.options.limits.grace)
 
-    def _host(self, state: Any, nursery: trio.Nursery) -> Host:
+    def _host(self, state: Any, tasks: TaskSet) -> Host:
         limits = self.options.limits
-        pace = Pace(keepalive=limits.keepalive, stall=limits.stall, room=int(limits.room))
-        return Host(self.server, state, self.options, nursery, TaskSet(nursery), LoopGate(), pace)
+        pace = Pace(keepalive=limits.keepalive, stall=limits.stall, room=limits.room)
+        return Host(self.server, state, self.options, tasks, LoopGate(), pace)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
@@ -142,14 +143,15 @@ class HttpApp:
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        phase = "startup"
         try:
             async with self.lifespan():
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
+                phase = "shutdown"
         except Exception:  # noqa: BLE001 - the author's lifespan; the host is told, not killed
             logger.exception("the lifespan of %r failed", self.server)
             text = "The server could not be run; the log says why"
-            kind = "startup" if self._endpoint is None else "shutdown"
-            await send({"type": f"lifespan.{kind}.failed", "message": text})
+            await send({"type": f"lifespan.{phase}.failed", "message": text})
             return
         await send({"type": "lifespan.shutdown.complete"})

@@ -1,6 +1,7 @@
 """The ASGI side: what a request says, its body within bounds, and plain answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from typing import Any, Final
 
 import trio
@@ -100,21 +101,17 @@ class HttpRequest:
             Refused: It is longer (413), or takes longer (408).
             Disconnected: The client went away.
         """
-        parts: list[bytes] = []
-        left = limit
+        body = bytearray()
         with trio.move_on_after(seconds):
             while True:
                 message = await self.receive()
                 if message["type"] == "http.disconnect":
                     raise Disconnected
-                part = message.get("body", b"")
-                left -= len(part)
-                if left < 0:
+                body += message.get("body", b"")
+                if len(body) > limit:
                     raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
-                if part:
-                    parts.append(part)
                 if not message.get("more_body", False):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
+                    return bytes(body)
         raise Refused(408, f"The body took over {seconds:g} seconds", code=INVALID_REQUEST)
 
     async def gone(self) -> None:
@@ -125,7 +122,7 @@ class HttpRequest:
     async def respond(
         self, status: int, body: bytes = b"", headers: Iterable[Header] = (JSON,)
     ) -> None:
-        """Send a whole answer.
+        """Send a whole answer; to a client that has gone, nothing.
 
         Args:
             status: The HTTP status.
@@ -134,8 +131,9 @@ class HttpRequest:
         """
         length = (b"content-length", b"%d" % len(body))
         head = [*headers, *self.extra, length]
-        await self.send({"type": "http.response.start", "status": status, "headers": head})
-        await self.send({"type": "http.response.body", "body": body})
+        with suppress(OSError):  # what hosts raise once the client has gone (ASGI 2.4)
+            await self.send({"type": "http.response.start", "status": status, "headers": head})
+            await self.send({"type": "http.response.body", "body": body})
 
 
 def _path_below(scope: Scope) -> str:
