@@ -14,17 +14,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import hypercorn.trio
 import pytest
 import trio
-from hypercorn.config import Config
 
 from noizu_mcp import Http, McpError, connect
 from noizu_mcp.engine import MessageStream, Unanswered
 from noizu_mcp.server import open_connection
 from noizu_mcp.transports import HttpStream, LineStream, memory_pair
-from noizu_mcp.transports.http._app import HttpApp
-from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions, serve_asgi
 
 HERE = Path(__file__).parent
 
@@ -179,22 +176,18 @@ async def over_http(server: Any, grace: float) -> AsyncIterator[tuple[HttpStream
     """Serve on a socket of this machine; at the end nothing may be left."""
     tasks = trio.lowlevel.current_statistics().tasks_living
     app = HttpApp(server, HttpOptions(limits=HttpLimits(grace=grace or 0.01)))
-    config = Config()
-    config.bind = ["127.0.0.1:0"]
-    config.errorlog = None
-    end = trio.Event()
+    serve = partial(serve_asgi, app, port=0, lifespan=app.lifespan(), stopping=app.settle)
     async with trio.open_nursery() as nursery:
-        run = partial(hypercorn.trio.serve, app, config, shutdown_trigger=end.wait)
-        (url,) = await nursery.start(run)
+        host = await nursery.start(serve)
         endpoint = app._endpoint
-        stream = Spoken(Http(f"{url}/mcp"))
+        stream = Spoken(Http(f"{host.urls[0]}/mcp"))
         await nursery.start(stream.run)
         try:
             yield stream, app
         finally:
             with trio.CancelScope(shield=True):
                 await stream.aclose()
-            end.set()
+            host.stop()
     assert load("leaks").http_leaks(server, endpoint) == []
     assert trio.lowlevel.current_statistics().tasks_living <= tasks
 
