@@ -162,13 +162,11 @@ class Backend:
                         await answer.leave()
                     return
             raise NetworkFailure("it moves in circles", connected=True)
-        except self._library.ConnectError as error:
+        except (self._library.ConnectError, self._library.ProxyError) as error:
             raise NetworkFailure(_why(error), connected=False) from error
         except self._library.ConnectTimeout as error:
             text = f"no connection within {self._target.connect_timeout:g} s"
             raise NetworkFailure(text, connected=False) from error
-        except self._library.ProxyError as error:
-            raise NetworkFailure(_why(error), connected=False) from error
         except self._library.RequestError as error:
             raise NetworkFailure(_why(error), connected=True) from error
 
