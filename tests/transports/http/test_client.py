@@ -540,6 +540,9 @@ async def test_answers_have_a_largest_size():
     async def call(heard):
         if heard.message["params"]["name"] == "object":
             await heard.result({"content": [], "x": "y" * 3000})
+        elif heard.message["params"]["name"] == "parts":
+            await heard.head(kind=EVENTS, transfer_encoding="chunked")
+            await heard.stream.send_all(b"%x\r\ndata: %b\r\n3\r\nabc\r\n" % (3006, b"y" * 3000))
         else:
             await heard.head(kind=EVENTS)
             await heard.event(heard.answer({"content": [], "x": "y" * 3000}))
@@ -549,7 +552,7 @@ async def test_answers_have_a_largest_size():
         async with trio.open_nursery() as nursery:
             await nursery.start(stream.run)
             async with connect(stream, version="2025-11-25") as client:
-                for name in ("object", "event"):
+                for name in ("object", "event", "parts"):
                     with pytest.raises(ProtocolError, match="over the size limit"):
                         await client.call_tool(name)
                 await client.ping()
