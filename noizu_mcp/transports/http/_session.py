@@ -24,7 +24,7 @@ EVICTABLE: Final = 60.0
 LOOKS: Final = 100
 #: Random bytes of a session id.
 ENTROPY: Final = 24
-#: With a handshake errors have no status of their own, but for what is no request.
+#: With a handshake errors have no status of their own, but for what is refused as no request.
 STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400}
 
 
@@ -75,7 +75,7 @@ class Session(HttpConnection):
             http,
             self._host.tasks,
             self._host.pace,
-            statuses=STATUSES,
+            statuses={},  # with a handshake what a handler answers is answered with 200
             open_stream=self._open_stream,
             polls=self._polls,
         )
