@@ -87,6 +87,7 @@ _LATE = {
     "Client": ".client",
     "ClientHandler": ".client",
     "Progress": ".client",
+    "Http": ".transports",
     "Stdio": ".transports",
     "connect": ".client",
 }
@@ -96,6 +97,7 @@ if _TYPE_CHECKING:
     from .client import ClientHandler as ClientHandler
     from .client import Progress as Progress
     from .client import connect as connect
+    from .transports import Http as Http
     from .transports import Stdio as Stdio
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
@@ -115,6 +117,7 @@ __all__ = [
     "Context",
     "Decline",
     "DefinitionError",
+    "Http",
     "Icon",
     "Implementation",
     "InputRequest",

@@ -140,7 +140,15 @@ class ConnectionClosed(Exception):
 
 
 class TransportError(Exception):
-    """The connection could not be made: the command did not start, the address did not answer."""
+    """The connection could not be made: the command did not start, the address did not answer.
+
+    Attributes:
+        status: The HTTP status, where that is all that came back.
+    """
+
+    def __init__(self, message: str = "", *, status: int | None = None) -> None:
+        self.status = status
+        super().__init__(message)
 
 
 class AuthError(Exception):

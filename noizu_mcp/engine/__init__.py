@@ -2,6 +2,7 @@
 
 from .._util import publish
 from ._abc import MessageStream as MessageStream
+from ._abc import Unanswered as Unanswered
 from ._channel import Channel as Channel
 from ._channel import Collector as Collector
 from ._channel import Delivery as Delivery
@@ -41,6 +42,7 @@ __all__ = [
     "Outbox",
     "Peer",
     "Record",
+    "Unanswered",
     "Watch",
     "crashes_logged",
     "is_crash",

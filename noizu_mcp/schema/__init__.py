@@ -13,6 +13,7 @@ from ._engine import compile_schema as compile_schema
 from ._fault import Fault as Fault
 from ._flat import flat_for as flat_for
 from ._flat import flat_shape as flat_shape
+from ._headers import header_faults as header_faults
 from ._headers import header_paths as header_paths
 from ._marker import Marker as Marker
 from ._marker import argument as argument
@@ -45,6 +46,7 @@ __all__ = [
     "fields",
     "flat_for",
     "flat_shape",
+    "header_faults",
     "header_paths",
     "output_annotation",
     "read_fields",

@@ -25,3 +25,14 @@ async def leaks(connection: Any) -> list[str]:
         "queued messages": len(link.outbox._queue),
     }
     return [f"{count} {name}" for name, count in counts.items() if count]
+
+
+def http_leaks(server: Any, endpoint: Any) -> list[str]:
+    """Name what is left of an endpoint whose application has ended."""
+    counts = {
+        "sessions": len(endpoint.sessions),
+        "requests": len(endpoint._single),
+        "listeners of the bus": len(server.bus._listeners),
+        "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
+    }
+    return [f"{count} {name}" for name, count in counts.items() if count]

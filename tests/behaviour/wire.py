@@ -173,7 +173,9 @@ class Wire:
         self.notices: list[dict[str, Any]] = []
         self.answers: dict[Any, dict[str, Any]] = {}
         self.recorder = Recorder(official, revision, check_sent=False)
+        #: What serves it, where that is this process: over memory and over HTTP.
         self.connection: Any = None
+        self.app: Any = None
         self.capabilities: dict[str, Any] = {}
         self._inbox: list[Any] = []
         self._id = 0
