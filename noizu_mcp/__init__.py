@@ -11,6 +11,7 @@ The layers, each importing only from those above it:
     components/   what users subclass
     engine/       trio: a peer on a stream
     server/       registry, features, dispatch
+    telemetry/    spans, metrics, a watchdog
     transports/   stdio and memory
     client/       the other end
     testing/      the test kit
@@ -31,6 +32,7 @@ from ._errors import ProtocolError as ProtocolError
 from ._errors import RequestTimeout as RequestTimeout
 from ._errors import SchemaError as SchemaError
 from ._errors import SchemaUnsupported as SchemaUnsupported
+from ._errors import TaskStarted as TaskStarted
 from ._errors import ToolError as ToolError
 from ._errors import TransportError as TransportError
 from ._limits import Limits as Limits
@@ -75,6 +77,7 @@ from .types import ResourceContents as ResourceContents
 from .types import ResourceDefinition as ResourceDefinition
 from .types import Root as Root
 from .types import SamplingResult as SamplingResult
+from .types import Task as Task
 from .types import ToolDefinition as ToolDefinition
 from .types import ToolResult as ToolResult
 from .types import plain_text as plain_text
@@ -143,6 +146,8 @@ __all__ = [
     "SchemaUnsupported",
     "Server",
     "Stdio",
+    "Task",
+    "TaskStarted",
     "Tool",
     "ToolDefinition",
     "ToolError",

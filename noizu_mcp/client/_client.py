@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 import attrs
 import trio
 
-from .._errors import McpError, ProtocolError
+from .._errors import McpError, ProtocolError, TaskStarted
 from ..engine import OnProgress, single_failure
 from ..jsonrpc import HEADER_MISMATCH
 from ..protocol import CHANGES
 from ..types import (
+    TASKS,
     Completion,
     Implementation,
     LogLevel,
@@ -24,6 +25,7 @@ from ..types import (
     ResourceTemplateDefinition,
     Root,
     ServerCapabilities,
+    Task,
     ToolDefinition,
     ToolResult,
     Wire,
@@ -258,14 +260,23 @@ class Client:
 
         Raises:
             McpError: There is no such tool, or it answered with an error of the protocol.
+            TaskStarted: The call goes on as a task. Servers answer so only where `connect` was
+                given the extension among the `capabilities`.
             RequestTimeout: It did not answer in time; it has been told to stop.
             ConnectionClosed: The connection ended first.
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "tools/call", timeout=timeout, progress=progress)
         send = partial(self._send_mirrored, send)
-        result = await with_rounds(send, params, self._session.answerer)
+        kinds = ("complete", "task") if self._knows_tasks else ("complete",)
+        result = await with_rounds(send, params, self._session.answerer, kinds=kinds)
+        if result.get("resultType") == "task":
+            raise TaskStarted(Task.from_wire(result))
         return ToolResult.from_wire(result)
+
+    @property
+    def _knows_tasks(self) -> bool:
+        return TASKS in (self._session.peer.capabilities.get("extensions") or {})
 
     async def _send_mirrored(self, send: Send, params: Mapping[str, Any]) -> dict[str, Any]:
         """Send a call, and again with the newest definitions if its headers were wrong.

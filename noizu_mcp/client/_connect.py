@@ -14,7 +14,7 @@ from .._version import __version__
 from ..engine import MessageStream, single_failure
 from ..server import Server, serve
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
-from ..types import ClientCapabilities, Implementation, Root
+from ..types import ClientCapabilities, Implementation, Principal, Root
 from ._client import Client
 from ._handlers import ClientHandler, abilities
 from ._negotiate import negotiate
@@ -40,6 +40,7 @@ async def connect(
     client_info: Implementation | None = None,
     capabilities: ClientCapabilities | None = None,
     tap: Tap | None = None,
+    principal: Principal | None = None,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
@@ -54,6 +55,7 @@ async def connect(
         client_info: Who the client says it is.
         capabilities: What it says it can do, beside what the handler overrides.
         tap: Sees every message, as bytes, in both directions.
+        principal: Who a server in memory is to see at `ctx.auth`; None: nobody.
 
     Yields:
         The client, the era negotiated.
@@ -62,7 +64,8 @@ async def connect(
         TransportError: The server could not be reached.
         ProtocolError: There is no revision that both know.
         AuthError: It wants other credentials.
-        TypeError: The handler is none; its class, for example.
+        TypeError: The handler is none; its class, for example. Or the principal is for no server
+            in memory.
         ValueError: The URL is none of a server.
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
@@ -74,7 +77,7 @@ async def connect(
     # A server in memory that crashes closes its stream, too: its own failure says more.
     with single_failure(ConnectionClosed):
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
-            stream = await _open(target, stack, nursery)
+            stream = await _open(target, stack, nursery, principal)
             if tap is not None:
                 stream = TappedStream(stream, tap)
             session = ClientSession(stream, info, offered, handler, Limits())
@@ -88,7 +91,11 @@ async def connect(
                 session.link.stop()
 
 
-async def _open(target: Target, stack: AsyncExitStack, nursery: trio.Nursery) -> MessageStream:
+async def _open(
+    target: Target, stack: AsyncExitStack, nursery: trio.Nursery, principal: Principal | None
+) -> MessageStream:
+    if principal is not None and isinstance(target, Stdio | Http | str | MessageStream):
+        raise TypeError("principal= is for a server in memory; others find out who is calling")
     if isinstance(target, Stdio):
         stream, _ = await stack.enter_async_context(open_process(target))
         return stream
@@ -104,5 +111,5 @@ async def _open(target: Target, stack: AsyncExitStack, nursery: trio.Nursery) ->
     if not isinstance(server, Server):
         raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
     ours, theirs = memory_pair(server.options.limits.message_size)
-    nursery.start_soon(partial(serve, server, theirs, transport="memory"))
+    nursery.start_soon(partial(serve, server, theirs, transport="memory", principal=principal))
     return ours

@@ -12,6 +12,7 @@ from ..types import (
     InputRequest,
     InputRequired,
     LogLevel,
+    Principal,
     ReadResult,
     Root,
     SamplingResult,
@@ -54,7 +55,7 @@ class Outbound(Protocol):
     @property
     def state(self) -> Any: ...
     @property
-    def auth(self) -> Any: ...
+    def auth(self) -> Principal | None: ...
     @property
     def session(self) -> Mapping[str, Any]: ...
     @property
@@ -77,6 +78,7 @@ class Outbound(Protocol):
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
     ) -> Any: ...
     async def step(self, function: Callable[..., Any], *args: Any) -> Any: ...
+    async def start_task(self) -> None: ...
     async def read_resource(self, uri: str, context: "Context") -> ReadResult: ...
     async def retry(self, required: InputRequired) -> bool: ...
 
@@ -163,8 +165,8 @@ class Context:
         return self._outbound.state
 
     @property
-    def auth(self) -> Any:
-        """The verified claims of the caller, or None."""
+    def auth(self) -> Principal | None:
+        """Who is calling, verified; None where nobody verifies it."""
         return self._outbound.auth
 
     @property
@@ -416,6 +418,20 @@ class Context:
             TypeError: What it returned, or an argument, is no JSON value.
         """
         return await self._outbound.step(function, *args)
+
+    async def start_task(self) -> None:
+        """Answer the request with a task, and go on in it; for a tool with `starts_task=True`.
+
+        What is asked before is asked in rounds of the request; what is asked after, in the task.
+        When the task begins the handler is run again from the start, as after a question: it gets
+        the answers that it has had, and `step` gives what it gave. Where the client knows no tasks
+        nothing happens, and the request stays open until the handler is done.
+
+        Raises:
+            LocalProtocolError: The tool begins no task by itself.
+            McpError: There are too many tasks (-32603).
+        """
+        await self._outbound.start_task()
 
     async def read_resource(self, uri: str) -> ReadResult:
         """Read a resource of this server, as a client would; hidden ones too.

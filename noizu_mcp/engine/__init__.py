@@ -22,6 +22,9 @@ from ._link import Link as Link
 from ._log import logger as logger
 from ._outbox import Outbox as Outbox
 from ._waiters import OnProgress as OnProgress
+from ._watch import Fate as Fate
+from ._watch import Record as Record
+from ._watch import Watch as Watch
 
 __all__ = [
     "Channel",
@@ -29,6 +32,7 @@ __all__ = [
     "Delivery",
     "Desk",
     "Exchange",
+    "Fate",
     "Handler",
     "Job",
     "Link",
@@ -37,7 +41,9 @@ __all__ = [
     "OnProgress",
     "Outbox",
     "Peer",
+    "Record",
     "Unanswered",
+    "Watch",
     "crashes_logged",
     "is_crash",
     "logger",

@@ -178,6 +178,8 @@ class Link(Desk):
         else:
             message = decode(data, self._limits)
         event = self._peer.receive(message)
+        if self._listeners:
+            self._watch.heard(message, event, None if isinstance(data, Oversized) else len(data))
         if isinstance(event, Dispatch):
             turn.current, job = self.begin(event, self)
             return None if job is None else job()

@@ -42,6 +42,10 @@ CLIENT_REQUESTS: Final = _table(
     Method("prompts/get", capability="prompts"),
     Method("completion/complete", capability="completions"),
     Method("logging/setLevel", stateless=False, capability="logging"),
+    # A task may outlive what it was offered by: who serves them looks for tasks, too.
+    Method("tasks/get", handshake=False),
+    Method("tasks/update", handshake=False),
+    Method("tasks/cancel", handshake=False),
 )
 
 #: Requests that a server sends; 2026-07-28 has none (the same methods travel as input requests).

@@ -22,6 +22,7 @@ from ._report import describe as describe
 from ._schema_class import Schema as Schema
 from ._schema_class import to_problems as to_problems
 from ._shape import Shape as Shape
+from ._shape import read_fields as read_fields
 from ._shape import read_parameters as read_parameters
 from ._shape import read_raw as read_raw
 from ._shape import read_shape as read_shape
@@ -48,6 +49,7 @@ __all__ = [
     "header_faults",
     "header_paths",
     "output_annotation",
+    "read_fields",
     "read_parameters",
     "read_raw",
     "read_schema",

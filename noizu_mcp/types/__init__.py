@@ -48,6 +48,9 @@ from ._resources import ResourceDefinition as ResourceDefinition
 from ._resources import ResourceTemplateDefinition as ResourceTemplateDefinition
 from ._scopes import RequireScopes as RequireScopes
 from ._scopes import as_scopes as as_scopes
+from ._tasks import TASKS as TASKS
+from ._tasks import Task as Task
+from ._tasks import TaskStatus as TaskStatus
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire
@@ -80,6 +83,7 @@ __all__ = [
     "META_VIOLATIONS",
     "ROOTS",
     "SAMPLE",
+    "TASKS",
     "Accept",
     "Annotations",
     "Cancel",
@@ -108,6 +112,8 @@ __all__ = [
     "Root",
     "SamplingResult",
     "ServerCapabilities",
+    "Task",
+    "TaskStatus",
     "ToolDefinition",
     "ToolResult",
     "Wire",

@@ -92,7 +92,13 @@ def test_limits_of_asking() -> None:
 
     assert ", ".join(f"{seconds:g} s" for seconds in timeouts) in numbers
     assert _rounds.MAX_ROUNDS == _answers.MAX_ROUNDS
-    for number in (_rounds.MAX_ROUNDS, _rounds.MAX_STATE, _seal.MIN_SECRET, MAX_COMPLETIONS):
+    for number in (
+        _rounds.MAX_ROUNDS,
+        _rounds.MAX_REASKS,
+        _rounds.MAX_STATE,
+        _seal.MIN_SECRET,
+        MAX_COMPLETIONS,
+    ):
         assert str(number) in numbers
     assert f"{_seal.STATE_TTL:g} s" in numbers
     assert f"{_rounds.PATIENCE:g} s" in numbers

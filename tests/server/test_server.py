@@ -13,6 +13,7 @@ from noizu_mcp import ClientHandler, Limits, RequestTimeout, Server, Tool, conne
 from noizu_mcp.engine import logger
 from noizu_mcp.server import open_connection, serve
 from noizu_mcp.transports import memory_pair
+from noizu_mcp.types import Principal
 
 
 class Interrupted(Tool, inline=True):
@@ -135,10 +136,14 @@ async def test_updates_reach_those_who_watch(autojump_clock):
 def test_running_is_serving_on_stdio(monkeypatch):
     """`run` hands the server to what serves on stdin and stdout."""
     served = []
-    monkeypatch.setattr("noizu_mcp._run.run_stdio", served.append)
-    server = Small()
+    monkeypatch.setattr(
+        "noizu_mcp._run.run_stdio",
+        lambda server, *, principal: served.append((server, principal)),
+    )
+    server, ada = Small(), Principal(subject="ada")
     server.run()
-    assert served == [server]
+    server.run(principal=ada)
+    assert served == [(server, None), (server, ada)]
 
 
 async def test_a_client_that_does_not_read_stalls_only_itself():

@@ -16,6 +16,7 @@ from ._resources import (
     unsubscribe,
 )
 from ._subscriptions import listen
+from ._tasks import cancel_task, get_task, update_task
 from ._tools import call_tool, list_tools
 
 ROUTES: Final[Mapping[str, Route]] = {
@@ -34,4 +35,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     "prompts/get": get_prompt,
     "completion/complete": complete,
     "logging/setLevel": set_level,
+    "tasks/get": get_task,
+    "tasks/update": update_task,
+    "tasks/cancel": cancel_task,
 }

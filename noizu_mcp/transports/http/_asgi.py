@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import trio
 
-from ...jsonrpc import INVALID_REQUEST, ErrorResponse, encode_error
+from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, encode_error
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -37,6 +37,17 @@ class Refused(Exception):
         self.body = encode_error(ErrorResponse(None, code, text))
 
 
+def unavailable(text: str, seconds: float) -> Refused:
+    """Refuse a request that may be repeated later (503).
+
+    Args:
+        text: Why.
+        seconds: When.
+    """
+    retry = (b"retry-after", b"%d" % seconds)
+    return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])
+
+
 class Disconnected(Exception):
     """The client went away before it had sent its whole request."""
 
@@ -56,6 +67,7 @@ class HttpRequest:
             of a repeated one are joined by commas.
         principal: Who asks, verified; None where nobody verifies it.
         extra: Headers that every answer to it has.
+        size: Bytes of the body that was read.
     """
 
     __slots__ = (
@@ -67,6 +79,7 @@ class HttpRequest:
         "receive",
         "scope",
         "send",
+        "size",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,6 +91,7 @@ class HttpRequest:
         self.headers: dict[str, str] = {}
         self.principal: Any = None
         self.extra: tuple[Header, ...] = ()
+        self.size = 0
         headers = self.headers
         for raw, value in scope["headers"]:
             name = raw.decode("latin-1")
@@ -108,6 +122,7 @@ class HttpRequest:
                 if message["type"] == "http.disconnect":
                     raise Disconnected
                 body += message.get("body", b"")
+                self.size = len(body)
                 if len(body) > limit:
                     raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
                 if not message.get("more_body", False):

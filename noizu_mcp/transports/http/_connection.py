@@ -5,9 +5,12 @@ from typing import Any
 
 import attrs
 
-from ...engine import Channel, Desk, LoopGate, run_leading
-from ...protocol import Dispatch
-from ...server import ROUTES, Connection, Server
+from ..._errors import McpError
+from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
+from ...jsonrpc import Decoded
+from ...protocol import Dispatch, Event
+from ...server import ROUTES, Connection, Server, TaskStore, hear
+from ._asgi import JSON, HttpRequest
 from ._options import HttpOptions
 from ._reply import Reply
 from ._sse import Pace
@@ -25,6 +28,7 @@ class Host:
         tasks: What goes on when a connection has ended: the last words to both sides.
         gate: The way in for other threads.
         pace: How streams treat their readers.
+        task_store: Where calls go on that outlive their requests.
     """
 
     server: Server
@@ -33,6 +37,13 @@ class Host:
     tasks: TaskSet
     gate: LoopGate
     pace: Pace
+    task_store: TaskStore
+
+    def hear(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
+        """Tell who listens of a message that reaches no connection."""
+        telemetry = self.server.telemetry
+        if telemetry.listeners:
+            hear(telemetry, "http", message, event, http.size)
 
 
 class HttpDesk(Desk):
@@ -84,7 +95,8 @@ class HttpConnection(Connection):
     desk: HttpDesk
 
     def __init__(self, host: Host) -> None:
-        super().__init__(host.server, ROUTES, host.state, "http", host.gate)
+        store = host.task_store
+        super().__init__(host.server, ROUTES, host.state, "http", host.gate, tasks=store)
         self.tasks = host.tasks.sibling()
         self._host = host
 
@@ -95,6 +107,15 @@ class HttpConnection(Connection):
             channel: Where messages go that belong to none of them.
         """
         self.desk = HttpDesk(self, channel)
+        self.desk.watch(self.listeners, self)
+
+    def deny(self, exchange: Exchange, error: McpError) -> None:
+        """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""
+        channel, auth = exchange.channel, self._host.options.auth
+        if isinstance(channel, Reply) and auth is not None:
+            challenge = auth.challenge(error.data["requiredScopes"]).headers
+            channel.headers = [JSON, *(each for each in challenge if each[0] != JSON[0])]
+        super().deny(exchange, error)
 
     def stop(self) -> None:
         """End; see `Connection`."""

@@ -3,23 +3,17 @@
 Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import trio
 
 from ...jsonrpc import (
-    HEADER_MISMATCH,
     HTTP_STATUS,
     INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
     Batch,
     Decoded,
-    ErrorResponse,
     Malformed,
-    Notification,
     Request,
     decode,
     encode,
@@ -30,30 +24,20 @@ from ...protocol import (
     Dispatch,
     Event,
     Fanout,
-    Mirrored,
     Origin,
     Send,
     is_stateless,
     unsupported,
 )
-from ._asgi import Header, HttpRequest, Refused
+from ._asgi import Header, HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
-from ._reply import Reply
-from ._session import STATUSES, Session, Sessions, unavailable
+from ._session import STATUSES, Session, Sessions
+from ._single import VERSION, SingleRequests, refuse
 
 SESSION: Final = "mcp-session-id"
-VERSION: Final = "mcp-protocol-version"
 #: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
-_PARAM: Final = "mcp-param-"
 _ALLOW: Final[Header] = (b"allow", b"GET, POST, DELETE")
-#: What an error of a 2026-07-28 handler is answered with; every other one with 200.
-_STATUSES: Final = {
-    METHOD_NOT_FOUND: 404,
-    HEADER_MISMATCH: 400,
-    MISSING_CLIENT_CAPABILITY: 400,
-    UNSUPPORTED_VERSION: 400,
-}
 
 
 class Endpoint:
@@ -73,7 +57,7 @@ class Endpoint:
         self._host = host
         self._limits = host.options.limits
         self._messages = host.server.options.limits
-        self._single: dict[HttpConnection, Reply] = {}  # the requests of 2026-07-28
+        self._single = SingleRequests(host)
         self._open = 0
         self._quiet = trio.Event()  # set once no HTTP request is open, at the end
 
@@ -120,11 +104,12 @@ class Endpoint:
         if isinstance(message, Malformed):
             await self._refuse_malformed(http, message)
         elif _is_stateless(http, message):
-            await self._post_stateless(http, message)
+            await self._single.post(http, message)
         else:
             await self._post_handshake(http, message)
 
     async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
+        self._host.hear(http, message, Send(message.error))
         if not message.answer and SESSION in http.headers:
             # What we asked for has been answered, in whatever way: nobody must wait for it.
             session = self._session(http)
@@ -133,56 +118,31 @@ class Endpoint:
                 session.desk.take(event, session.standing)
         await http.respond(400, encode(message.error))
 
-    # 2026-07-28: every request by itself
-
-    async def _post_stateless(self, http: HttpRequest, message: Decoded) -> None:
-        if isinstance(message, Request):
-            await self._serve_single(http, message)
-        elif isinstance(message, Notification):
-            # None is defined (`streamable-http`, "Sending Messages"); unknown ones mean nothing.
-            await http.respond(202, headers=())
-        else:
-            text = f"{STATELESS.name} takes one request or notification in a POST"
-            raise Refused(400, text, code=INVALID_REQUEST)
-
-    async def _serve_single(self, http: HttpRequest, request: Request) -> None:
-        if len(self._single) >= self._limits.streams:
-            raise unavailable(f"More than {self._limits.streams} requests at once", 1)
-        connection = HttpConnection(self._host)
-        reply = Reply(http, self._host.tasks, self._host.pace, statuses=_STATUSES)
-        connection.begin(reply)
-        origin = Origin(_mirrored(http), http.principal)
-        event = connection.peer.stateless.receive_request(request, origin)
-        if isinstance(event, Send):
-            await _refuse(http, event, HTTP_STATUS, 400)
-            return
-        self._single[connection] = reply
-        try:
-            # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
-            await connection.desk.lead(event, reply, tied=True)
-        finally:
-            del self._single[connection]
-            reply.close()
-            connection.stop()
-
     # Up to 2025-11-25: sessions
 
     async def _post_handshake(self, http: HttpRequest, message: Decoded) -> None:
         version = http.headers.get(VERSION)
         if isinstance(message, Request) and not _is_handshake(version):
-            await _refuse(http, unsupported(message, version or ""), HTTP_STATUS, 400)
+            refusal = unsupported(message, version or "")
+            self._host.hear(http, message, refusal)
+            await refuse(http, refusal, HTTP_STATUS, 400)
         elif isinstance(message, Request) and message.method == "initialize":
             await self._initialize(http, message)
         else:
             session = self._session(http)
-            if session.replies >= self._limits.streams and isinstance(message, Request | Batch):
+            if len(session.replies) >= self._limits.streams and isinstance(
+                message, Request | Batch
+            ):
                 raise unavailable(f"More than {self._limits.streams} requests at once", 1)
             event = session.peer.receive(message, Origin(None, http.principal))
+            session.heard(message, event, http.size)
             await self._take(http, session, event)
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
         session = self.sessions.make(_owner(http))
-        event = session.peer.receive(request, Origin(None, http.principal))
+        session.peer.origin = Origin(None, http.principal)  # of the session, too
+        event = session.peer.receive(request)
+        session.heard(request, event, http.size)
         if isinstance(event, Dispatch):
             self.sessions.add(session)
             http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
@@ -192,7 +152,7 @@ class Endpoint:
         if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
             await self._serve(http, session, event)
         elif isinstance(event, Send):
-            await _refuse(http, event, STATUSES, 200)
+            await refuse(http, event, STATUSES, 200)
         else:
             if event is not None:
                 session.desk.take(event, session.standing)
@@ -200,7 +160,7 @@ class Endpoint:
 
     async def _serve(self, http: HttpRequest, session: Session, event: Dispatch | Fanout) -> None:
         reply = session.make_reply(http)
-        session.replies += 1
+        session.replies[reply] = None
         try:
             if isinstance(event, Dispatch):
                 await session.desk.lead(event, reply, tied=False)
@@ -209,7 +169,7 @@ class Endpoint:
                 await reply.finish()
         finally:
             reply.close()
-            session.replies -= 1
+            del session.replies[reply]
             self.sessions.touch(session)
 
     async def _get(self, http: HttpRequest) -> None:
@@ -231,8 +191,8 @@ class Endpoint:
         """End the streams that would never end, and wait for what runs.
 
         Args:
-            grace: Seconds that running requests get; then they are refused, and it takes at most
-                `DRAIN_TIMEOUT` more to write what is left.
+            grace: Seconds that running requests and tasks get; then they are refused, or cancelled,
+                and it takes at most `DRAIN_TIMEOUT` more to write what is left.
         """
         self.stopping = True
         connections: list[HttpConnection] = [*self._single, *self.sessions]
@@ -241,14 +201,14 @@ class Endpoint:
         for session in self.sessions:
             session.standing.end()
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._host.task_store.settle, grace)
             for connection in connections:
                 if connection.desk.busy:
                     nursery.start_soon(connection.desk.settle, grace)
         if self._open:
             with trio.move_on_after(DRAIN_TIMEOUT):
                 await self._quiet.wait()
-        for reply in self._single.values():
-            reply.close()
+        self._single.hang_up()
         for session in self.sessions:
             session.hang_up()
             self.sessions.end(session)
@@ -270,27 +230,8 @@ def _is_asking(fanout: Fanout) -> bool:
     return any(isinstance(event, Dispatch | Send) for event in fanout.events)
 
 
-def _mirrored(http: HttpRequest) -> Mirrored:
-    headers = http.headers
-    params = {
-        name[len(_PARAM) :]: value for name, value in headers.items() if name.startswith(_PARAM)
-    }
-    return Mirrored(
-        headers.get(VERSION), headers.get("mcp-method"), headers.get("mcp-name"), params
-    )
-
-
 def _owner(http: HttpRequest) -> str | None:
     return None if http.principal is None else str(http.principal.key)
-
-
-async def _refuse(
-    http: HttpRequest, refusal: Send, statuses: Mapping[int, int], default: int
-) -> None:
-    """Answer with the error that the peer has found."""
-    error = refusal.message
-    code = error.code if isinstance(error, ErrorResponse) else 0
-    await http.respond(statuses.get(code, default), encode(error))
 
 
 def _not_allowed(text: str) -> Refused:

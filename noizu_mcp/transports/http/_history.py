@@ -193,7 +193,9 @@ class History:
         """Find the stream of an event, and the number of the event in it; None: not kept."""
         name, _, number = event_id.partition("-")
         stream = self._streams.get(name)
-        if stream is None or not number.isascii() or not number.isdigit() or len(number) > DIGITS:
+        if stream is None or (stream.ended and stream.size == 0):
+            return None
+        if not number.isascii() or not number.isdigit() or len(number) > DIGITS:
             return None
         return stream, int(number)
 
@@ -225,9 +227,6 @@ class History:
 
     def note_end(self, stream: EventStream) -> None:
         """Keep a stream that has ended, as long as there is space."""
-        if stream.size == 0:  # there is nothing to come back for
-            self._streams.pop(stream.name, None)
-            return
         self._ended[stream.name] = stream
         while len(self._ended) > MAX_ENDED:
             self._forget_one()

@@ -1,11 +1,15 @@
 """What is served over HTTP, to whom, and within which bounds."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from ..._limits import MIB
+
+if TYPE_CHECKING:
+    from ...auth import BearerAuth
+    from ...telemetry import Metrics
 
 #: Hosts that a browser on this machine uses for it; any port.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
@@ -77,8 +81,10 @@ class HttpOptions:
             any port. `*` serves every host. None: `LOCAL_HOSTS`.
         allowed_origins: Values of `Origin` that are served beside the allowed hosts themselves:
             `https://app.example.com`. `*` serves every origin.
-        auth: Checks who is calling; None: anybody may.
+        auth: Checks who is calling; None: anybody may call.
         health: Answer `/healthz` and `/readyz`.
+        metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`), to whoever may call:
+            hosts and `auth` hold for it, too. True, or `telemetry.Metrics` of the server.
         limits: What a client can make us hold or wait for.
 
     Raises:
@@ -90,6 +96,7 @@ class HttpOptions:
         default=None, validator=attrs.validators.optional(_is_a_list)
     )
     allowed_origins: Sequence[str] = attrs.field(default=(), validator=_is_a_list)
-    auth: Any = None
+    auth: "BearerAuth | None" = None
     health: bool = False
+    metrics: "bool | Metrics" = False
     limits: HttpLimits = HttpLimits()

@@ -1,12 +1,12 @@
 """The answer to one POST: one JSON object, or a stream of events once something precedes it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 import trio
 
-from ._asgi import HttpRequest
+from ._asgi import JSON, Header, HttpRequest
 from ._history import EventStream
 from ._sse import EVENT_STREAM, EventWriter, Pace, event
 from ._tasks import TaskSet
@@ -33,6 +33,7 @@ class Reply:
     Attributes:
         gone: True once the client has gone, or does not read what it is sent.
         on_gone: Called then, if the answer was not complete.
+        headers: Those of an answer that is one JSON object.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class Reply:
         "_watching",
         "_writer",
         "gone",
+        "headers",
         "on_gone",
     )
 
@@ -65,6 +67,7 @@ class Reply:
     ) -> None:
         self.gone = False
         self.on_gone: Callable[[], None] | None = None
+        self.headers: Sequence[Header] = (JSON,)
         self._http = http
         self._tasks = tasks
         self._pace = pace
@@ -152,7 +155,7 @@ class Reply:
             if self._answer is None:  # cancelled: there is nothing to say
                 await self._http.respond(200, headers=EVENT_STREAM)
             else:
-                await self._http.respond(self._status, self._answer)
+                await self._http.respond(self._status, self._answer, self.headers)
 
     def close(self) -> None:
         """Stop what is left of it."""

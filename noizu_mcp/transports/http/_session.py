@@ -11,9 +11,10 @@ from typing import Final
 
 import trio
 
-from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
-from ._asgi import HttpRequest, Refused
+from ...jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR
+from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
+from ._expiry import time_left
 from ._history import EventStream, History
 from ._reply import Reply
 from ._sse import EventWriter
@@ -24,8 +25,10 @@ EVICTABLE: Final = 60.0
 LOOKS: Final = 100
 #: Random bytes of a session id.
 ENTROPY: Final = 24
-#: With a handshake errors have no status of their own, but for what is refused as no request.
-STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400}
+#: With a handshake what a handler answers is answered with 200, but for scopes.
+ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
+#: What is refused as no request has a status of its own as well.
+STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400, **ANSWERS}
 
 
 class Session(HttpConnection):
@@ -41,7 +44,7 @@ class Session(HttpConnection):
         owner: As given.
         standing: The stream for what belongs to no request; a GET reads it.
         used: When it was last used, on trio's clock.
-        replies: How many of its requests are being answered.
+        replies: The answers to its requests that are being given.
     """
 
     def __init__(self, host: Host, owner: str | None, table: "Sessions") -> None:
@@ -49,7 +52,7 @@ class Session(HttpConnection):
         self.id = secrets.token_urlsafe(ENTROPY)
         self.owner = owner
         self.used = trio.current_time()
-        self.replies = 0
+        self.replies: dict[Reply, None] = {}
         self._table = table
         self._history = History(host.options.limits.history)
         self.standing = self._history.open()
@@ -57,8 +60,8 @@ class Session(HttpConnection):
 
     @property
     def is_used(self) -> bool:
-        """True while a request is answered or a stream is read."""
-        return self.replies > 0 or self._history.is_read
+        """True while a client waits for an answer or reads a stream."""
+        return self._history.is_read or any(not reply.gone for reply in self.replies)
 
     @property
     def idle(self) -> float:
@@ -71,14 +74,17 @@ class Session(HttpConnection):
 
     def make_reply(self, http: HttpRequest) -> Reply:
         """Make the answer to a POST; as a stream it can be read again."""
-        return Reply(
+        reply = Reply(
             http,
             self._host.tasks,
             self._host.pace,
-            statuses={},  # with a handshake what a handler answers is answered with 200
+            statuses=ANSWERS,
             open_stream=self._open_stream,
             polls=self._polls,
         )
+        # It goes on without the client, but not for longer than a session may be idle.
+        reply.on_gone = partial(self._table.touch, self)
+        return reply
 
     def _open_stream(self, writer: EventWriter) -> EventStream:
         stream = self._history.open()
@@ -112,7 +118,11 @@ class Session(HttpConnection):
             stream.prime(self._host.options.limits.retry)
         self._host.tasks.spawn(partial(writer.run, http))
         try:
-            await writer.lost(http)
+            with trio.move_on_after(time_left(http.principal)) as life:
+                await writer.lost(http)
+            if life.cancelled_caught:
+                writer.end()  # in order: whoever has another token comes back with it
+                await writer.lost(http)
         finally:
             writer.close()
             stream.detach(writer)
@@ -211,14 +221,3 @@ class Sessions:
             for session in self:
                 if session.idle >= self._limits.session_idle:
                     self.end(session)
-
-
-def unavailable(text: str, seconds: float) -> Refused:
-    """Refuse a request that may be repeated later (503).
-
-    Args:
-        text: Why.
-        seconds: When.
-    """
-    retry = (b"retry-after", b"%d" % seconds)
-    return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])

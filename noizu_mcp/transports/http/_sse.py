@@ -5,7 +5,7 @@ from typing import Final
 import attrs
 import trio
 
-from ._asgi import Header, HttpRequest, Send
+from ._asgi import Header, HttpRequest, Message
 
 #: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`).
 EVENT_STREAM: Final[tuple[Header, ...]] = (
@@ -48,11 +48,13 @@ class Pace:
         keepalive: Seconds of silence after which a comment is written.
         stall: Seconds that the reader may leave a part unread.
         room: Bytes waiting for it above which notices are dropped.
+        streams: The streams that are open, for who counts them.
     """
 
     keepalive: float
     stall: float
     room: int
+    streams: set[object] = attrs.field(factory=set, repr=False)
 
 
 class EventWriter:
@@ -141,14 +143,17 @@ class EventWriter:
         Args:
             http: The request that it answers.
         """
+        self._pace.streams.add(self)
         try:
             with self._scope:
                 head = [*EVENT_STREAM, *http.extra]
-                await http.send({"type": "http.response.start", "status": 200, "headers": head})
-                await self._run(http.send)
+                start = {"type": "http.response.start", "status": 200, "headers": head}
+                await self._send(http, start)
+                await self._run(http)
         except OSError:
             pass  # what hosts raise once the client has gone (ASGI 2.4)
         finally:
+            self._pace.streams.discard(self)
             self.close()
 
     async def lost(self, http: HttpRequest) -> None:
@@ -168,16 +173,17 @@ class EventWriter:
     def _is_stuck(self) -> bool:
         return self._since is not None and trio.current_time() - self._since >= self._pace.stall
 
-    async def _run(self, send: Send) -> None:
+    async def _run(self, http: HttpRequest) -> None:
         part: bytes | None = b""  # hosts send the head with the first part
         while part is not None:
-            await self._send(send, part, more=True)
+            more = {"type": "http.response.body", "body": part, "more_body": True}
+            await self._send(http, more)
             part = await self._next()
-        await self._send(send, b"", more=False)
+        await self._send(http, {"type": "http.response.body", "body": b""})
 
-    async def _send(self, send: Send, part: bytes, *, more: bool) -> None:
+    async def _send(self, http: HttpRequest, message: Message) -> None:
         self._since = trio.current_time()
-        await send({"type": "http.response.body", "body": part, "more_body": more})
+        await http.send(message)
         self._since = None
 
     async def _next(self) -> bytes | None:
