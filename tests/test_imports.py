@@ -76,6 +76,18 @@ def test_the_client_loads_with_its_first_name() -> None:
     assert loaded.split() == ["True", "False", "True", "True"]
 
 
+def test_http_loads_with_its_first_url() -> None:
+    """A client of anything else loads nothing of it."""
+    loaded = run(
+        "import sys\n"
+        "from noizu_mcp import Http, Stdio, connect\n"
+        "Http('http://x')\n"
+        "print('noizu_mcp.transports.http' in sys.modules, 'httpx2' in sys.modules)\n"
+    )
+
+    assert loaded.split() == ["False", "False"]
+
+
 def test_the_engines_load_with_the_first_schema() -> None:
     """A tool class compiles its schema, and that loads one engine."""
     loaded = run(

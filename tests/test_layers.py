@@ -63,8 +63,8 @@ LATE = {
     ("transports/http/_app", "._authorization"): "loads with the first `auth`",
     ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
-    ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",
     ("transports/http/_backend", "httpx2"): "an extra, loads with the first URL",
+    ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",
 }
 

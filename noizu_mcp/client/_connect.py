@@ -94,7 +94,7 @@ async def connect(
 async def _open(
     target: Target, stack: AsyncExitStack, nursery: trio.Nursery, principal: Principal | None
 ) -> MessageStream:
-    if principal is not None and isinstance(target, str | Http | Stdio | MessageStream):
+    if principal is not None and isinstance(target, Stdio | Http | str | MessageStream):
         raise TypeError("principal= is for a server in memory; others find out who is calling")
     if isinstance(target, Stdio):
         stream, _ = await stack.enter_async_context(open_process(target))

@@ -24,6 +24,7 @@ from ...jsonrpc import (
 from ._backend import Answer, NetworkFailure
 from ._events import EventParser
 from ._reading import (
+    CHALLENGES,
     EVENTS,
     JSON,
     SESSION,
@@ -175,7 +176,8 @@ class Post:
 
     async def _refused(self, answer: Answer) -> None:
         body, error = await read_error(answer)
-        if error is not None and (error.id in self._waiting or self._is_unreadable):
+        answers = error is not None and (error.id in self._waiting or self._is_unreadable)
+        if answers and answer.status not in CHALLENGES:
             await self._deliver(body)
         if self._waiting or not self._asks:
             in_session = SESSION in self._headers

@@ -17,6 +17,8 @@ JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 SESSION: Final = "Mcp-Session-Id"
 VERSION: Final = "MCP-Protocol-Version"
+#: Other credentials are wanted, whatever else is said.
+CHALLENGES: Final = (401, 403)
 #: Bytes of an error that are looked at.
 ERROR_SIZE: Final = 64 * 1024
 SHOWN: Final = 200
@@ -127,7 +129,7 @@ def refusal(
     """
     said = "" if error is None else f": {error.message[:SHOWN]}"
     text = f"{shared.shown} answered {answer.title}{said}"
-    if answer.status in (401, 403):
+    if answer.status in CHALLENGES:
         return AuthError(text)
     if answer.status == 404 and in_session:
         return ConnectionClosed(f"the server has ended the session; connect again ({text})")

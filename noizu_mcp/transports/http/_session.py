@@ -25,10 +25,10 @@ EVICTABLE: Final = 60.0
 LOOKS: Final = 100
 #: Random bytes of a session id.
 ENTROPY: Final = 24
-#: With a handshake errors have no status of their own, but for what is refused as no request.
-STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400}
-#: What a handler answers is answered with 200, but for scopes, which HTTP asks for.
-_ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
+#: With a handshake what a handler answers is answered with 200, but for scopes.
+ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
+#: What is refused as no request has a status of its own as well.
+STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400, **ANSWERS}
 
 
 class Session(HttpConnection):
@@ -78,7 +78,7 @@ class Session(HttpConnection):
             http,
             self._host.tasks,
             self._host.pace,
-            statuses=_ANSWERS,
+            statuses=ANSWERS,
             open_stream=self._open_stream,
             polls=self._polls,
         )

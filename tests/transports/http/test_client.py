@@ -292,6 +292,19 @@ async def test_an_error_with_a_status_is_an_error():
     assert caught.value.code == -32601
 
 
+async def test_a_scope_that_is_missing():
+    """403 is a matter of credentials, also where it answers the request."""
+
+    async def refuse(heard):
+        await heard.refuse(403, -31403, "Insufficient scope")
+
+    async with serving(Script(tools_call=refuse)) as script:
+        async with connect(script.url, version="2025-06-18") as client:
+            with pytest.raises(AuthError, match="answered 403 Said: Insufficient scope"):
+                await client.call_tool("t")
+            await client.ping()
+
+
 async def test_a_server_without_sessions():
     """No id: nothing is repeated, and nothing is ended."""
 
