@@ -16,7 +16,8 @@ The layers, each importing only from those above it:
     testing/      the test kit
     cli/          commands
 
-The names of the client's end load when they are first used: a server needs none of them.
+The names of the client's end, and what reads skills, load when they are first used: most servers
+need none of them.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -84,6 +85,7 @@ _LATE = {
     "Client": ".client",
     "ClientHandler": ".client",
     "Progress": ".client",
+    "SkillFolder": ".components",
     "Stdio": ".transports",
     "connect": ".client",
 }
@@ -93,6 +95,7 @@ if _TYPE_CHECKING:
     from .client import ClientHandler as ClientHandler
     from .client import Progress as Progress
     from .client import connect as connect
+    from .components import SkillFolder as SkillFolder
     from .transports import Stdio as Stdio
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
@@ -139,6 +142,7 @@ __all__ = [
     "SchemaError",
     "SchemaUnsupported",
     "Server",
+    "SkillFolder",
     "Stdio",
     "Tool",
     "ToolDefinition",

@@ -23,7 +23,16 @@ PUBLIC = {
     *("PromptResult", "ProtocolError", "ReadResult", "Reference", "RequestTimeout"),
     *("Resource", "ResourceContents", "ResourceDefinition"),
     *("ResourceTemplate", "Root", "SamplingResult", "Schema", "SchemaError", "SchemaUnsupported"),
-    *("Server", "Stdio", "Tool", "ToolDefinition", "ToolError", "ToolResult", "Toolkit"),
+    *(
+        "Server",
+        "SkillFolder",
+        "Stdio",
+        "Tool",
+        "ToolDefinition",
+        "ToolError",
+        "ToolResult",
+        "Toolkit",
+    ),
     *("TransportError", "argument", "connect", "field", "fields", "mcp", "plain_text", "prompt"),
     *("resource", "resource_template", "serve_stdio", "text_content", "tool"),
 }

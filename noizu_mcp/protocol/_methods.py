@@ -42,6 +42,10 @@ CLIENT_REQUESTS: Final = _table(
     Method("prompts/get", capability="prompts"),
     Method("completion/complete", capability="completions"),
     Method("logging/setLevel", stateless=False, capability="logging"),
+    # The extension io.modelcontextprotocol/skills is specified for 2026-07-28 and later.
+    Method("skills/list", handshake=False, capability="skills", cacheable=True),
+    Method("skills/get", handshake=False, capability="skills", cacheable=True),
+    Method("resources/directory/read", handshake=False, capability="skills"),
 )
 
 #: Requests that a server sends; 2026-07-28 has none (the same methods travel as input requests).

@@ -23,7 +23,7 @@ from ._seal import STATE_TTL, read_secrets
 #: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
 TOOL_TIMEOUT: Final = 30.0
 #: What `cache` can be set for: results that 2026-07-28 lets a client keep.
-CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read")
+CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read", "skills")
 
 
 @attrs.frozen(eq=False, repr=False)

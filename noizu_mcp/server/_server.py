@@ -11,17 +11,20 @@ from .._errors import DefinitionError, McpError, Problem
 from ..components import (
     Context,
     ToolSpec,
+    check_clashes,
     check_prompts,
     check_registrations,
     check_resources,
+    check_skills,
     expand,
     expand_prompts,
     expand_resources,
+    expand_skills,
 )
 from ..components._declare import ComponentMeta, Declaration
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
-from ..types import META_SERVER_INFO, Implementation, Reference
+from ..types import META_SERVER_INFO, SKILLS, Implementation, Reference
 from ._bus import Bus
 from ._calls import (
     call_registered,
@@ -56,6 +59,7 @@ _OFFERED_BY: Final = {
     "resources": ("list_resources", "list_resource_templates", "read_resource"),
     "prompts": ("list_prompts", "get_prompt"),
     "completions": ("complete",),
+    "skills": (),
 }
 
 
@@ -68,7 +72,8 @@ class Server(metaclass=ComponentMeta):
     it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
-    running set, with `add`, `remove` and `replace`.
+    running set, with `add`, `remove` and `replace`. `skills` is a list of `SkillFolder`s, read when
+    the class statement runs.
 
     Attributes:
         options: The options, checked.
@@ -76,6 +81,7 @@ class Server(metaclass=ComponentMeta):
         tools: The running set of tools.
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
+        skills: The skills, as they were read.
         bus: Where changes are reported.
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
@@ -94,6 +100,7 @@ class Server(metaclass=ComponentMeta):
     tools: Any = ()
     resources: Any = ()
     prompts: Any = ()
+    skills: Any = ()  # of folders in a class body
 
     registry: Registry
     bus: Bus
@@ -119,7 +126,9 @@ class Server(metaclass=ComponentMeta):
             resources=resources,
             templates=templates,
             prompts=expand_prompts(cls.prompts),
+            skills=expand_skills(cls.skills),
         )
+        server.skills = tuple(registry.skill_shelf.specs.values())
         server.tools = RunningSet(
             [registry.tool_shelf],
             lambda items: [expand(items)],
@@ -153,7 +162,10 @@ class Server(metaclass=ComponentMeta):
         _check_context_manager(declaration, "lifespan")
         for member, check in _CHECKS.items():
             for problem in check(_registrations(declaration, member)):
-                declaration.problem(problem.where, problem.text, member=member)
+                declaration.take(problem, member)
+        if not declaration.problems:
+            for problem in check_clashes(cls.skills, cls.resources):
+                declaration.take(problem, "skills")
         if declaration.problems or declaration.abstract:
             return
         kept = {k: v for k, v in declaration.options.items() if k not in STATEMENT_ONLY}
@@ -424,11 +436,16 @@ class Server(metaclass=ComponentMeta):
             capabilities["completions"] = {}
         return capabilities
 
+    def extensions(self) -> dict[str, Any]:
+        """Say which extensions of 2026-07-28 the server offers now, by id, with their settings."""
+        return {SKILLS: {"directoryRead": True}} if self.offers("skills") else {}
+
     def offers(self, feature: str) -> bool:
         """Tell whether anything of a feature is registered, hidden or not, or overridden.
 
         Args:
-            feature: `tools`, `resources`, `prompts`, `completions`; or `logging`, which always is.
+            feature: `tools`, `resources`, `prompts`, `completions`, `skills`; or `logging`: always
+                true.
         """
         if feature == "logging":
             return True
@@ -494,6 +511,7 @@ _CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
     "tools": check_registrations,
     "resources": check_resources,
     "prompts": check_prompts,
+    "skills": check_skills,
 }
 
 

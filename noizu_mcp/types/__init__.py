@@ -48,6 +48,9 @@ from ._resources import ResourceDefinition as ResourceDefinition
 from ._resources import ResourceTemplateDefinition as ResourceTemplateDefinition
 from ._scopes import RequireScopes as RequireScopes
 from ._scopes import as_scopes as as_scopes
+from ._skills import DIRECTORY as DIRECTORY
+from ._skills import SKILLS as SKILLS
+from ._skills import SkillDefinition as SkillDefinition
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire
@@ -66,6 +69,7 @@ else:
     __getattr__, __dir__ = late(globals(), _LATE)
 
 __all__ = [
+    "DIRECTORY",
     "ELICIT",
     "LOG_LEVELS",
     "MAX_COMPLETIONS",
@@ -80,6 +84,7 @@ __all__ = [
     "META_VIOLATIONS",
     "ROOTS",
     "SAMPLE",
+    "SKILLS",
     "Accept",
     "Annotations",
     "Cancel",
@@ -108,6 +113,7 @@ __all__ = [
     "Root",
     "SamplingResult",
     "ServerCapabilities",
+    "SkillDefinition",
     "ToolDefinition",
     "ToolResult",
     "Wire",

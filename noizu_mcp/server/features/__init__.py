@@ -15,6 +15,7 @@ from ._resources import (
     subscribe,
     unsubscribe,
 )
+from ._skills import get_skill, list_skills, read_directory
 from ._subscriptions import listen
 from ._tools import call_tool, list_tools
 
@@ -34,4 +35,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     "prompts/get": get_prompt,
     "completion/complete": complete,
     "logging/setLevel": set_level,
+    "skills/list": list_skills,
+    "skills/get": get_skill,
+    "resources/directory/read": read_directory,
 }

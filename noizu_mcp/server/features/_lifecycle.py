@@ -24,9 +24,11 @@ def initialize(connection: Connection, exchange: Exchange) -> None:
 def discover(connection: Connection, exchange: Exchange) -> None:
     """Answer `server/discover` (2026-07-28 `server/discover`)."""
     server = connection.server
+    extensions = server.extensions()
+    capabilities = server.capabilities()
     result: dict[str, Any] = {
         "supportedVersions": list(SUPPORTED_VERSIONS),
-        "capabilities": server.capabilities(),
+        "capabilities": {**capabilities, "extensions": extensions} if extensions else capabilities,
         **server.options.cache_of("discover").to_wire(),
     }
     if server.options.instructions is not None:
