@@ -17,7 +17,8 @@ The layers, each importing only from those above it:
     testing/      the test kit
     cli/          commands
 
-The names of the client's end load when they are first used: a server needs none of them.
+The names of the client's end, and what reads skills, load when they are first used: most servers
+need none of them.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -88,6 +89,7 @@ _LATE = {
     "ClientHandler": ".client",
     "Progress": ".client",
     "Http": ".transports",
+    "SkillFolder": ".components",
     "Stdio": ".transports",
     "connect": ".client",
 }
@@ -97,6 +99,7 @@ if _TYPE_CHECKING:
     from .client import ClientHandler as ClientHandler
     from .client import Progress as Progress
     from .client import connect as connect
+    from .components import SkillFolder as SkillFolder
     from .transports import Http as Http
     from .transports import Stdio as Stdio
 else:
@@ -145,6 +148,7 @@ __all__ = [
     "SchemaError",
     "SchemaUnsupported",
     "Server",
+    "SkillFolder",
     "Stdio",
     "Task",
     "TaskStarted",

@@ -139,7 +139,7 @@ class ConnectionClosed(Exception):
     """The connection ended before the answer came."""
 
 
-class TransportError(Exception):
+class TransportError(_Copied):
     """The connection could not be made: the command did not start, the address did not answer.
 
     Attributes:

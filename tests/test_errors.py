@@ -17,6 +17,7 @@ from noizu_mcp._errors import (
     SchemaUnsupported,
     TaskStarted,
     ToolError,
+    TransportError,
     VerifierUnavailable,
 )
 from noizu_mcp.types import Content, Task
@@ -34,6 +35,7 @@ MADE = [
     InvalidToken("expired"),
     InsufficientScope(["docs:read", "docs:write"]),
     VerifierUnavailable("no keys"),
+    TransportError("no answer", status=502),
 ]
 WAYS = {
     "copy": copy.copy,

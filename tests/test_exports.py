@@ -33,6 +33,7 @@ PUBLIC = {
     *("ResourceTemplate", "Root", "SamplingResult", "Schema", "SchemaError", "SchemaUnsupported"),
     *(
         "Server",
+        "SkillFolder",
         "Stdio",
         "Task",
         "TaskStarted",

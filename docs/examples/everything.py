@@ -11,6 +11,7 @@ Try it:
     noizu-mcp call docs/examples/everything.py test_input_required_result_multi_round
     noizu-mcp read docs/examples/everything.py test://template/123/data
     noizu-mcp prompt docs/examples/everything.py test_prompt_with_arguments arg1=a arg2=b
+    noizu-mcp read docs/examples/everything.py skill://release-notes/SKILL.md
 """
 
 import base64
@@ -33,6 +34,7 @@ from noizu_mcp import (
     ResourceTemplate,
     Schema,
     Server,
+    SkillFolder,
     Tool,
     ToolError,
     Toolkit,
@@ -554,6 +556,7 @@ class Everything(
     tools = [Answers, Reports, Questions, Rounds, Changes, Jobs, JsonSchemaTool, HeaderTool]
     resources = [StaticText, StaticBinary, Watched, Record]
     prompts = [SimplePrompt, TwoArguments, ResourcePrompt, ImagePrompt, AskingPrompt]
+    skills = [SkillFolder("skills")]
 
 
 if __name__ == "__main__":

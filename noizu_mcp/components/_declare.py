@@ -98,6 +98,19 @@ class Declaration:
         where = f"{self.cls.__name__}.{path}" if path else self.cls.__name__
         self.problems.append(Problem(where, text, file, line))
 
+    def take(self, problem: Problem, member: str) -> None:
+        """Note a problem that was found elsewhere; one with a line of its own keeps it.
+
+        Args:
+            problem: The problem; `where` begins at the class.
+            member: The attribute of the class whose line is shown, for one without.
+        """
+        if problem.line is None:
+            self.problem(problem.where, problem.text, member)
+        else:
+            where = f"{self.cls.__name__}.{problem.where}"
+            self.problems.append(Problem(where, problem.text, problem.file, problem.line))
+
     def _place(self, owner: type, member: str | None) -> tuple[str | None, int | None]:
         # The statement is running: its line tells apart classes of one name.
         near = self.frame.f_lineno if owner.__module__ == self.cls.__module__ else None

@@ -46,6 +46,10 @@ CLIENT_REQUESTS: Final = _table(
     Method("tasks/get", handshake=False),
     Method("tasks/update", handshake=False),
     Method("tasks/cancel", handshake=False),
+    # The extension io.modelcontextprotocol/skills is specified for 2026-07-28 and later.
+    Method("skills/list", handshake=False, capability="skills", cacheable=True),
+    Method("skills/get", handshake=False, capability="skills", cacheable=True),
+    Method("resources/directory/read", handshake=False, capability="skills"),
 )
 
 #: Requests that a server sends; 2026-07-28 has none (the same methods travel as input requests).

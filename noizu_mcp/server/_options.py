@@ -29,7 +29,7 @@ TASK_TTL: Final = 3600.0
 #: Seconds that a client is told to leave between two looks at a task.
 TASK_POLL_INTERVAL: Final = 1.0
 #: What `cache` can be set for: results that 2026-07-28 lets a client keep.
-CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read")
+CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read", "skills")
 
 
 @attrs.frozen(eq=False, repr=False)

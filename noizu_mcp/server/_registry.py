@@ -1,7 +1,7 @@
 """What a server offers: a shelf for each kind."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
 from ..protocol import adapt_definition, adapt_tool
@@ -9,10 +9,15 @@ from ..types import (
     PromptDefinition,
     ResourceDefinition,
     ResourceTemplateDefinition,
+    SkillDefinition,
     ToolDefinition,
 )
+from ._directories import make_tree
 from ._pages import PAGE_SIZE, Page
 from ._shelf import Kind, Shelf
+
+if TYPE_CHECKING:
+    from ..components import SkillSpec
 
 TOOLS: Final = Kind("tool", "tools", "name", adapt_tool, ToolDefinition)
 RESOURCES: Final = Kind("resource", "resources", "uri", adapt_definition, ResourceDefinition)
@@ -24,6 +29,7 @@ TEMPLATES: Final = Kind(
     ResourceTemplateDefinition,
 )
 PROMPTS: Final = Kind("prompt", "prompts", "name", adapt_definition, PromptDefinition)
+SKILLS: Final = Kind("skill", "skills", "uri", adapt_definition, SkillDefinition)
 
 #: What serves a URI, and the values of its variables if it is a template.
 Found = tuple[ResourceSpec | TemplateSpec, Any]
@@ -38,12 +44,15 @@ class Registry:
         resources: The resources, in order.
         templates: The resource templates, in order.
         prompts: The prompts, in order.
+        skills: The skills, in order; their files stand behind the resources.
 
     Attributes:
         tool_shelf: The tools.
         resource_shelf: The resources.
         template_shelf: The resource templates.
         prompt_shelf: The prompts.
+        skill_shelf: The skills.
+        directories: What lies in each directory of the skills.
     """
 
     def __init__(
@@ -54,16 +63,21 @@ class Registry:
         resources: Iterable[ResourceSpec] = (),
         templates: Iterable[TemplateSpec] = (),
         prompts: Iterable[PromptSpec] = (),
+        skills: Sequence["SkillSpec"] = (),
     ) -> None:
         self.tool_shelf = Shelf(TOOLS, tools, page_size)
-        self.resource_shelf = Shelf(RESOURCES, resources, page_size)
+        files = [file for skill in skills for file in skill.files.values()]
+        self.resource_shelf = Shelf(RESOURCES, [*resources, *files], page_size)
         self.template_shelf = Shelf(TEMPLATES, templates, page_size)
         self.prompt_shelf = Shelf(PROMPTS, prompts, page_size)
+        self.skill_shelf = Shelf(SKILLS, skills, page_size)
+        self.directories = make_tree(skills)
         self._shelves: dict[str, tuple[Shelf[Any], ...]] = {
             "tools": (self.tool_shelf,),
             "resources": (self.resource_shelf, self.template_shelf),
             "prompts": (self.prompt_shelf,),
             "completions": (self.prompt_shelf, self.template_shelf),
+            "skills": (self.skill_shelf,),
         }
 
     @property
@@ -75,7 +89,7 @@ class Registry:
         """Tell whether anything of a feature is registered, hidden or not.
 
         Args:
-            feature: `tools`, `resources`, `prompts` or `completions`.
+            feature: `tools`, `resources`, `prompts`, `completions` or `skills`.
         """
         return any(shelf.specs for shelf in self._shelves[feature])
 

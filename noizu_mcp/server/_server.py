@@ -15,11 +15,12 @@ from ..components import (
     expand,
     expand_prompts,
     expand_resources,
+    expand_skills,
 )
 from ..components._declare import ComponentMeta, Declaration
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
-from ..types import META_SERVER_INFO, TASKS, Implementation, Principal, Reference
+from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Principal, Reference
 from ._bus import Bus
 from ._calls import (
     call_registered,
@@ -41,6 +42,7 @@ _OFFERED_BY: Final = {
     "resources": ("list_resources", "list_resource_templates", "read_resource"),
     "prompts": ("list_prompts", "get_prompt"),
     "completions": ("complete",),
+    "skills": (),
 }
 
 
@@ -65,8 +67,9 @@ class Server(metaclass=ComponentMeta):
     `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
-    running set, with `add`, `remove` and `replace`. `telemetry`: a list of listeners, each called
-    with an `Event` where a request begins and ends; on an instance, what has `add` and `remove`.
+    running set, with `add`, `remove` and `replace`. `skills` is a list of `SkillFolder`s, read when
+    the class statement runs. `telemetry`: a list of listeners, each called with an `Event` where a
+    request begins and ends; on an instance, what has `add` and `remove`.
 
     Attributes:
         options: The options, checked.
@@ -75,6 +78,7 @@ class Server(metaclass=ComponentMeta):
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
         telemetry: Who listens to its requests.
+        skills: The skills, as they were read.
         bus: Where changes are reported.
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
@@ -98,6 +102,7 @@ class Server(metaclass=ComponentMeta):
     resources: Any = ()
     prompts: Any = ()
     telemetry: Any = ()  # listeners in a class body, a `Telemetry` on an instance
+    skills: Any = ()  # of folders in a class body
 
     registry: Registry
     bus: Bus
@@ -124,7 +129,9 @@ class Server(metaclass=ComponentMeta):
             resources=resources,
             templates=templates,
             prompts=expand_prompts(cls.prompts),
+            skills=expand_skills(cls.skills),
         )
+        server.skills = tuple(registry.skill_shelf.specs.values())
         server.tools = RunningSet(
             [registry.tool_shelf],
             lambda items: [expand(items)],
@@ -449,13 +456,19 @@ class Server(metaclass=ComponentMeta):
 
     def extensions(self) -> dict[str, Any]:
         """Say which extensions of 2026-07-28 the server offers now, by id, with their settings."""
-        return {TASKS: {}} if self.registry.has_tasks else {}
+        extensions: dict[str, Any] = {}
+        if self.offers("skills"):
+            extensions[SKILLS] = {"directoryRead": True}
+        if self.registry.has_tasks:
+            extensions[TASKS] = {}
+        return extensions
 
     def offers(self, feature: str) -> bool:
         """Tell whether anything of a feature is registered, hidden or not, or overridden.
 
         Args:
-            feature: `tools`, `resources`, `prompts`, `completions`; or `logging`, which always is.
+            feature: `tools`, `resources`, `prompts`, `completions`, `skills`; or `logging`: always
+                true.
         """
         if feature == "logging":
             return True

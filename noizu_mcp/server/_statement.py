@@ -5,7 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from .._errors import Problem
-from ..components import check_prompts, check_registrations, check_resources
+from ..components import (
+    check_clashes,
+    check_prompts,
+    check_registrations,
+    check_resources,
+    check_skills,
+)
 from ..components._declare import Declaration
 from ._telemetry import check_listeners
 
@@ -46,7 +52,11 @@ def check_statement(declaration: Declaration, base: type) -> None:
     _check_context_manager(declaration, "lifespan")
     for member, check in _CHECKS.items():
         for problem in check(_registrations(declaration, member)):
-            declaration.problem(problem.where, problem.text, member=member)
+            declaration.take(problem, member)
+    if not declaration.problems:
+        cls: Any = declaration.cls
+        for problem in check_clashes(cls.skills, cls.resources):
+            declaration.take(problem, "skills")
 
 
 def _check_identity(declaration: Declaration) -> None:
@@ -98,6 +108,7 @@ _CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
     "tools": check_registrations,
     "resources": check_resources,
     "prompts": check_prompts,
+    "skills": check_skills,
     "telemetry": check_listeners,
 }
 

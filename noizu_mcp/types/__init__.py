@@ -48,6 +48,9 @@ from ._resources import ResourceDefinition as ResourceDefinition
 from ._resources import ResourceTemplateDefinition as ResourceTemplateDefinition
 from ._scopes import RequireScopes as RequireScopes
 from ._scopes import as_scopes as as_scopes
+from ._skills import DIRECTORY as DIRECTORY
+from ._skills import SKILLS as SKILLS
+from ._skills import SkillDefinition as SkillDefinition
 from ._tasks import TASKS as TASKS
 from ._tasks import Task as Task
 from ._tasks import TaskStatus as TaskStatus
@@ -69,6 +72,7 @@ else:
     __getattr__, __dir__ = late(globals(), _LATE)
 
 __all__ = [
+    "DIRECTORY",
     "ELICIT",
     "LOG_LEVELS",
     "MAX_COMPLETIONS",
@@ -83,6 +87,7 @@ __all__ = [
     "META_VIOLATIONS",
     "ROOTS",
     "SAMPLE",
+    "SKILLS",
     "TASKS",
     "Accept",
     "Annotations",
@@ -112,6 +117,7 @@ __all__ = [
     "Root",
     "SamplingResult",
     "ServerCapabilities",
+    "SkillDefinition",
     "Task",
     "TaskStatus",
     "ToolDefinition",

@@ -15,6 +15,7 @@ from ._resources import (
     subscribe,
     unsubscribe,
 )
+from ._skills import get_skill, list_skills, read_directory
 from ._subscriptions import listen
 from ._tasks import cancel_task, get_task, update_task
 from ._tools import call_tool, list_tools
@@ -38,4 +39,7 @@ ROUTES: Final[Mapping[str, Route]] = {
     "tasks/get": get_task,
     "tasks/update": update_task,
     "tasks/cancel": cancel_task,
+    "skills/list": list_skills,
+    "skills/get": get_skill,
+    "resources/directory/read": read_directory,
 }

@@ -190,6 +190,25 @@ async def test_listening(autojump_clock):
         assert other.complete
 
 
+async def test_listening_to_what_somebody_decides(autojump_clock):
+    """It ends with its client, whoever had to be asked before."""
+
+    class Choosy(Shop, name="choosy", version="1"):
+        async def can_watch(self, uri, ctx):
+            await trio.sleep(0.1)
+            return uri == "board://all"
+
+    async with serving(Choosy()) as wire:
+        listening = wire.modern(message("subscriptions/listen", LISTEN, 1))
+        assert (await listening.event(0))["data"]["params"]["notifications"] == LISTEN[
+            "notifications"
+        ]
+        listening.leave()
+        await listening.ended.wait()
+        await settled()
+        assert wire.app.server.left == ["board://all"]
+
+
 # The end
 
 
@@ -289,6 +308,7 @@ async def test_a_host_that_cannot_be_cancelled_at_the_end(autojump_clock):
             made = [
                 wire.make("GET", None, session.headers),
                 wire.make("POST", call("wait", {"seconds": 29}), session.headers),
+                wire.make("POST", *wire._modern(message("subscriptions/listen", LISTEN, 1), {})),
             ]
             for exchange in made:
                 exchanges.append(exchange)

@@ -105,7 +105,7 @@ async def test_a_client_that_never_comes_back(autojump_clock):
         running = session.open(call("ask"))
         await running.event(1)
         await trio.sleep(300)
-        assert (await session.post(message("ping", {}, 2))).status == 200
+        assert len(wire.endpoint.sessions) == 1
         running.leave()
         await trio.sleep(99)
         assert len(wire.endpoint.sessions) == 1
@@ -144,6 +144,8 @@ async def test_who_is_used_makes_no_room(autojump_clock, wire):
     """However long ago its last request was."""
     first, second = await wire.session(), await wire.session()
     standing = first.get()
+    await standing.event(0)
+    assert (await second.post(call("echo"))).status == 200  # after it, and idle before it
     await trio.sleep(_session.EVICTABLE)
     third = await wire.session()
     assert (await second.post(call("echo"))).status == 404
@@ -267,7 +269,15 @@ async def test_what_nobody_has_read_is_kept(autojump_clock, wire):
     await second.ended.wait()
     third = session.get()
     await third.event(0)
-    assert third.messages == []
+    await trio.sleep(1)
+    server.notify_changed("tools")
+    await third.event(1)
+    third.leave()
+    await third.ended.wait()
+    assert len(third.messages) == 1
+    fourth = session.get()
+    await fourth.event(0)
+    assert fourth.messages == []
 
 
 @pytest.mark.parametrize("last", ["", "x", "0", "0-", "0--1", "0-x", "9-1", "0-²", "0-" + "9" * 19])
