@@ -100,9 +100,12 @@ class Files:
         return {}
 
     def _size(self, parts: Parts, path: Path) -> int | None:
-        fault = self._fault(parts, path)
-        if fault is None:
-            return path.stat().st_size
+        try:
+            fault = self._fault(parts, path)
+            if fault is None:
+                return path.stat().st_size
+        except OSError as error:  # it is gone already
+            fault = f"cannot be read: {error.strerror}"
         self.problem(path, fault)
         return None
 
