@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from . import (
+    bench_asgi,
     bench_ask,
+    bench_fanout,
+    bench_http,
     bench_import,
     bench_list,
     bench_memory,
     bench_notify,
     bench_read,
     bench_schema,
+    bench_sessions,
     bench_stdio,
 )
 from ._harness import Benchmark, Results, Settings, check_targets, positive, render, run
@@ -30,8 +34,15 @@ BENCHMARKS = {
         bench_stdio,
         bench_list,
         bench_read,
+        bench_asgi,
         bench_ask,
+        bench_fanout,
+        bench_http,
         bench_notify,
+        bench_http,
+        bench_asgi,
+        bench_sessions,
+        bench_fanout,
         bench_schema,
     )
 }

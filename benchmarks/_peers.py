@@ -92,13 +92,18 @@ def node_package_version(package: str) -> str:
 
 
 @cache
-def _script_folder() -> tempfile.TemporaryDirectory[str]:
+def _copied() -> tempfile.TemporaryDirectory[str]:
     """Copy the Node servers next to a link to the packages: Node looks there and nowhere else."""
     folder = tempfile.TemporaryDirectory(prefix="noizu-mcp-bench-")
     for script in SERVERS.glob("*.mjs"):
         shutil.copy(script, folder.name)
     (Path(folder.name) / "node_modules").symlink_to(node_modules().resolve())
     return folder
+
+
+def script_folder() -> Path:
+    """Return the folder from which Node servers run."""
+    return Path(_copied().name)
 
 
 def _python_peer(name: str, package: str, eras: tuple[str, ...] = ERAS) -> Peer:
@@ -120,7 +125,7 @@ def _node_peer(name: str, package: str, eras: tuple[str, ...]) -> Peer:
 
     def command(tools: int) -> list[str]:
         version()
-        return ["node", str(Path(_script_folder().name) / f"serve_{name}.mjs"), str(tools)]
+        return ["node", str(script_folder() / f"serve_{name}.mjs"), str(tools)]
 
     return Peer(name, eras, version, command)
 

@@ -1,32 +1,23 @@
 """A client with almost no cost: requests encoded beforehand, raw pipes, answers checked later."""
 
-import gc
 import json
 import os
-import re
-import signal
 import subprocess
-import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from ._peers import LEGACY, ROOT, environment
+from ._peers import LEGACY
+from ._process import Child, Run, check_answers, clocked
 
-#: Seconds, beside those asked for, until a server is killed that stopped answering.
-PATIENCE = 120.0
 CHUNK = 1 << 16
-MOST_REQUESTS = 100_000
-#: Ids have as many digits each, so that all requests have the same length.
-FIRST_ID = 100_000_000
 
 ARGUMENTS = {"text": "hello bench", "repeat": 2, "mode": "upper"}
 ECHOED = b"HELLO BENCHHELLO BENCH"
 CLIENT = {"name": "bench", "version": "1"}
-_ID = re.compile(rb'"id": ?(\d+)')
 
 
 def encode(
@@ -57,71 +48,19 @@ def encode(
     return json.dumps(message, separators=(",", ":")).encode() + b"\n"
 
 
-@dataclass(frozen=True)
-class Run:
-    """What one run of requests took, per request.
-
-    Attributes:
-        wall_us: Microseconds on the wall, of client and server together.
-        cpu_us: Microseconds of processor time of the server, all its threads.
-        client_us: Microseconds of processor time of this client.
-    """
-
-    wall_us: float
-    cpu_us: float
-    client_us: float
-
-
-class Process:
+class Process(Child):
     """A server with a pipe to its stdin and one from its stdout."""
 
     def __init__(self, command: list[str]) -> None:
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        self.started = time.perf_counter()
-        self._process = subprocess.Popen(
-            command,
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            cwd=ROOT,
-            env=environment(),
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._to = self._process.stdin.fileno()
-        self._from = self._process.stdout.fileno()
-        self._next_id = FIRST_ID
-        self._watchdog = threading.Timer(0, self._process.kill)
-        self._watch(PATIENCE)
+        super().__init__(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self._to = self.process.stdin.fileno()
+        self._from = self.process.stdout.fileno()
 
-    def close(self) -> None:
-        """End the server: its stdin first, a signal if that is not enough."""
-        self._watchdog.cancel()
-        with self._process as process:
-            process.stdin.close()  # type: ignore[union-attr]
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-        self._errors.close()
-
-    def _watch(self, seconds: float) -> None:
-        """Kill the server if it has not been closed, or this not been renewed, until then."""
-        self._watchdog.cancel()
-        self._watchdog = threading.Timer(seconds, self._process.kill)
-        self._watchdog.daemon = True
-        self._watchdog.start()
-
-    def cpu(self) -> float:
-        """Return the processor time of the server so far, in seconds, to the nanosecond."""
-        # The clock of another process, as clock_getcpuclockid(3) makes it on Linux.
-        return time.clock_gettime((~self._process.pid << 3) | 2)
-
-    def rss_mib(self) -> float:
-        """Return the memory that the server occupies."""
-        with open(f"/proc/{self._process.pid}/statm", encoding="ascii") as file:  # noqa: PTH123
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+    def end(self) -> None:
+        """Close its stdin, which ends it."""
+        self.process.stdin.close()  # type: ignore[union-attr]
 
     def send(self, data: bytes | memoryview) -> None:
         """Write everything."""
@@ -132,9 +71,7 @@ class Process:
         """Read what is there; raises RuntimeError at the end."""
         chunk = os.read(self._from, CHUNK)
         if not chunk:
-            self._errors.seek(0)
-            said = self._errors.read().decode(errors="replace").strip().splitlines()
-            raise RuntimeError(f"the server ended: {said[-1] if said else 'it said nothing'}")
+            raise RuntimeError(f"the server ended: {self.last_words()}")
         return chunk
 
     def open(self, era: str, capabilities: dict[str, Any] | None = None) -> float:
@@ -170,22 +107,6 @@ class Process:
         while not answer.endswith(b"\n"):
             answer += self.receive()
         return answer
-
-    def pace(self, load: "Load", warm_up: float, seconds: float) -> Run:
-        """Warm up, then run a load for a while; both in seconds."""
-        self._watch(PATIENCE + 10 * (warm_up + seconds))
-        count, spent, rate = 2 * load.window, 0.0, 0.0
-        while spent < warm_up:
-            run = load.run(count)
-            spent += count * run.wall_us / 1e6
-            rate = 1e6 / run.wall_us
-            count = min(MOST_REQUESTS, max(2 * load.window, int(rate * warm_up / 4)))
-        return load.run(min(MOST_REQUESTS, max(2 * load.window, int(rate * seconds))))
-
-    def ids(self, count: int) -> range:
-        """Return ids that were not used before."""
-        self._next_id += count
-        return range(self._next_id - count, self._next_id)
 
 
 @contextmanager
@@ -225,17 +146,10 @@ class Load:
         requests = b"".join(
             encode(self.era, self.method, self.params, i, self.capabilities) for i in ids
         )
-        gc.collect()
-        gc.disable()
-        try:
-            cpu, own, began = self.process.cpu(), time.process_time(), time.perf_counter()
-            chunks, length = self._exchange(requests, count)
-            wall = time.perf_counter() - began
-            cpu, own = self.process.cpu() - cpu, time.process_time() - own
-        finally:
-            gc.enable()
+        exchange = partial(self._exchange, requests, count)
+        run, (chunks, length) = clocked(self.process.cpu, count, exchange)
         self._check(b"".join(chunks), length, ids)
-        return Run(*(total / count * 1e6 for total in (wall, cpu, own)))
+        return run
 
     def _exchange(self, requests: bytes, count: int) -> tuple[list[bytes], int]:
         """Answer by answer, send one more; returns what came (or its end), and its length."""
@@ -265,9 +179,4 @@ class Load:
             if self.expected not in lines[-1] or length != (len(lines[-1]) + 1) * len(ids):
                 raise RuntimeError(f"unexpected answer: {lines[-1][:200]!r}")
             return
-        for line in lines:
-            if self.expected not in line:
-                raise RuntimeError(f"unexpected answer: {line[:200]!r}")
-        answered = sorted(int(found[1]) for line in lines if (found := _ID.search(line)))
-        if answered != list(ids):
-            raise RuntimeError("some requests were answered twice, or not at all")
+        check_answers(lines, self.expected, ids)

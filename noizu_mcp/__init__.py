@@ -11,6 +11,7 @@ The layers, each importing only from those above it:
     components/   what users subclass
     engine/       trio: a peer on a stream
     server/       registry, features, dispatch
+    telemetry/    spans, metrics, a watchdog
     transports/   stdio and memory
     client/       the other end
     testing/      the test kit
@@ -32,6 +33,7 @@ from ._errors import ProtocolError as ProtocolError
 from ._errors import RequestTimeout as RequestTimeout
 from ._errors import SchemaError as SchemaError
 from ._errors import SchemaUnsupported as SchemaUnsupported
+from ._errors import TaskStarted as TaskStarted
 from ._errors import ToolError as ToolError
 from ._errors import TransportError as TransportError
 from ._limits import Limits as Limits
@@ -76,6 +78,7 @@ from .types import ResourceContents as ResourceContents
 from .types import ResourceDefinition as ResourceDefinition
 from .types import Root as Root
 from .types import SamplingResult as SamplingResult
+from .types import Task as Task
 from .types import ToolDefinition as ToolDefinition
 from .types import ToolResult as ToolResult
 from .types import plain_text as plain_text
@@ -85,6 +88,7 @@ _LATE = {
     "Client": ".client",
     "ClientHandler": ".client",
     "Progress": ".client",
+    "Http": ".transports",
     "SkillFolder": ".components",
     "Stdio": ".transports",
     "connect": ".client",
@@ -96,6 +100,7 @@ if _TYPE_CHECKING:
     from .client import Progress as Progress
     from .client import connect as connect
     from .components import SkillFolder as SkillFolder
+    from .transports import Http as Http
     from .transports import Stdio as Stdio
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
@@ -115,6 +120,7 @@ __all__ = [
     "Context",
     "Decline",
     "DefinitionError",
+    "Http",
     "Icon",
     "Implementation",
     "InputRequest",
@@ -144,6 +150,8 @@ __all__ = [
     "Server",
     "SkillFolder",
     "Stdio",
+    "Task",
+    "TaskStarted",
     "Tool",
     "ToolDefinition",
     "ToolError",

@@ -33,7 +33,23 @@ class Problem(Value):
         return f"{place}{self.where}: {self.text}"
 
 
-class DefinitionError(TypeError):
+class _Copied(Exception):
+    """What can be copied and pickled, however its constructor differs from `args`.
+
+    An exception with fields of its own may come from another process, or from a worker of a pool.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (type(self), self.args), self.__dict__
+
+
+def _again(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    return error
+
+
+class DefinitionError(_Copied, TypeError):
     """A class or a registration cannot be what it says; raised when the class statement runs.
 
     Attributes:
@@ -49,7 +65,7 @@ class SchemaError(ValueError):
     """A JSON Schema that is not valid, or that breaks a limit."""
 
 
-class SchemaUnsupported(SchemaError):
+class SchemaUnsupported(_Copied, SchemaError):
     """A valid JSON Schema that the chosen engine cannot serve.
 
     Attributes:
@@ -61,7 +77,7 @@ class SchemaUnsupported(SchemaError):
         super().__init__(message)
 
 
-class ToolError(Exception):
+class ToolError(_Copied):
     """Raised by a tool to answer `isError: true` with a text or content of its own choice.
 
     Args:
@@ -75,7 +91,7 @@ class ToolError(Exception):
         super().__init__(content if isinstance(content, str) else repr(content))
 
 
-class McpError(Exception):
+class McpError(_Copied):
     """A JSON-RPC error: raised by a handler to send one, by a client that received one.
 
     Attributes:
@@ -103,6 +119,18 @@ class NoSessionError(LocalProtocolError):
     """A handler stored session state on a revision that has no sessions (2026-07-28)."""
 
 
+class TaskStarted(_Copied):
+    """The call goes on as a task; only a client that says that it knows tasks gets this.
+
+    Attributes:
+        task: The `Task` as it began; `tasks/get` says how it goes on.
+    """
+
+    def __init__(self, task: Any) -> None:
+        self.task = task
+        super().__init__(f"the call goes on as the task {task.task_id}")
+
+
 class RequestTimeout(Exception):
     """The peer did not answer in time; it has been told to stop."""
 
@@ -111,15 +139,23 @@ class ConnectionClosed(Exception):
     """The connection ended before the answer came."""
 
 
-class TransportError(Exception):
-    """The connection could not be made: the command did not start, the address did not answer."""
+class TransportError(_Copied):
+    """The connection could not be made: the command did not start, the address did not answer.
+
+    Attributes:
+        status: The HTTP status, where that is all that came back.
+    """
+
+    def __init__(self, message: str = "", *, status: int | None = None) -> None:
+        self.status = status
+        super().__init__(message)
 
 
 class AuthError(Exception):
     """The server answered 401 or 403 and the strategy could not satisfy it."""
 
 
-class InvalidToken(Exception):
+class InvalidToken(_Copied):
     """A verifier does not take a token; the client hears `invalid_token` and nothing else.
 
     Attributes:
@@ -131,7 +167,7 @@ class InvalidToken(Exception):
         super().__init__(reason)
 
 
-class InsufficientScope(Exception):
+class InsufficientScope(_Copied):
     """Who is calling is known, and may not do this (RFC 6750 section 3.1).
 
     Attributes:
@@ -139,11 +175,11 @@ class InsufficientScope(Exception):
     """
 
     def __init__(self, scopes: Iterable[str]) -> None:
-        self.scopes = tuple(scopes)
+        self.scopes = (scopes,) if isinstance(scopes, str) else tuple(scopes)
         super().__init__(f"it needs the scopes {' '.join(self.scopes)}")
 
 
-class VerifierUnavailable(Exception):
+class VerifierUnavailable(_Copied):
     """Nobody can say now whether a token is good: keys or answers cannot be fetched.
 
     Attributes:

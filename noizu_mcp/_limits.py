@@ -35,6 +35,8 @@ class Limits(Value):
         outbox: Bytes waiting to be written. Past it the peer's requests are no longer read, and
             progress and log messages that nobody awaits are dropped.
         threads: Sync handlers that run at the same time, over all connections of a server.
+        tasks: Tasks that are kept at once, ended ones too, over all connections over HTTP.
+        tasks_per_principal: How many of them may be of one verified principal.
 
     Raises:
         ValueError: A limit is no integer, or below 1.
@@ -47,6 +49,8 @@ class Limits(Value):
     subscriptions: int = _limit(1000)
     outbox: int = _limit(8 * MIB)
     threads: int = _limit(40)
+    tasks: int = _limit(10_000)
+    tasks_per_principal: int = _limit(1000)
 
 
 #: What holds where nothing else is said.

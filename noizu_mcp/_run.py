@@ -11,12 +11,14 @@ import trio
 from .engine import single_failure
 from .server import Server
 from .transports import serve_descriptors, take_stdio
+from .types import Principal
 
 if TYPE_CHECKING:
+    from .telemetry import Metrics
     from .transports.http import Host, HttpApp, HttpLimits, HttpOptions
 
 
-def run_stdio(server: Server | Callable[[], Server]) -> None:
+def run_stdio(server: Server | Callable[[], Server], *, principal: Principal | None = None) -> None:
     """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
 
     Descriptor 0 reads nothing and descriptor 1 writes to stderr from then on, also afterwards: a
@@ -24,19 +26,23 @@ def run_stdio(server: Server | Callable[[], Server]) -> None:
 
     Args:
         server: The server, or what makes it once nothing can print to the client any more.
+        principal: See `serve_stdio`.
     """
     read_fd, write_fd = take_stdio()
     made = server if isinstance(server, Server) else server()
-    trio.run(partial(serve_descriptors, made, read_fd, write_fd, handle_signals=_in_main_thread()))
+    serve = partial(serve_descriptors, handle_signals=_in_main_thread(), principal=principal)
+    trio.run(serve, made, read_fd, write_fd)
 
 
 def http_options(
+    *,
     path: str,
     allowed_hosts: Sequence[str] | None,
     allowed_origins: Sequence[str],
     auth: Any,
     health: bool,
     limits: "HttpLimits | None",
+    metrics: "bool | Metrics",
 ) -> "HttpOptions":
     """Put together how a server is served over HTTP; see `HttpOptions`."""
     from .transports.http import HttpLimits, HttpOptions
@@ -48,6 +54,7 @@ def http_options(
         auth=auth,
         health=health,
         limits=limits or HttpLimits(),
+        metrics=metrics,
     )
 
 

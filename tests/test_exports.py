@@ -17,7 +17,15 @@ FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 # A name that comes or goes is a line in CHANGELOG.md.
 PUBLIC = {
     *("Accept", "Annotations", "AuthError", "Cache", "Cancel", "Client", "ClientHandler"),
-    *("Completion", "ConnectionClosed", "Content", "ContentAnnotations", "Context", "Decline"),
+    *(
+        "Completion",
+        "ConnectionClosed",
+        "Content",
+        "ContentAnnotations",
+        "Context",
+        "Decline",
+        "Http",
+    ),
     *("DefinitionError", "Icon", "Implementation", "InputRequest", "InputRequired", "Limits"),
     *("McpError", "NoSessionError", "Page", "Problem", "Progress", "Prompt", "PromptMessage"),
     *("PromptResult", "ProtocolError", "ReadResult", "Reference", "RequestTimeout"),
@@ -27,6 +35,8 @@ PUBLIC = {
         "Server",
         "SkillFolder",
         "Stdio",
+        "Task",
+        "TaskStarted",
         "Tool",
         "ToolDefinition",
         "ToolError",

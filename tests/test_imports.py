@@ -16,7 +16,7 @@ MAYBE_LOADED = {"urllib", "urllib.parse", "ipaddress"}
 HEAVY = {
     *("argparse", "asyncio", "dataclasses", "datetime", "decimal", "tomllib", "unittest"),
     *("cryptography", "fastjsonschema", "hypercorn", "hypothesis", "jsonschema", "jsonschema_rs"),
-    *("pydantic", "jwt", "httpx2"),
+    *("opentelemetry", "prometheus_client", "pydantic", "jwt", "httpx2"),
 }
 #: The cost beside that of `import trio`, at most. Measured: 0.6 on CPython 3.11.
 RATIO = 0.75
@@ -57,7 +57,7 @@ def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
     """The command line, the client and the test kit load when they are used."""
     late = {"noizu_mcp.cli", "noizu_mcp.testing", "noizu_mcp.tools", "noizu_mcp._run"}
     late |= {"noizu_mcp.client", "noizu_mcp.protocol._client", "noizu_mcp.transports._command"}
-    late |= {"noizu_mcp.types._capabilities"}
+    late |= {"noizu_mcp.types._capabilities", "noizu_mcp.telemetry"}
     late |= {f"noizu_mcp.transports.{name}" for name in ("_memory", "_process", "_tap")}
     late |= {"noizu_mcp.auth"}
     late |= {f"noizu_mcp.components.{name}" for name in ("_skill", "_skill_files", "_skill_yaml")}
@@ -75,6 +75,18 @@ def test_the_client_loads_with_its_first_name() -> None:
     )
 
     assert loaded.split() == ["True", "False", "True", "True"]
+
+
+def test_http_loads_with_its_first_url() -> None:
+    """A client of anything else loads nothing of it."""
+    loaded = run(
+        "import sys\n"
+        "from noizu_mcp import Http, Stdio, connect\n"
+        "Http('http://x')\n"
+        "print('noizu_mcp.transports.http' in sys.modules, 'httpx2' in sys.modules)\n"
+    )
+
+    assert loaded.split() == ["False", "False"]
 
 
 def test_the_engines_load_with_the_first_schema() -> None:
@@ -149,6 +161,25 @@ def test_the_libraries_of_verifiers_load_when_one_needs_them() -> None:
     )
 
     assert loaded.split() == ["False", "False", "True", "False", "True", "True"]
+
+
+def test_authorization_loads_with_the_first_auth() -> None:
+    """An application that anybody may call needs none of it."""
+    loaded = run(
+        "import sys\n"
+        "from noizu_mcp import Server\n"
+        "from noizu_mcp.transports.http import HttpApp, HttpOptions\n"
+        "class Open(Server, name='open', version='1', requires='read'): pass\n"
+        "HttpApp(Open(), HttpOptions())\n"
+        "print('noizu_mcp.auth' in sys.modules)\n"
+        "from noizu_mcp.auth import BearerAuth, Principal, StaticVerifier\n"
+        "auth = BearerAuth(StaticVerifier({'token': Principal(subject='ada')}),\n"
+        "    resource='https://mcp.example.com/mcp', authorization_servers=())\n"
+        "HttpApp(Open(), HttpOptions(auth=auth))\n"
+        "print('noizu_mcp.transports.http._authorization' in sys.modules)\n"
+    )
+
+    assert loaded.split() == ["False", "True"]
 
 
 def test_the_import_is_cheap() -> None:

@@ -21,7 +21,8 @@ LAYERS: dict[str, set[str]] = {
     "tools": {"types", "components"},
     "engine": {"types", "jsonrpc", "protocol"},
     "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"},
-    "transports": {"types", "jsonrpc", "protocol", "engine", "server"},
+    "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
+    "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
     "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
@@ -59,18 +60,24 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("transports/http/_app", "._authorization"): "loads with the first `auth`",
     ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
+    ("transports/http/_backend", "httpx2"): "an extra, loads with the first URL",
+    ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",
     ("server/_server", ".._run"): "run() is sugar that stands above all layers",
 }
 
 # Names of a private file that another layer uses, each with its reason.
 PRIVATE = {
     ("components/_options", "schema._nearest"): "the nearest name, for messages",
+    ("components/_misses", "schema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema._nearest"): "the nearest name, for messages",
+    ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
+    ("server/_statement", "components._declare"): "the same",
     ("tools/__init__", "components._catalog"): "the folder gives it its public name",
 }
 
@@ -279,6 +286,7 @@ def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
+    known |= {"opentelemetry", "prometheus_client"}  # of the extras `otel` and `prometheus`
     known |= {"hypercorn", "h11", "h2"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 

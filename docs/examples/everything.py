@@ -123,8 +123,9 @@ class Reports(Toolkit):
         return "Progress reported"
 
     @mcp
-    async def test_reconnection(self) -> str:
-        """Answer after a while; over HTTP a client may lose the stream and come back."""
+    async def test_reconnection(self, args: Any, ctx: Context) -> str:
+        """Answer after a while; over HTTP the client is let go meanwhile, and comes back."""
+        await ctx.release_stream(retry_after=PAUSE)
         await trio.sleep(2 * PAUSE)
         return "Reconnection test completed"
 
@@ -393,6 +394,67 @@ class HeaderTool(Tool, name="test_x_mcp_header"):
         return f"Region: {args.region}"
 
 
+class Jobs(Toolkit):
+    """What a tool can do when its call goes on as a task, after the request has its answer.
+
+    A client that knows no tasks gets the same from the same code, within its request.
+    """
+
+    @mcp
+    async def greet(self, *, name: str) -> str:
+        """Greet somebody; this one has its answer at once."""
+        return f"Hello, {name}!"
+
+    @mcp(task="optional")
+    async def slow_compute(self, *, seconds: float, label: str = "") -> str:
+        """Compute for some seconds."""
+        await trio.sleep(seconds)
+        return f"Computed {label} for {seconds:g} s"
+
+    @mcp(task="required")
+    async def failing_job(self) -> str:
+        """Fail after a second, in a way that a model can read."""
+        await trio.sleep(1)
+        raise ToolError("This job always fails")
+
+    @mcp(task="optional")
+    async def protocol_error_job(self) -> str:
+        """Fail with an error of the protocol."""
+        raise McpError(-32603, "This job ends with an error of the protocol")
+
+    @mcp(task="optional")
+    async def confirm_delete(self, ctx: Context, *, filename: str) -> str:
+        """Ask the user while the task runs, and wait for the answer."""
+        answer = await ctx.elicit(f"Delete {filename}?", {"confirm": f.boolean(required=True)})
+        if isinstance(answer, Accept) and answer.content.confirm:
+            return f"Deleted {filename}"
+        return f"Kept {filename}"
+
+    @mcp(task="optional")
+    async def multi_input(self, args: Any, ctx: Context) -> str:
+        """Ask two things at the same time."""
+        answers: dict[str, str] = {}
+
+        async def ask(what: str) -> None:
+            answer = await ctx.elicit(f"What is the {what} name?", {"name": f.string()})
+            answers[what] = answer.content.name if isinstance(answer, Accept) else "nobody"
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, "first")
+            nursery.start_soon(ask, "last")
+        return f"You are {answers['first']} {answers['last']}"
+
+    @mcp(task="required", starts_task=True)
+    async def test_tool_with_task(self, args: Any, ctx: Context) -> Asked:
+        """Ask the user before there is a task, then go on in one."""
+        name = filled_in(ctx, "user_name", "name")
+        if name is None:
+            return InputRequired({"user_name": form("What is your name?", "name")})
+        await ctx.start_task()
+        await trio.sleep(PAUSE)
+        return f"Hello from the task, {name}!"
+
+
 class StaticText(Resource, uri="test://static-text", mime_type="text/plain"):
     """A text that never changes."""
 
@@ -491,7 +553,7 @@ class AskingPrompt(Prompt, name="test_input_required_result_prompt"):
 class Everything(
     Server, name="everything", version="1.0.0", instructions="Call anything: it is all for testing."
 ):
-    tools = [Answers, Reports, Questions, Rounds, Changes, JsonSchemaTool, HeaderTool]
+    tools = [Answers, Reports, Questions, Rounds, Changes, Jobs, JsonSchemaTool, HeaderTool]
     resources = [StaticText, StaticBinary, Watched, Record]
     prompts = [SimplePrompt, TwoArguments, ResourcePrompt, ImagePrompt, AskingPrompt]
     skills = [SkillFolder("skills")]

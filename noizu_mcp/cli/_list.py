@@ -84,7 +84,10 @@ def list_offers(args: argparse.Namespace) -> int:
     for n, (kind, listed) in enumerate(found.items()):
         if args.all or len(asked) > 1:
             print(f"{'' if n == 0 else chr(10)}{kind.upper()}")
-        print_table(KINDS[kind].header, [KINDS[kind].row(each) for each in listed])
+        if listed:
+            print_table(KINDS[kind].header, [KINDS[kind].row(each) for each in listed])
+        else:
+            print(f"the server lists no {kind}")
     return OK
 
 

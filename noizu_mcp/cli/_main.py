@@ -13,6 +13,7 @@ from .._errors import (
     RequestTimeout,
     TransportError,
 )
+from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..transports import open_standard_descriptors
 from ._errors import FAILED, INTERRUPTED, CommandError
 from ._run import run
@@ -82,6 +83,19 @@ def _is(error: BaseException, kind: type[BaseException]) -> bool:
     return isinstance(error, kind)
 
 
+def _told(error: Exception) -> str:
+    """Say what failed; of a capability that is missing, which one."""
+    if isinstance(error, McpError) and error.code == MISSING_CLIENT_CAPABILITY:
+        needs = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
+        if needs and isinstance(needs, dict):
+            names = [
+                ".".join((name, *(parts if isinstance(parts, dict) else ())))
+                for name, parts in needs.items()
+            ]
+            return f"{error.message}: {', '.join(names)} ({error.code})"
+    return str(error)
+
+
 def _fail(error: Exception, *, debug: bool) -> int:
     if debug:
         sys.excepthook(type(error), error, error.__traceback__)
@@ -89,7 +103,7 @@ def _fail(error: Exception, *, debug: bool) -> int:
     if isinstance(cause, DefinitionError):
         lines = [str(problem) for problem in cause.problems]
     elif isinstance(error, _EXPECTED):
-        lines = [str(error)]
+        lines = [_told(error)]
     else:
         lines = [f"{type(error).__name__}: {error} (--debug shows where)"]
     for line in lines:

@@ -84,7 +84,9 @@ def serve(args: argparse.Namespace) -> int:
     except ImportError as error:
         text = f"{error.name} is not installed: pip install 'noizu-mcp[http]'"
         raise CommandError(text) from error
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise CommandError(error.strerror or str(error)) from error
+    except ValueError as error:
         raise CommandError(str(error)) from error
     return OK
 

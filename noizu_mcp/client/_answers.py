@@ -9,6 +9,7 @@ from .._errors import McpError, ProtocolError
 from ..engine import is_crash, logger, lone
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
+from ..server._authored import authored
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
 from ._handlers import ClientHandler
 
@@ -43,7 +44,7 @@ class Answerer:
                 (-32602), its handler refused, or failed (-32603; the log says why).
         """
         try:
-            return await self._answer(method, params)
+            return await authored(self._answer(method, params))
         except BaseException as error:
             if not is_crash(error):
                 raise

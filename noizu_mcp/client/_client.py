@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 import attrs
 import trio
 
-from .._errors import ProtocolError
+from .._errors import McpError, ProtocolError, TaskStarted
 from ..engine import OnProgress, single_failure
+from ..jsonrpc import HEADER_MISMATCH
 from ..protocol import CHANGES
 from ..types import (
+    TASKS,
     Completion,
     Implementation,
     LogLevel,
@@ -23,11 +25,13 @@ from ..types import (
     ResourceTemplateDefinition,
     Root,
     ServerCapabilities,
+    Task,
     ToolDefinition,
     ToolResult,
     Wire,
 )
-from ._rounds import with_rounds
+from ._mirrored import note_headers
+from ._rounds import Send, with_rounds
 from ._session import ClientSession
 
 Definition = TypeVar("Definition", bound=Wire)
@@ -102,6 +106,9 @@ class Client:
             timeout=self.timeout if timeout is None else timeout,
             on_progress=None if progress is None else _reporter(progress),
         )
+        mirrored = self._session.mirrored
+        if method == "tools/list" and mirrored is not None and peer.revision.stateless:
+            return note_headers(result, mirrored)
         return dict(result)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
@@ -253,13 +260,36 @@ class Client:
 
         Raises:
             McpError: There is no such tool, or it answered with an error of the protocol.
+            TaskStarted: The call goes on as a task. Servers answer so only where `connect` was
+                given the extension among the `capabilities`.
             RequestTimeout: It did not answer in time; it has been told to stop.
             ConnectionClosed: The connection ended first.
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "tools/call", timeout=timeout, progress=progress)
-        result = await with_rounds(send, params, self._session.answerer)
+        send = partial(self._send_mirrored, send)
+        kinds = ("complete", "task") if self._knows_tasks else ("complete",)
+        result = await with_rounds(send, params, self._session.answerer, kinds=kinds)
+        if result.get("resultType") == "task":
+            raise TaskStarted(Task.from_wire(result))
         return ToolResult.from_wire(result)
+
+    @property
+    def _knows_tasks(self) -> bool:
+        return TASKS in (self._session.peer.capabilities.get("extensions") or {})
+
+    async def _send_mirrored(self, send: Send, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a call, and again with the newest definitions if its headers were wrong.
+
+        A server that refuses them has done nothing yet (2026-07-28 `streamable-http`).
+        """
+        try:
+            return await send(params)
+        except McpError as error:
+            if error.code != HEADER_MISMATCH or self._session.mirrored is None:
+                raise
+        await self.list_tools()
+        return await send(params)
 
     async def ping(self) -> None:
         """Ask whether the server is there; on 2026-07-28, which has no ping, `server/discover`."""

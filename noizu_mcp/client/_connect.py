@@ -1,4 +1,4 @@
-"""From a target to a client: a server in memory, or a command."""
+"""From a target to a client: a server in memory, a command, or a URL."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -7,13 +7,14 @@ from typing import Any, Final
 
 import trio
 
+from .. import transports
 from .._errors import ConnectionClosed, TransportError
 from .._limits import Limits
 from .._version import __version__
 from ..engine import MessageStream, single_failure
 from ..server import Server, serve
-from ..transports import Stdio, Tap, TappedStream, memory_pair, open_process
-from ..types import ClientCapabilities, Implementation, Root
+from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
+from ..types import ClientCapabilities, Implementation, Principal, Root
 from ._client import Client
 from ._handlers import ClientHandler, abilities
 from ._negotiate import negotiate
@@ -24,7 +25,7 @@ TIMEOUT: Final = 60.0
 #: Seconds to wait for the answer to the first `server/discover`: old servers may stay silent.
 PROBE_TIMEOUT: Final = 5.0
 
-Target = Server | type[Server] | Stdio | MessageStream
+Target = Server | type[Server] | Stdio | Http | str | MessageStream
 
 
 @asynccontextmanager
@@ -39,12 +40,13 @@ async def connect(
     client_info: Implementation | None = None,
     capabilities: ClientCapabilities | None = None,
     tap: Tap | None = None,
+    principal: Principal | None = None,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
     Args:
         target: A `Server` class or instance, served in memory, through bytes; a `Stdio` command;
-            or a ready `MessageStream`.
+            a URL, or `Http` with more about it; or a ready `MessageStream`.
         handler: What to do when the server speaks first.
         version: The one protocol revision to use; None: the best that both know.
         timeout: Seconds that a request may take unless it says otherwise, the first one too.
@@ -53,6 +55,7 @@ async def connect(
         client_info: Who the client says it is.
         capabilities: What it says it can do, beside what the handler overrides.
         tap: Sees every message, as bytes, in both directions.
+        principal: Who a server in memory is to see at `ctx.auth`; None: nobody.
 
     Yields:
         The client, the era negotiated.
@@ -60,7 +63,10 @@ async def connect(
     Raises:
         TransportError: The server could not be reached.
         ProtocolError: There is no revision that both know.
-        TypeError: The handler is none; its class, for example.
+        AuthError: It wants other credentials.
+        TypeError: The handler is none; its class, for example. Or the principal is for no server
+            in memory.
+        ValueError: The URL is none of a server.
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
@@ -71,7 +77,7 @@ async def connect(
     # A server in memory that crashes closes its stream, too: its own failure says more.
     with single_failure(ConnectionClosed):
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
-            stream = await _open(target, stack, nursery)
+            stream = await _open(target, stack, nursery, principal)
             if tap is not None:
                 stream = TappedStream(stream, tap)
             session = ClientSession(stream, info, offered, handler, Limits())
@@ -85,15 +91,25 @@ async def connect(
                 session.link.stop()
 
 
-async def _open(target: Target, stack: AsyncExitStack, nursery: trio.Nursery) -> MessageStream:
+async def _open(
+    target: Target, stack: AsyncExitStack, nursery: trio.Nursery, principal: Principal | None
+) -> MessageStream:
+    if principal is not None and isinstance(target, Stdio | Http | str | MessageStream):
+        raise TypeError("principal= is for a server in memory; others find out who is calling")
     if isinstance(target, Stdio):
         stream, _ = await stack.enter_async_context(open_process(target))
         return stream
     if isinstance(target, MessageStream):
         return target
+    if isinstance(target, str):
+        target = Http(target)
+    if isinstance(target, Http):
+        remote = transports.HttpStream(target)
+        await nursery.start(remote.run)
+        return remote
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
-        raise TransportError(f"cannot connect to {target!r}: give a Server or Stdio(…)")
+        raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
     ours, theirs = memory_pair(server.options.limits.message_size)
-    nursery.start_soon(partial(serve, server, theirs, transport="memory"))
+    nursery.start_soon(partial(serve, server, theirs, transport="memory", principal=principal))
     return ours

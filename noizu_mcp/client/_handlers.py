@@ -89,9 +89,9 @@ def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> dict
     adapted.pop("extensions", None)
     if "roots" in adapted:
         adapted["roots"] = {"listChanged": True}
-    if revision.name == "2025-03-26":
+    if not revision.elicitation:
         adapted.pop("elicitation", None)
-    if not revision.icons:  # modes and tools came with 2025-11-25
+    if not revision.modes:
         for name in ("elicitation", "sampling"):
             if name in adapted:
                 adapted[name] = {}

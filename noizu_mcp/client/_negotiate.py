@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 import trio
 
-from .._errors import McpError, ProtocolError, RequestTimeout
+from .._errors import McpError, ProtocolError, RequestTimeout, TransportError
 from ..jsonrpc import MODERN_CODES
 from ..protocol import (
     HANDSHAKE_VERSIONS,
@@ -20,6 +20,9 @@ from ..types import META_SERVER_INFO, Implementation, ServerCapabilities
 from ._client import Client
 from ._handlers import adapt_abilities
 from ._session import ClientSession
+
+#: Not about the request: the server is slow, or has too many.
+_LATER: Final = (408, 425, 429)
 
 
 async def negotiate(
@@ -36,6 +39,7 @@ async def negotiate(
     Raises:
         ProtocolError: There is no revision that both know.
         ConnectionClosed: The server ended the connection.
+        TransportError: It cannot be reached, or answered with an HTTP status that says nothing.
         RequestTimeout: It did not answer `initialize`.
     """
     if version is not None and version not in REVISIONS:
@@ -64,8 +68,20 @@ async def _probe(client: Client, session: ClientSession, probe_timeout: float) -
             await _discover(client, session)
         except McpError as error:
             return _mutual(error) if error.code in MODERN_CODES else LATEST_HANDSHAKE
+        except TransportError as error:
+            if not _is_refusal(error):
+                raise
+            return LATEST_HANDSHAKE
         return None
     return LATEST_HANDSHAKE
+
+
+def _is_refusal(error: TransportError) -> bool:
+    """Tell a server that does not know the request from one that cannot answer now.
+
+    Old servers over HTTP answer it with any 4xx (2026-07-28 `basic/versioning`).
+    """
+    return error.status is not None and 400 <= error.status < 500 and error.status not in _LATER
 
 
 def _mutual(error: McpError) -> Revision:
@@ -79,9 +95,11 @@ def _mutual(error: McpError) -> Revision:
 async def _discover_pinned(client: Client, session: ClientSession) -> None:
     try:
         await _discover(client, session)
-    except McpError as error:
-        text = f"the server does not serve {STATELESS.name}: {error.message}"
-        raise ProtocolError(text) from error
+    except (McpError, TransportError) as error:
+        if isinstance(error, TransportError) and not _is_refusal(error):
+            raise
+        said = error.message if isinstance(error, McpError) else error
+        raise ProtocolError(f"the server does not serve {STATELESS.name}: {said}") from error
 
 
 async def _discover(client: Client, session: ClientSession) -> None:

@@ -1,6 +1,6 @@
 """Requests that come back with questions: answer them and ask again (`basic/patterns/mrtr`)."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from .._errors import ProtocolError
@@ -10,16 +10,23 @@ from ._answers import MAX_ROUNDS, Answerer
 Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
-async def with_rounds(send: Send, params: Mapping[str, Any], answerer: Answerer) -> dict[str, Any]:
+async def with_rounds(
+    send: Send,
+    params: Mapping[str, Any],
+    answerer: Answerer,
+    *,
+    kinds: Collection[str] = ("complete",),
+) -> dict[str, Any]:
     """Send a request as often as its server has questions.
 
     Args:
         send: Sends the request with the params it is given, under a new id each time.
         params: The params of the caller; they go along in every round.
         answerer: Answers the questions.
+        kinds: Which results end it, by `resultType`.
 
     Returns:
-        The complete result.
+        The result.
 
     Raises:
         ProtocolError: The server asks in circles, or answers with something unknown.
@@ -28,7 +35,7 @@ async def with_rounds(send: Send, params: Mapping[str, Any], answerer: Answerer)
     for _ in range(MAX_ROUNDS + 1):
         result = await send({**params, **answers})
         kind = result.get("resultType", "complete")
-        if kind == "complete":
+        if kind in kinds:
             return result
         if kind != "input_required":
             raise ProtocolError(f"the server answered with an unknown kind of result: {kind!r}")

@@ -37,6 +37,7 @@ class ClientSession:
         handler: ClientHandler,
         limits: Limits,
     ) -> None:
+        self.mirrored = stream.mirrored
         self.peer = ClientPeer(info, capabilities, limits.in_flight)
         self.link = Link(stream, self.peer, self, limits)
         self.answerer = Answerer(handler, capabilities)

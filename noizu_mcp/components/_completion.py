@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..schema import Fault, Shape
+from ..schema import Fault
 from ..types import Completion, as_tuple
 from ._method import Method
 from ._signature import Mode, is_async, refuse_coroutine
@@ -26,23 +26,25 @@ class Completer(NamedTuple):
 Source = tuple[str, ...] | Completer
 
 
-def read_sources(form: type, shape: Shape) -> tuple[dict[str, Source], list[Fault]]:
+def read_sources(
+    owner: type | None, completions: Mapping[str, Any]
+) -> tuple[dict[str, Source], list[Fault]]:
     """Read the `complete=` of the fields of a form.
 
     Args:
-        form: The class that declares them.
-        shape: What was read from it.
+        owner: The class that declares them, if it is one.
+        completions: What each says, unchecked.
 
     Returns:
         The sources by field; then what is wrong.
     """
     sources: dict[str, Source] = {}
     faults: list[Fault] = []
-    for name, declared in shape.completions.items():
+    for name, declared in completions.items():
         source = _source(declared)
         if source is None:
             text = "complete must be a list of texts or an async function (prefix, ctx)"
-            faults.append(Fault((name,), f"{text}, got {declared!r}", form))
+            faults.append(Fault((name,), f"{text}, got {declared!r}", owner))
         else:
             sources[name] = source
     return sources, faults

@@ -15,6 +15,7 @@ from ..types import PromptResult, ResourceContents, ResourceDefinition
 from ._declare import class_of, is_abstract
 from ._prompt_spec import PromptSpec
 from ._resource import Resource
+from ._resource_options import is_uri
 from ._resource_spec import TemplateSpec
 from ._signature import refuse_coroutine
 
@@ -81,9 +82,9 @@ def to_listed(spec: TemplateSpec, value: Any) -> list[dict[str, Any]]:
 
     Args:
         spec: The template.
-        value: `ResourceDefinition`s, mappings in the shape of 2026-07-28, and `Resource` classes or
-            instances. A mapping without a name has its URI for one; a definition or mapping
-            without a media type has that of the template.
+        value: `ResourceDefinition`s, mappings in the shape of 2026-07-28, URIs, and `Resource`
+            classes or instances. A URI, and a mapping without a name, has its URI for one; what
+            has no media type has that of the template.
 
     Returns:
         New JSON-ready dicts.
@@ -104,11 +105,17 @@ def _listed(spec: TemplateSpec, item: Any) -> dict[str, Any]:
         return cls.definition()
     if isinstance(item, ResourceDefinition):
         wire = item.to_wire()
+    elif isinstance(item, str):
+        if not is_uri(item):
+            raise TypeError(f"expected an absolute URI like 'db://users', got {item!r}")
+        wire = {"uri": item, "name": item}
     elif isinstance(item, Mapping):
         named = item if "name" in item else {**item, "name": item.get("uri")}
         wire = ResourceDefinition.from_wire(named, "resource").to_wire()
     else:
-        raise TypeError(f"expected a ResourceDefinition, a mapping or a Resource, got {item!r}")
+        raise TypeError(
+            f"expected a ResourceDefinition, a mapping, a URI or a Resource, got {item!r}"
+        )
     if spec.mime_type is not None:
         wire.setdefault("mimeType", spec.mime_type)
     return wire

@@ -12,6 +12,7 @@ from ..types import (
     InputRequest,
     InputRequired,
     LogLevel,
+    Principal,
     ReadResult,
     Root,
     SamplingResult,
@@ -54,7 +55,7 @@ class Outbound(Protocol):
     @property
     def state(self) -> Any: ...
     @property
-    def auth(self) -> Any: ...
+    def auth(self) -> Principal | None: ...
     @property
     def session(self) -> Mapping[str, Any]: ...
     @property
@@ -65,6 +66,7 @@ class Outbound(Protocol):
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]: ...
     def log(self, level: LogLevel, data: Any, logger: str | None) -> Awaitable[None]: ...
+    def release_stream(self, retry_after: float) -> Awaitable[None]: ...
     @property
     def input_responses(self) -> Mapping[str, Any]: ...
     @property
@@ -76,6 +78,7 @@ class Outbound(Protocol):
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
     ) -> Any: ...
     async def step(self, function: Callable[..., Any], *args: Any) -> Any: ...
+    async def start_task(self) -> None: ...
     async def read_resource(self, uri: str, context: "Context") -> ReadResult: ...
     async def retry(self, required: InputRequired) -> bool: ...
 
@@ -162,8 +165,8 @@ class Context:
         return self._outbound.state
 
     @property
-    def auth(self) -> Any:
-        """The verified claims of the caller, or None."""
+    def auth(self) -> Principal | None:
+        """Who is calling, verified; None where nobody verifies it."""
         return self._outbound.auth
 
     @property
@@ -222,6 +225,21 @@ class Context:
             ValueError: There is no such level.
         """
         return self._outbound.log(level, data, logger)
+
+    def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
+        """Let the client hang up and come back for the rest; for calls that take long.
+
+        On 2025-11-25 over HTTP the answer to the request ends here, and the client is told to ask
+        again for what follows, which is kept for it (`basic/transports`, "Sending Messages to the
+        Server"). Everywhere else nothing happens.
+
+        Args:
+            retry_after: Seconds that the client is to wait before it comes back.
+
+        Raises:
+            ValueError: `retry_after` is negative, or no finite number.
+        """
+        return self._outbound.release_stream(retry_after)
 
     def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `debug`."""
@@ -400,6 +418,20 @@ class Context:
             TypeError: What it returned, or an argument, is no JSON value.
         """
         return await self._outbound.step(function, *args)
+
+    async def start_task(self) -> None:
+        """Answer the request with a task, and go on in it; for a tool with `starts_task=True`.
+
+        What is asked before is asked in rounds of the request; what is asked after, in the task.
+        When the task begins the handler is run again from the start, as after a question: it gets
+        the answers that it has had, and `step` gives what it gave. Where the client knows no tasks
+        nothing happens, and the request stays open until the handler is done.
+
+        Raises:
+            LocalProtocolError: The tool begins no task by itself.
+            McpError: There are too many tasks (-32603).
+        """
+        await self._outbound.start_task()
 
     async def read_resource(self, uri: str) -> ReadResult:
         """Read a resource of this server, as a client would; hidden ones too.

@@ -14,6 +14,7 @@ from .._errors import DefinitionError, Problem
 from .._source import locate
 from .._util import relative_path
 from ..schema import Fault
+from ._misses import near_misses
 from ._options import Table, read_options
 
 #: Options that belong to one class; a subclass does not take them over.
@@ -41,6 +42,13 @@ class Declaration:
         self.problems: list[Problem] = []
         self.own = self._own_options(table, keywords)
         self.options = self._with_bases(table)
+        members = getattr(cls, "__mcp_members__", {})
+        for name, meant in near_misses(cls, table, members):
+            if meant not in self.given:
+                text = (
+                    f"is not an option; did you mean {meant!r}? (begin a name of your own with _)"
+                )
+                self.problem(name, text, name)
 
     def _own_options(self, table: Table, keywords: Mapping[str, Any]) -> dict[str, Any]:
         attributes = option_attributes(self.cls, table)
@@ -165,10 +173,11 @@ def option_attributes(cls: type, table: Table) -> dict[str, Any]:
     Returns:
         The values as written. A method is none: a toolkit may well have a tool named `title`.
     """
-    return {k: v for k, v in vars(cls).items() if k in table and not _is_method(v)}
+    return {k: v for k, v in vars(cls).items() if k in table and not is_method(v)}
 
 
-def _is_method(value: Any) -> bool:
+def is_method(value: Any) -> bool:
+    """Tell a method from data in a class body."""
     return hasattr(value, "__code__") or isinstance(value, staticmethod | classmethod)
 
 

@@ -150,11 +150,13 @@ class Forms:
     def _shape(self, side: Side, name: str, value: Any) -> Shape | None:
         path = f"{self._method}.{name}" if self._in_kit else name
         is_input = side == "input"
+        strict = self._strict and is_input
         if name.endswith("_schema"):
-            found = read_raw(value, input=is_input)
+            found = read_raw(value, input=is_input, strict=strict)
         else:
-            strict, descriptions = self._strict and is_input, self._descriptions
-            found = read_shape(value, strict=strict, descriptions=descriptions, input=is_input)
+            found = read_shape(
+                value, strict=strict, descriptions=self._descriptions, input=is_input
+            )
         return self._keep(path, found, None if self._in_kit else name)
 
     def _keep(

@@ -1,7 +1,7 @@
 """`@mcp`: marks a method of a toolkit as a tool. Marking registers nothing and raises nothing."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar, Unpack, overload
+from typing import Any, Final, Literal, TypeVar, Unpack, overload
 
 from ._overrides import ToolOverrides
 
@@ -24,6 +24,8 @@ class MethodOptions(ToolOverrides, total=False):
         output_schema: The structured content as raw JSON Schema; wins over `output`.
         inline: Run a short sync method where it is called, not in a thread.
         strict: Refuse unknown arguments.
+        task: Let calls go on as tasks: `required`, or `optional` where the client knows no tasks.
+        starts_task: The method begins the task by itself, with `ctx.start_task()`.
     """
 
     input: Any
@@ -32,6 +34,8 @@ class MethodOptions(ToolOverrides, total=False):
     output_schema: Mapping[str, Any] | str
     inline: bool
     strict: bool
+    task: Literal["optional", "required"] | None
+    starts_task: bool
 
 
 class Mark:

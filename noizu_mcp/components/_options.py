@@ -13,7 +13,7 @@ import attrs
 
 from .._util import json_text
 from ..schema._nearest import nearest
-from ..types import Annotations, ContentAnnotations, Icon
+from ..types import Annotations, ContentAnnotations, Icon, RequireScopes
 
 #: Longest quotation of a wrong value in a problem, in characters.
 MAX_QUOTED: Final = 60
@@ -101,6 +101,26 @@ def read_count(value: Any) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
     return value
+
+
+def read_task(value: Any) -> str | None:
+    """Take whether calls go on as tasks: `optional`, `required`, or None for never."""
+    if value not in (None, "optional", "required"):
+        raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
+    return None if value is None else str(value)
+
+
+def read_requires(value: Any) -> RequireScopes | None:
+    """Take the scopes that a caller must hold, as `RequireScopes` or by name; None for none."""
+    if value is None or isinstance(value, RequireScopes):
+        return value
+    names = (value,) if isinstance(value, str) else value
+    # A set has no order, and clients are told the scopes in theirs.
+    if not isinstance(names, list | tuple):
+        raise ValueError(
+            f"must be RequireScopes('read'), the name of a scope or some, {got(value)}"
+        )
+    return RequireScopes(*names)
 
 
 def read_annotations(value: Any) -> Annotations | None:
@@ -191,6 +211,7 @@ _LOOKS: Final[dict[str, Reader]] = {
     "visible": read_flag,
     "timeout": read_seconds,
     "max_concurrency": read_count,
+    "requires": read_requires,
 }
 _SCHEMAS: Final[dict[str, Reader]] = {
     "input": read_any,
@@ -198,7 +219,12 @@ _SCHEMAS: Final[dict[str, Reader]] = {
     "input_schema": read_any,
     "output_schema": read_any,
 }
-_CALLS: Final[dict[str, Reader]] = {"inline": read_flag, "strict": read_flag}
+_CALLS: Final[dict[str, Reader]] = {
+    "inline": read_flag,
+    "strict": read_flag,
+    "task": read_task,
+    "starts_task": read_flag,
+}
 
 #: What `@mcp(…)` takes.
 METHOD_OPTIONS: Final[Table] = {"name": read_declared_name, **_LOOKS, **_CALLS, **_SCHEMAS}

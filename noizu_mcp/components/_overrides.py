@@ -1,9 +1,9 @@
 """What may be written in the parentheses of `tool(…)`, `prompt(…)`, `resource(…)`, for checkers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from ..types import Annotations, ContentAnnotations, Icon
+from ..types import Annotations, ContentAnnotations, Icon, RequireScopes
 
 
 class Overrides(TypedDict, total=False):
@@ -18,6 +18,7 @@ class Overrides(TypedDict, total=False):
         hidden: Left out of the list, still served. Wins over `visible`.
         visible: The opposite of `hidden`.
         timeout: Seconds, or None for no limit.
+        requires: Other scopes that a caller must hold: `RequireScopes`, or names; None for none.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Overrides(TypedDict, total=False):
     hidden: bool
     visible: bool
     timeout: float | None
+    requires: RequireScopes | str | Sequence[str] | None
 
 
 class ToolOverrides(Overrides, total=False):

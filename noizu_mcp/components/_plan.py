@@ -67,9 +67,11 @@ class Plan(Frozen):
             instance: What has the method.
             overrides: Options of the registration; they replace the plan's own.
         """
+        options = {**self.options, **overrides}
         return {
             "hidden": hidden_by(self.options, overrides),
-            "timeout": {**self.options, **overrides}.get("timeout", UNSET),
+            "timeout": options.get("timeout", UNSET),
+            "requires": options.get("requires"),
             "mode": self.answer.mode,
             "takes_context": self.answer.takes_context,
             "invoke": self.answer.bind(instance),

@@ -9,7 +9,7 @@ from typing import Any, Final
 from .._errors import McpError
 from .._util import Unset, final
 from ..schema import describe
-from ..types import META_VIOLATIONS
+from ..types import META_VIOLATIONS, RequireScopes
 from ._completion import Source, completer
 from ._frozen import Frozen
 from ._method import Method
@@ -32,6 +32,7 @@ class PromptSpec(Frozen):
         arguments: The names of its arguments, in order.
         required: Those that must be given.
         timeout: Seconds that getting it may take; None for no limit, UNSET for the server's.
+        requires: Scopes that a caller must hold; None for none.
         mode: `async` or `thread` (sync, may block).
         takes_context: Whether `get` wants the context.
         prepare: Turns the arguments that a client sent, `{}` when they were absent, into what
@@ -48,6 +49,7 @@ class PromptSpec(Frozen):
     arguments: tuple[str, ...]
     required: tuple[str, ...]
     timeout: float | Unset | None
+    requires: RequireScopes | None
     mode: Mode
     takes_context: bool
     prepare: Callable[[Any], Any]

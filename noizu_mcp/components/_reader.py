@@ -1,12 +1,20 @@
 """What the statements of tools, resources, templates and prompts have in common."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 from .._util import snake_case
-from ..schema import Fault, Shape, docstring_parameters, docstring_summary, read_shape
+from ..schema import (
+    Fault,
+    Shape,
+    docstring_parameters,
+    docstring_summary,
+    read_fields,
+    read_shape,
+)
 from ._completion import Source, read_sources
-from ._declare import Declaration, is_abstract
+from ._declare import Declaration, is_abstract, is_method
 from ._handler import Handler
 from ._mcp import is_marked
 from ._method import Method, read_method
@@ -107,33 +115,70 @@ class Reader:
         described = docstring_parameters(method.function.__doc__) if method else {}
         return described | docstring_parameters(vars(self.cls).get("__doc__"))
 
-    def arguments(self, method: Method | None) -> tuple[Any, Shape | None]:
-        """Read the class `Arguments`, of this class or of the nearest base.
+    def arguments(self, method: Method | None) -> "Arguments":
+        """Read the class `Arguments` or `arguments = {…}`, of this class or of the nearest base.
 
         Args:
             method: The method that answers; its docstring may describe arguments too.
 
         Returns:
-            The class, or None if there is none; then its shape, or None after problems.
+            What is declared; as much of it as can be read when something is wrong in it.
         """
-        form = getattr(self.cls, "Arguments", None)
+        name, form = self._form()
         if form is None:
-            return None, None
-        if not isinstance(form, type):
-            self.problem("Arguments", f"must be a class: class Arguments(Schema), got {form!r}")
-            return form, None
+            return Arguments(name)
+        if name == "Arguments" and not isinstance(form, type):
+            self.problem(name, f"must be a class; write arguments = … for {form!r}")
+            return Arguments(name)
         shape, faults = read_shape(form, descriptions=self.descriptions(method))
-        self.argument_faults(faults)
-        return form, shape
-
-    def argument_faults(self, faults: list[Fault]) -> None:
-        """Note what is wrong in the class `Arguments`."""
-        self.declaration.faults("Arguments", faults, "Arguments")
-
-    def sources(self, form: type, shape: Shape | None) -> Mapping[str, Source]:
-        """Read what the fields of `Arguments` are completed from; nothing if there is no shape."""
+        self.declaration.faults(name, faults, name)
+        owner = form if isinstance(form, type) else None
         if shape is None:
-            return {}
-        sources, faults = read_sources(form, shape)
-        self.argument_faults(faults)
-        return sources
+            fields, completions = read_fields(form)
+        else:
+            fields, completions = shape.schema.get("properties", {}), shape.completions
+        sources, faults = read_sources(owner, completions)
+        self.declaration.faults(name, faults, name)
+        return Arguments(name, owner, shape, fields, sources)
+
+    def _form(self) -> tuple[str, Any]:
+        for cls in self.cls.__mro__:
+            given = {**vars(cls), **vars(cls).get("__mcp_options__", {})}
+            forms = [
+                name
+                for name in ("arguments", "Arguments")
+                if name in given and not is_method(given[name])
+            ]
+            if len(forms) > 1:
+                self.problem("arguments", "the class Arguments declares them too; keep one of them")
+            if forms:
+                return forms[-1], given[forms[-1]]
+        return "Arguments", None
+
+    def argument_faults(self, arguments: "Arguments", faults: Iterable[tuple[str, str]]) -> None:
+        """Note what is wrong in the declared arguments.
+
+        Args:
+            arguments: The arguments.
+            faults: The name of an argument, or "" for the whole, with the text of the problem.
+        """
+        noted = [Fault((name,) if name else (), text, arguments.owner) for name, text in faults]
+        self.declaration.faults(arguments.name, noted, arguments.name)
+
+
+class Arguments(NamedTuple):
+    """The declared arguments of a prompt, or variables of a template.
+
+    Attributes:
+        name: What declares them: the class `Arguments`, or `arguments`.
+        owner: The class, if it is one.
+        shape: The form; None if there is none, or something is wrong in it.
+        fields: The schema of each, also where something is wrong in the form.
+        sources: What they are completed from.
+    """
+
+    name: str
+    owner: type | None = None
+    shape: Shape | None = None
+    fields: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    sources: Mapping[str, Source] = MappingProxyType({})

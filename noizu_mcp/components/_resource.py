@@ -1,15 +1,17 @@
 """`Resource` and `ResourceTemplate`: classes that are one resource, or many of one kind."""
 
-from typing import Any, ClassVar, cast
+from collections.abc import Iterator
+from typing import ClassVar, cast
 
-from ..schema import Fault, Shape, fields, read_shape
+from ..schema import Shape, fields, read_shape
 from ._declare import ComponentMeta, Declaration
 from ._method import read_method
+from ._misses import is_class, takes
 from ._plan import Described
-from ._reader import Reader
+from ._reader import Arguments, Reader
 from ._resource_options import RESOURCE_OPTIONS, TEMPLATE_OPTIONS
 from ._resource_spec import ResourcePlan, TemplatePlan
-from ._texts import Texts
+from ._texts import Texts, impossible
 from ._uri_template import UriTemplate
 
 
@@ -18,8 +20,8 @@ class Resource(Described, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `uri`, `name`,
     `title`, `description`, `mime_type`, `size`, `annotations`, `icons`, `meta`, `hidden`,
-    `visible`, `subscribable`, `timeout`, `abstract`. The name defaults to the URI, the description
-    to the first paragraph of the docstring.
+    `visible`, `subscribable`, `timeout`, `requires`, `abstract`. The name defaults to
+    the URI, the description to the first paragraph of the docstring.
 
     `read` takes `()`, `(uri)` or `(uri, ctx)` after `self`, sync or async; a sync one runs in a
     worker thread. It returns a text, bytes, `ResourceContents`, a list of these, or any other JSON
@@ -50,16 +52,16 @@ class ResourceTemplate(Described, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `uri_template`
     (RFC 6570), `name`, `title`, `description`, `mime_type`, `annotations`, `icons`, `meta`,
-    `hidden`, `visible`, `subscribable`, `timeout`, `traversal`, `abstract`. Values that could lead
-    a handler out of its directory match nothing, unless `traversal=True`.
+    `hidden`, `visible`, `subscribable`, `timeout`, `requires`, `traversal`, `abstract`. Values
+    that could lead a handler out of its directory match nothing, unless `traversal=True`.
 
     `read` takes `(uri, args)` or `(uri, args, ctx)` after `self`, sync or async, and returns what
     that of a `Resource` does. `args` has an attribute for each variable: a text, a list of texts
-    for `{var*}`, None for an optional one that is absent. A nested class `Arguments` gives them
-    types; a URI with a value that does not fit is not found.
+    for `{var*}`, None for an optional one that is absent. A nested class `Arguments`, or
+    `arguments = {…}`, gives them types; a URI with a value that does not fit is not found.
 
     `complete(variable, prefix, ctx)` completes variables. `list(ctx)` returns or yields instances
-    for `resources/list`: `ResourceDefinition`s, mappings, or `Resource` classes.
+    for `resources/list`: `ResourceDefinition`s, mappings, URIs, or `Resource` classes.
 
     Raises:
         DefinitionError: From the class statement; it lists all that is wrong in the class.
@@ -67,6 +69,7 @@ class ResourceTemplate(Described, metaclass=ComponentMeta):
 
     __mcp_kind__: ClassVar = "resources"
     __mcp_table__: ClassVar = TEMPLATE_OPTIONS
+    __mcp_members__: ClassVar = {"Arguments": is_class, "complete": takes(3, 4)}
     __mcp__: ClassVar[tuple[TemplatePlan, ...]] = ()
 
     @classmethod
@@ -87,20 +90,19 @@ class _TemplateReader(Reader):
         read = self.required_method("read", ("uri", "args", "ctx"), least=2)
         complete = read_method(self.declaration, "complete", ("variable", "prefix", "ctx"), least=2)
         listed = read_method(self.declaration, "list", ("ctx",), may_yield=True)
-        form, shape = self.arguments(read)
-        sources = self.sources(form, shape)
+        arguments = self.arguments(read)
         if self.declaration.abstract or "uri_template" not in self.options:
             return ()
         traversal = self.options.get("traversal", False)
         template = UriTemplate(self.options["uri_template"], traversal=traversal)
-        texts = self._texts(template, form, shape)
+        self.argument_faults(arguments, _misfits(template, arguments))
         if read is None:
             return ()
         plan = TemplatePlan(
             options=self.options,
             template=template,
-            texts=texts,
-            sources=sources,
+            texts=Texts(arguments.shape or _plain_shape(template), template.lists),
+            sources=arguments.sources,
             answer=read,
             complete=complete,
             list=listed,
@@ -108,26 +110,19 @@ class _TemplateReader(Reader):
         )
         return (plan,)
 
-    def _texts(self, template: UriTemplate, form: Any, shape: Shape | None) -> Texts:
-        if shape is None:
-            return Texts(_plain_shape(template))
-        texts = Texts(shape, template.lists)
-        self.argument_faults(
-            [
-                *(
-                    Fault((name,), f"{template.text!r} has no variable of this name", form)
-                    for name in texts.names
-                    if name not in template.variables
-                ),
-                *(
-                    Fault((), f"{template.text!r} has a variable {name!r}; declare it", form)
-                    for name in template.variables
-                    if name not in texts.names
-                ),
-                *(Fault((name,), _impossible(template, name), form) for name in texts.impossible()),
-            ]
-        )
-        return texts
+
+def _misfits(template: UriTemplate, arguments: Arguments) -> Iterator[tuple[str, str]]:
+    """Yield what the template and the declared variables have against each other."""
+    if not arguments.fields and arguments.shape is None:
+        return  # nothing is declared, or nothing that could be read
+    for name in arguments.fields:
+        if name not in template.variables:
+            yield name, f"{template.text!r} has no variable of this name"
+    for name in template.variables:
+        if name not in arguments.fields:
+            yield "", f"{template.text!r} has a variable {name!r}; declare it"
+    for name in impossible(arguments.fields, template.lists):
+        yield name, _impossible(template, name)
 
 
 def _impossible(template: UriTemplate, name: str) -> str:

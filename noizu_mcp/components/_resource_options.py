@@ -7,11 +7,13 @@ from ._options import (
     Reader,
     Table,
     got,
+    read_any,
     read_content_annotations,
     read_declared_name,
     read_flag,
     read_icons,
     read_meta,
+    read_requires,
     read_run_time_name,
     read_seconds,
     read_text,
@@ -80,6 +82,7 @@ _SHOWN: Final[dict[str, Reader]] = {
     "hidden": read_flag,
     "visible": read_flag,
     "timeout": read_seconds,
+    "requires": read_requires,
 }
 _CONTENTS: Final[dict[str, Reader]] = {
     "name": read_run_time_name,
@@ -102,11 +105,13 @@ TEMPLATE_OPTIONS: Final[Table] = {
     "uri_template": read_uri_template,
     **_CONTENTS,
     "traversal": read_flag,
+    "arguments": read_any,
     "abstract": read_flag,
 }
 #: What the statement of a `Prompt` takes.
 PROMPT_OPTIONS: Final[Table] = {
     **PROMPT_OVERRIDES,
     "name": read_declared_name,
+    "arguments": read_any,
     "abstract": read_flag,
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from .._util import Unset, final
+from ..types import RequireScopes
 from ._completion import Source, completer
 from ._frozen import Frozen
 from ._method import Method
@@ -27,6 +28,7 @@ class ResourceSpec(Frozen):
         hidden: Left out of `resources/list`, still readable.
         subscribable: Whether clients may ask to be told when it changes.
         timeout: Seconds a read may take; None for no limit, UNSET for the one of the server.
+        requires: Scopes that a caller must hold; None for none.
         mode: `async` or `thread` (sync, may block).
         takes_context: Whether `read` wants the context.
         invoke: Calls `read` with what it takes of `(uri, ctx)`.
@@ -40,6 +42,7 @@ class ResourceSpec(Frozen):
     hidden: bool
     subscribable: bool
     timeout: float | Unset | None
+    requires: RequireScopes | None
     mode: Mode
     takes_context: bool
     invoke: Callable[[str, Any], Any]
@@ -61,6 +64,7 @@ class TemplateSpec(Frozen):
         hidden: Left out of the lists with all its instances, still readable.
         subscribable: Whether clients may ask to be told when one of its resources changes.
         timeout: Seconds a read may take; None for no limit, UNSET for the one of the server.
+        requires: Scopes that a caller must hold; None for none.
         mode: How `read` is called: `async` or `thread` (sync, may block).
         takes_context: Whether `read` wants the context.
         variables: The names of its variables.
@@ -81,6 +85,7 @@ class TemplateSpec(Frozen):
     hidden: bool
     subscribable: bool
     timeout: float | Unset | None
+    requires: RequireScopes | None
     mode: Mode
     takes_context: bool
     variables: tuple[str, ...]

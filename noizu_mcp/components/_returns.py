@@ -34,7 +34,8 @@ def to_result(spec: ToolSpec | None, value: Any) -> Outcome:
             list of content, or a `ToolResult`.
 
     Returns:
-        The result, and None or what the log should say about a value that could not be sent.
+        The result, and None or what the log should say about a value that could not be sent. With
+        an output schema it has structured content that fits, or `is_error`.
     """
     try:
         return _to_result(spec, value)
@@ -49,31 +50,41 @@ def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
     if isinstance(value, ToolResult):
         return _verbatim(spec, value)
     if (blocks := _blocks(output, value)) is not None:
-        return ToolResult(blocks), None
+        return _unstructured(spec, ToolResult(blocks))
     _refuse_strangers(output, value)
     ready = dump_value(value)
-    if output is not None and output.compiled.is_valid(ready):
-        return ToolResult((Content.text(json_text(ready)),), ready), None
-    # A text or nothing at all is an answer of its own, whatever the schema says.
-    if isinstance(ready, str):
-        return ToolResult((Content.text(ready),)), None
-    if ready is None:
-        return ToolResult(), None
-    if output is not None:
+    if output is not None and not output.compiled.is_valid(ready):
         return _breach(spec, output, ready)
-    text = (Content.text(json_text(ready)),)
-    return (ToolResult(text, ready) if isinstance(ready, dict) else ToolResult(text)), None
+    if ready is None and output is None:
+        return ToolResult(), None
+    text = (Content.text(ready if isinstance(ready, str) else json_text(ready)),)
+    structured = output is not None or isinstance(ready, dict)
+    return (ToolResult(text, ready) if structured else ToolResult(text)), None
+
+
+def _unstructured(spec: ToolSpec | None, result: ToolResult) -> Outcome:
+    """Send a result without structured content, which a declared output schema demands.
+
+    server/tools, Output Schema: "servers MUST provide structured results that conform to this
+    schema". The schema speaks of what a tool answers when it did its work.
+    """
+    if spec is None or spec.output is None or result.is_error:
+        return result, None
+    return _broken(
+        spec,
+        "it has no structured content, which the output schema demands; return the value, or"
+        " ToolResult(content, structured=…)",
+    )
 
 
 def _verbatim(spec: ToolSpec | None, result: ToolResult) -> Outcome:
     """Send a ready result as it is, once it is known to be JSON and to keep the contract."""
     json_text(result.meta)
     if not result.has_structured:
-        return result, None
+        return _unstructured(spec, result)
     ready = dump_value(result.structured)
     json_text(ready)
     output = None if spec is None else spec.output
-    # server/tools: the schema speaks of what a tool answers when it did its work.
     if output is not None and not result.is_error and not output.compiled.is_valid(ready):
         return _breach(spec, output, ready)
     return attrs.evolve(result, structured=ready), None

@@ -55,6 +55,10 @@ class SkillSpec(Frozen):
     files: Mapping[str, ResourceSpec]
 
     @property
+    def requires(self) -> None:
+        """No scopes of its own: what the server requires is all."""
+
+    @property
     def root(self) -> str:
         """The URI of its folder."""
         return self.uri.removesuffix(f"/{MANIFEST}")
@@ -134,7 +138,7 @@ class _Reading:
         self.above = tuple(folder.prefix.split("/")) if folder.prefix else ()
         if () in homes:
             self.above += (folder.path.name,)
-        read = {home: self.files.read(home) for home in homes}
+        read = self.files.read(homes)
         values = {home: self._frontmatter(home, files) for home, files in read.items() if files}
         if not self.problems:
             self._serve(read, values)
@@ -189,6 +193,7 @@ class _Reading:
             timeout=UNSET,
             mode="inline",
             takes_context=False,
+            requires=None,
             invoke=lambda *_: contents,
             definition={**definition, "mimeType": mime_type, "size": len(data)},
             source=str(self.files.root.joinpath(*parts)),

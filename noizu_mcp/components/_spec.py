@@ -10,7 +10,7 @@ import attrs
 
 from .._util import Unset, final
 from ..schema import Shape, header_paths
-from ..types import Annotations, Icon
+from ..types import Annotations, Icon, RequireScopes
 from ._plan import Plan
 from ._signature import Mode
 
@@ -34,8 +34,11 @@ class ToolSpec:
         input: The declared arguments; `{"type": "object"}` if none are.
         output: The declared structured content, if any.
         timeout: Seconds a call may take; None for no limit, UNSET for the one of the server.
+        requires: Scopes that a caller must hold; None for none.
         max_concurrency: Calls at one time; None for no limit.
         mode: `async`, `thread` (sync, may block) or `inline` (sync and short).
+        task: Whether calls go on as tasks: `optional`, `required`; None for never.
+        starts_task: Whether the handler begins the task by itself.
         takes_context: Whether the handler wants the context.
         invoke: Calls the handler with what it takes of `(args, ctx)`.
         definition: The tool as `tools/list` of 2026-07-28 describes it. Not to be changed.
@@ -54,8 +57,11 @@ class ToolSpec:
     input: Shape
     output: Shape | None
     timeout: float | Unset | None
+    requires: RequireScopes | None
     max_concurrency: int | None
     mode: Mode
+    task: str | None
+    starts_task: bool
     takes_context: bool
     invoke: Callable[[Any, Any], Any]
     definition: dict[str, Any]
@@ -108,6 +114,8 @@ class ToolPlan(Plan):
             input=self.input,
             output=self.output,
             max_concurrency=options.get("max_concurrency"),
+            task=options.get("task"),
+            starts_task=options.get("starts_task", False),
             mirrored=header_paths(self.input.schema),
             **shared,
         )

@@ -6,7 +6,7 @@ stays one, and the schema of the form says what is wrong with it.
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, Final
 
 from ..schema import Shape, Violation
@@ -93,6 +93,27 @@ def _first(casts: list[Cast | None]) -> Cast | None:
     return cast_any
 
 
+def _casts(
+    fields: Mapping[str, Mapping[str, Any]], lists: Container[str]
+) -> dict[str, Cast | None]:
+    return {
+        name: cast_of(_items(schema) if name in lists else schema)
+        for name, schema in fields.items()
+    }
+
+
+def impossible(
+    fields: Mapping[str, Mapping[str, Any]], lists: Container[str] = frozenset()
+) -> list[str]:
+    """Name the fields that no text can stand for.
+
+    Args:
+        fields: The published schema of each field.
+        lists: The fields that come as lists.
+    """
+    return [name for name, cast in _casts(fields, lists).items() if cast is None]
+
+
 class Texts:
     """A form whose values come as texts, and as lists of texts.
 
@@ -113,14 +134,7 @@ class Texts:
         self.fields: Mapping[str, Mapping[str, Any]] = shape.schema.get("properties", {})
         self.names = tuple(self.fields)
         self.required = tuple(shape.schema.get("required", ()))
-        self._casts: dict[str, Cast | None] = {
-            name: cast_of(_items(schema) if name in lists else schema)
-            for name, schema in self.fields.items()
-        }
-
-    def impossible(self) -> list[str]:
-        """Name the fields that no text can stand for."""
-        return [name for name, cast in self._casts.items() if cast is None]
+        self._casts = _casts(self.fields, lists)
 
     def read(self, given: Mapping[str, Any]) -> tuple[Any, list[Violation]]:
         """Turn what was given into what a handler takes.

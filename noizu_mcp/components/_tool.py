@@ -5,10 +5,12 @@ from typing import ClassVar
 from ._declare import ComponentMeta, Declaration
 from ._forms import Forms, forms_of
 from ._handler import Handler, read_handler
+from ._misses import is_class
 from ._options import TOOL_OPTIONS
 from ._plan import Described
 from ._reader import Reader
 from ._spec import ToolPlan
+from ._task_options import task_problems
 
 
 class Tool(Described, metaclass=ComponentMeta):
@@ -16,8 +18,9 @@ class Tool(Described, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
     `description`, `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`,
-    `max_concurrency`, `inline`, `strict`, `abstract`. The input is a nested class `Input`, or
-    `input`, or `input_schema`; the output likewise, or the return annotation of `call`.
+    `max_concurrency`, `requires`, `inline`, `strict`, `task`, `starts_task`, `abstract`. The input
+    is a nested class `Input`, or `input`, or `input_schema`; the output likewise, or the return
+    annotation of `call`.
 
     `call` takes `()`, `(args)` or `(args, ctx)` after `self`, sync or async. A sync one runs in a
     worker thread, with `inline=True` on the loop. The name defaults to the name of the class in
@@ -29,6 +32,7 @@ class Tool(Described, metaclass=ComponentMeta):
 
     __mcp_kind__: ClassVar = "tools"
     __mcp_table__: ClassVar = TOOL_OPTIONS
+    __mcp_members__: ClassVar = {"Input": is_class, "Output": is_class}
     __mcp__: ClassVar[tuple[ToolPlan, ...]] = ()
 
     @classmethod
@@ -83,4 +87,6 @@ class _ToolReader(Reader):
             self.problem(
                 "inline", "is for a sync call; an async one runs where it is called anyway"
             )
+        for text in () if handler is None else task_problems(handler, self.options):
+            self.problem("task", text)
         return handler

@@ -12,6 +12,7 @@ from ._handler import Handler, read_handler
 from ._mcp import Mark, mark_problem, marked_options
 from ._options import DECLARED_NAME, METHOD_OPTIONS, TOOLKIT_OPTIONS, read_options
 from ._spec import ToolPlan
+from ._task_options import task_problems
 
 
 class Toolkit(metaclass=ComponentMeta):
@@ -20,8 +21,8 @@ class Toolkit(metaclass=ComponentMeta):
     A method takes `()`, `(args)` or `(args, ctx)` after `self`, or `(*, a, b)` or `(ctx, *, a, b)`,
     where the keyword-only parameters are the input. `staticmethod` and `classmethod` work. Options
     of the class statement are defaults for all of its tools: `category`, `annotations`, `icons`,
-    `meta`, `hidden`, `visible`, `timeout`, `max_concurrency`, `inline`, `strict`. With
-    `abstract=True` it is a base that others take their tools from.
+    `meta`, `hidden`, `visible`, `timeout`, `max_concurrency`, `requires`, `inline`, `strict`,
+    `task`, `starts_task`. With `abstract=True` it is a base that others take their tools from.
 
     Raises:
         DefinitionError: From the class statement; it lists all that is wrong in the class.
@@ -111,6 +112,8 @@ class _Reader:
         )
         if handler is not None and handler.mode == "async" and "inline" in good:
             report("inline is for a sync method; an async one runs where it is called anyway")
+        for text in () if handler is None else task_problems(handler, options):
+            report(text)
         plan = self._with_schemas(name, handler, options, owner)
         return plan if len(self.declaration.problems) == before else None
 

@@ -2,6 +2,7 @@
 
 from .._util import publish
 from ._abc import MessageStream as MessageStream
+from ._abc import Unanswered as Unanswered
 from ._channel import Channel as Channel
 from ._channel import Collector as Collector
 from ._channel import Delivery as Delivery
@@ -21,6 +22,9 @@ from ._link import Link as Link
 from ._log import logger as logger
 from ._outbox import Outbox as Outbox
 from ._waiters import OnProgress as OnProgress
+from ._watch import Fate as Fate
+from ._watch import Record as Record
+from ._watch import Watch as Watch
 
 __all__ = [
     "Channel",
@@ -28,6 +32,7 @@ __all__ = [
     "Delivery",
     "Desk",
     "Exchange",
+    "Fate",
     "Handler",
     "Job",
     "Link",
@@ -36,6 +41,9 @@ __all__ = [
     "OnProgress",
     "Outbox",
     "Peer",
+    "Record",
+    "Unanswered",
+    "Watch",
     "crashes_logged",
     "is_crash",
     "logger",

@@ -1,9 +1,24 @@
 """The contract of a transport: whole messages in, whole messages out."""
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
+from typing import NamedTuple
 
-from ..jsonrpc import Oversized
+from ..jsonrpc import Id, Oversized
+
+
+class Unanswered(NamedTuple):
+    """What a stream says in place of an answer that will not come.
+
+    Where each message travels by itself one can fail while the others go on.
+
+    Attributes:
+        id: The id of the request.
+        error: Why; raised where the answer is awaited.
+    """
+
+    id: Id
+    error: Exception
 
 
 class MessageStream(abc.ABC):
@@ -11,10 +26,16 @@ class MessageStream(abc.ABC):
 
     One task receives and one task sends; `send_nowait` may be called from any task of the loop
     while nobody is inside `send`.
+
+    Attributes:
+        mirrored: Where a client notes which argument each `Mcp-Param-*` header mirrors, by tool;
+            None: the stream has no headers.
     """
 
+    mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]] | None = None
+
     @abc.abstractmethod
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[bytes | Oversized | Unanswered]:
         """Wait for messages.
 
         Returns:

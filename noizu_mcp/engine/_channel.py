@@ -36,6 +36,13 @@ class Channel(Protocol):
     def abandon(self) -> None:
         """Expect no answer: what was asked was cancelled."""
 
+    def release(self, seconds: float, /) -> None:
+        """Let the peer come back for the rest, where it can (2025-11-25 over HTTP).
+
+        Args:
+            seconds: How long it is to wait before.
+        """
+
     def deliver(self, message: bytes) -> None:
         """Send a message that must not get lost."""
 

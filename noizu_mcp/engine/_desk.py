@@ -2,7 +2,7 @@
 
 import abc
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol
@@ -27,6 +27,7 @@ from ._channel import Channel, Collector, Delivery
 from ._exchange import Exchange, Job
 from ._failure import crashes_logged
 from ._waiters import OnProgress, Waiter, Waiters
+from ._watch import Watch
 
 
 class Peer(Protocol):
@@ -72,13 +73,26 @@ class Desk(abc.ABC):
         channel: As given.
     """
 
+    _listeners: Sequence[object] = ()
+    _watch: Watch
+
     def __init__(self, peer: Peer, handler: Handler, channel: Channel) -> None:
         self.channel = channel
         self._peer = peer
         self._handler = handler
         self._exchanges: dict[Any, Exchange] = {}
         self._waiters = Waiters()
-        self._idle = trio.Event()
+        self._idle: trio.Event | None = None  # while somebody waits for it
+
+    def watch(self, listeners: Sequence[object], watch: Watch) -> None:
+        """Let something see every message, for as long as anybody listens.
+
+        Args:
+            listeners: Who listens; empty as long as nobody does. It may change at any time.
+            watch: Sees the messages.
+        """
+        self._listeners = listeners
+        self._watch = watch
 
     @abc.abstractmethod
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
@@ -154,11 +168,15 @@ class Desk(abc.ABC):
         self._conclude(exchange, scope)
 
     def _conclude(self, exchange: Exchange, scope: trio.CancelScope) -> None:
-        if exchange.answered or exchange.cancelled or exchange.open:
-            return
-        if scope.cancelled_caught:
+        exchange.scope = None
+        if exchange.cancelled:
+            exchange.abandon()
+        elif exchange.answered or exchange.open:
+            pass
+        elif scope.cancelled_caught:
             self._handler.expired(exchange)
         else:
+            exchange.mark("crashed")
             exchange.fail(INTERNAL_ERROR, "Request handler failed")
 
     def _cancel(self, event: Cancel) -> None:
@@ -184,17 +202,30 @@ class Desk(abc.ABC):
             while self._exchanges:
                 self._idle = trio.Event()
                 await self._idle.wait()
-        for exchange in list(self._exchanges.values()):
-            exchange.fail(INTERNAL_ERROR, "The server is shutting down")
+        self._refuse_all("The server is shutting down")
+
+    def _refuse_all(self, reason: str) -> None:
+        for exchange in self.unanswered:
+            exchange.fail(INTERNAL_ERROR, reason)
             exchange.stop()
+
+    @property
+    def unanswered(self) -> Sequence[Exchange]:
+        """The requests of the peer that have no answer."""
+        return list(self._exchanges.values())
 
     @property
     def busy(self) -> bool:
         """True while requests of the peer have no answer."""
         return bool(self._exchanges)
 
-    def close(self) -> None:
-        """Expect no answers to our requests any more: the peer is gone."""
+    def close(self, reason: str) -> None:
+        """End: what has no answer is refused, and our own requests get none any more.
+
+        Args:
+            reason: What the peer reads.
+        """
+        self._refuse_all(reason)
         self._waiters.close()
 
     def finish(self, exchange: Exchange, answer: bytes, code: int | None) -> None:
@@ -208,7 +239,7 @@ class Desk(abc.ABC):
             exchange.batch.add(answer)
 
     def _note_idle(self) -> None:
-        if not self._exchanges:
+        if self._idle is not None and not self._exchanges:
             self._idle.set()
 
     def held(self) -> AbstractContextManager[None]:
@@ -221,15 +252,21 @@ class Desk(abc.ABC):
 
     def send(self, notification: Notification) -> None:
         """Send a notification that belongs to no request in flight."""
-        self.channel.deliver(encode(notification))
+        self.channel.deliver(self._encode(notification))
 
     def inform(
         self, method: str, params: Mapping[str, Any], channel: Channel | None = None
     ) -> Delivery:
         """Send a notice that can do without being sent: it is dropped if there is no room."""
         channel = channel or self.channel
-        channel.offer(encode(Notification(method, dict(params))))
+        channel.offer(self._encode(Notification(method, dict(params))))
         return Delivery(channel.room)
+
+    def _encode(self, notification: Notification) -> bytes:
+        message = encode(notification)
+        if self._listeners:
+            self._watch.told(notification.method, len(message))
+        return message
 
     async def request(
         self,
@@ -267,7 +304,7 @@ class Desk(abc.ABC):
             if cancellable:
                 reason = "timeout" if isinstance(error, RequestTimeout) else "cancelled"
                 params = {"requestId": request.id, "reason": reason}
-                channel.deliver(encode(Notification("notifications/cancelled", params)))
+                channel.deliver(self._encode(Notification("notifications/cancelled", params)))
             raise
         finally:
             self._waiters.discard(request.id)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -19,6 +20,7 @@ from ..jsonrpc import (
 from ..protocol import Envelope
 from ._channel import Channel, Collector, Delivery
 from ._log import logger
+from ._watch import Fate, Record
 
 if TYPE_CHECKING:
     from ._desk import Desk
@@ -44,6 +46,7 @@ class Exchange:
         cancelled: True once the peer has cancelled it: nothing may follow for its id.
         answered: True once it has its answer.
         open: True once it needs no task: it stays until its peer or its connection ends it.
+        record: Watches it; None: nobody does.
     """
 
     desk: "Desk"
@@ -56,6 +59,7 @@ class Exchange:
     cancelled: bool = False
     answered: bool = False
     open: bool = False
+    record: Record | None = None
     _left: float = math.inf
 
     @property
@@ -69,8 +73,11 @@ class Exchange:
             answer = encode_result(self.request.id, result)
         except (ValueError, TypeError, RecursionError) as error:
             logger.error("the result of %s is not JSON", self.request.method, exc_info=error)
+            self.mark("crashed")
             self.fail(INTERNAL_ERROR, "Result is not JSON")
         else:
+            if self.record is not None:
+                self.record.replied(result)
             self._answer(answer, None)
 
     def fail(self, code: int, message: str, data: Any = None) -> None:
@@ -81,6 +88,13 @@ class Exchange:
         if not self.answered and not self.cancelled:
             self.answered = True
             self.desk.finish(self, answer, code)
+            if self.record is not None:
+                self.record.answered(len(answer), code)
+
+    def mark(self, fate: Fate) -> None:
+        """Say to who watches how it is about to end, where the answer does not tell."""
+        if self.record is not None:
+            self.record.mark(fate)
 
     def notify(self, method: str, params: Mapping[str, Any]) -> Delivery:
         """Send a notice that belongs to this request; after its answer it is dropped."""
@@ -100,7 +114,14 @@ class Exchange:
             RequestTimeout: It did not answer in time; it has been told to stop.
             ConnectionClosed: The connection ended first.
         """
-        return await self.desk.request(request, channel=self.channel, timeout=seconds)
+        watched = nullcontext() if self.record is None else self.record.asking(request)
+        with watched:
+            return await self.desk.request(request, channel=self.channel, timeout=seconds)
+
+    def release(self, seconds: float) -> None:
+        """Let the peer come back for the answer, where that is possible; see `Channel`."""
+        if not self.answered and not self.cancelled:
+            self.channel.release(seconds)
 
     def expire_at(self, deadline: float) -> None:
         """Move the deadline while the work is on its way; on trio's clock."""
@@ -125,9 +146,16 @@ class Exchange:
     def cancel(self) -> None:
         """Stop working on it: the peer no longer wants the answer."""
         self.cancelled = True
-        if self.batch is not None:
-            self.batch.add(None)
+        if self.scope is None:
+            self.abandon()
         else:
+            self.scope.cancel()  # what it has asked the peer is called off before the end
+
+    def abandon(self) -> None:
+        """Expect no answer: it was cancelled, and nothing works on it any more."""
+        if self.batch is None:
             self.channel.abandon()
-        if self.scope is not None:
-            self.scope.cancel()
+        else:
+            self.batch.add(None)
+        if self.record is not None:
+            self.record.cancelled()

@@ -9,7 +9,7 @@ import trio
 from .._limits import Limits
 from ..jsonrpc import Decoded, Oversized, decode, too_large
 from ..protocol import Dispatch
-from ._abc import MessageStream
+from ._abc import MessageStream, Unanswered
 from ._desk import Desk, Handler, Peer
 from ._exchange import Exchange
 from ._failure import split
@@ -43,7 +43,7 @@ class Link(Desk):
         self.outbox = Outbox(stream, limits.outbox)
         self._stream = stream
         self._limits = limits
-        self._inbox: deque[bytes | Oversized] = deque()
+        self._inbox: deque[bytes | Oversized | Unanswered] = deque()
         self._reader: trio.CancelScope | None = None
         self._ended = trio.Event()
         self._in_chunk = False
@@ -142,7 +142,7 @@ class Link(Desk):
         self.outbox.flush_now()
 
     async def _fill_inbox(self, scope: trio.CancelScope) -> None:
-        messages: Sequence[bytes | Oversized] = ()
+        messages: Sequence[bytes | Oversized | Unanswered] = ()
         self._reader = scope
         try:
             if await self._has_room():
@@ -166,13 +166,20 @@ class Link(Desk):
                 await self.outbox.room()
         return self.outbox.has_room
 
-    def _receive(self, data: bytes | Oversized, turn: "_Turn") -> Coroutine[Any, Any, None] | None:
+    def _receive(
+        self, data: bytes | Oversized | Unanswered, turn: "_Turn"
+    ) -> Coroutine[Any, Any, None] | None:
         """Take one message; what is returned is the rest of the work on it."""
+        if isinstance(data, Unanswered):
+            self._waiters.resolve(data.id, data.error)
+            return None
         if isinstance(data, Oversized):
             message: Decoded = too_large(data.head, self._limits)
         else:
             message = decode(data, self._limits)
         event = self._peer.receive(message)
+        if self._listeners:
+            self._watch.heard(message, event, None if isinstance(data, Oversized) else len(data))
         if isinstance(event, Dispatch):
             turn.current, job = self.begin(event, self)
             return None if job is None else job()
@@ -188,6 +195,9 @@ class Link(Desk):
 
     def abandon(self) -> None:
         """Expect no answer: the others do not depend on it; see `Channel`."""
+
+    def release(self, _seconds: float, /) -> None:
+        """Do nothing: a stream has nothing to come back to; see `Channel`."""
 
     def deliver(self, message: bytes) -> None:
         """Send a message; see `Channel`."""

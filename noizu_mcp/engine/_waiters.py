@@ -34,7 +34,7 @@ class Waiter:
         self._timeout = timeout
         self._last = math.inf
         self._arrived = trio.Event()
-        self._outcome: Response | ErrorResponse | None = None
+        self._outcome: Response | ErrorResponse | Exception | None = None
         self._scope = trio.CancelScope()
 
     async def wait(self) -> Mapping[str, Any]:
@@ -47,6 +47,7 @@ class Waiter:
             McpError: The peer answered with an error.
             RequestTimeout: No answer, and no progress, within the timeout.
             ConnectionClosed: The connection ended first.
+            Exception: What the stream says of an answer that will not come.
         """
         self._last = trio.current_time() + self._timeout * MAX_EXTENSIONS
         with self._scope:
@@ -57,6 +58,8 @@ class Waiter:
             return outcome.result
         if isinstance(outcome, ErrorResponse):
             raise McpError(outcome.code, outcome.message, outcome.data)
+        if isinstance(outcome, Exception):
+            raise outcome
         if self._arrived.is_set():
             raise ConnectionClosed(f"the connection ended before {self.method} was answered")
         raise RequestTimeout(f"{self.method} was not answered within {self._timeout:g} s")
@@ -77,7 +80,7 @@ class Waiter:
             except Exception:  # noqa: BLE001 - the caller's own; answers must still come
                 logger.exception("the progress callback of %s failed", self.method)
 
-    def resolve(self, outcome: Response | ErrorResponse | None) -> None:
+    def resolve(self, outcome: Response | ErrorResponse | Exception | None) -> None:
         """Wake the waiting task; None: the connection ended."""
         self._outcome = outcome
         self._arrived.set()
@@ -122,8 +125,8 @@ class Waiters:
         """Strike a request out."""
         self._waiting.pop(id_, None)
 
-    def resolve(self, id_: Id | None, outcome: Response | ErrorResponse) -> None:
-        """Hand an answer to the task that waits for it."""
+    def resolve(self, id_: Id | None, outcome: Response | ErrorResponse | Exception) -> None:
+        """Hand an answer, or why there is none, to the task that waits for it."""
         waiter = self._waiting.pop(id_, None) if id_ is not None else None
         if waiter is not None:
             waiter.resolve(outcome)

@@ -11,6 +11,7 @@ from ._codec import too_large as too_large
 from ._codes import CODE_NAMES as CODE_NAMES
 from ._codes import HEADER_MISMATCH as HEADER_MISMATCH
 from ._codes import HTTP_STATUS as HTTP_STATUS
+from ._codes import INSUFFICIENT_SCOPE as INSUFFICIENT_SCOPE
 from ._codes import INTERNAL_ERROR as INTERNAL_ERROR
 from ._codes import INVALID_PARAMS as INVALID_PARAMS
 from ._codes import INVALID_REQUEST as INVALID_REQUEST
@@ -48,6 +49,7 @@ __all__ = [
     "HEAD",
     "HEADER_MISMATCH",
     "HTTP_STATUS",
+    "INSUFFICIENT_SCOPE",
     "INTERNAL_ERROR",
     "INVALID_PARAMS",
     "INVALID_REQUEST",

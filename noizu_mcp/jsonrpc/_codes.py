@@ -20,6 +20,9 @@ HEADER_MISMATCH: Final = -32020
 MISSING_CLIENT_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
 
+#: Our own, outside of what JSON-RPC reserves (-32768..-32000): MCP has none. HTTP answers 403.
+INSUFFICIENT_SCOPE: Final = -31403
+
 #: A client that sees one of these talks to a 2026-07-28 server (versioning: "recognised" errors).
 MODERN_CODES: Final = frozenset({HEADER_MISMATCH, MISSING_CLIENT_CAPABILITY, UNSUPPORTED_VERSION})
 
@@ -34,6 +37,7 @@ CODE_NAMES: Final = {
     HEADER_MISMATCH: "Header mismatch",
     MISSING_CLIENT_CAPABILITY: "Missing required client capability",
     UNSUPPORTED_VERSION: "Unsupported protocol version",
+    INSUFFICIENT_SCOPE: "Insufficient scope",
 }
 
 #: The HTTP status that 2026-07-28 demands for an error; every other code travels with 200.

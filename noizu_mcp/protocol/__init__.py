@@ -35,6 +35,7 @@ from ._methods import Method as Method
 from ._mirror import Mirrored as Mirrored
 from ._mirror import decode_value as decode_value
 from ._mirror import encode_value as encode_value
+from ._mirror import mirroring_headers as mirroring_headers
 from ._mirror import param_fault as param_fault
 from ._stateless import StatelessPeer as StatelessPeer
 from ._stateless import is_stateless as is_stateless
@@ -98,6 +99,7 @@ __all__ = [
     "decode_value",
     "encode_value",
     "is_stateless",
+    "mirroring_headers",
     "negotiate",
     "param_fault",
     "unsupported",

@@ -97,7 +97,7 @@ def adapt_tool_result(
 
     Args:
         result: The result in the shape of 2026-07-28.
-        schema: The tool's output schema, or None.
+        schema: The tool's output schema; None if it has none, or it is not known.
         revision: The revision of the client.
     """
     adapted = dict(result)
@@ -115,9 +115,10 @@ def _structured(
 ) -> Mapping[str, Any] | None:
     if revision.structured == "none":
         return None
-    if schema is None or is_object_schema(schema):
+    if schema is not None and is_object_schema(schema):
         return value if isinstance(value, Mapping) else None
-    return {"result": value}
+    # Of a tool that only an override knows, the schema is not known here: the list wraps it.
+    return value if schema is None and isinstance(value, Mapping) else {"result": value}
 
 
 def adapt_block(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,26 +29,29 @@ class ServerPeer:
         in_flight: Requests that may be in flight at once.
 
     Attributes:
+        origin: What the transport knows of whatever comes without an origin of its own.
         handshake: What the client with a handshake has said, if there is one.
         stateless: Serves requests that carry their own context.
         ledger: The request ids of both; one pipe has one space of ids.
     """
 
     def __init__(self, in_flight: int) -> None:
+        self.origin = NOWHERE
         self.ledger = Ledger(in_flight)
         self.handshake = HandshakePeer(self.ledger)
         self.stateless = StatelessPeer(self.ledger)
 
-    def receive(self, message: Decoded, origin: Origin = NOWHERE) -> Event | None:
+    def receive(self, message: Decoded, origin: Origin | None = None) -> Event | None:
         """Take one message.
 
         Args:
             message: The message.
-            origin: What the transport knows of it.
+            origin: What the transport knows of it; None for that of the peer.
 
         Returns:
             What it means for the engine; None when it means nothing.
         """
+        origin = self.origin if origin is None else origin
         if isinstance(message, Request):
             if is_stateless(message.params):
                 return self.stateless.receive_request(message, origin)

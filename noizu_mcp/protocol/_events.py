@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from ..jsonrpc import ErrorResponse, Id, Notification, Request, Response
+from ..types import Principal
 from ._mirror import Mirrored
 from ._versions import Revision
 
@@ -17,7 +18,7 @@ class Origin(NamedTuple):
     """
 
     headers: Mirrored | None = None
-    principal: Any = None
+    principal: Principal | None = None
 
 
 #: Of messages on a pipe.

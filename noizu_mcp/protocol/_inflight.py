@@ -24,7 +24,7 @@ class Ledger:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._inbound: dict[Id, str] = {}  # id → method
-        self._outbound: set[Id] = set()
+        self._outbound: dict[Id, None] = {}  # an empty set is three times as large
         self._next_id = 0
 
     @property
@@ -58,12 +58,12 @@ class Ledger:
     def open(self, method: str, params: dict[str, Any] | None) -> Request:
         """Make an outbound request with an id never used before."""
         self._next_id += 1
-        self._outbound.add(self._next_id)
+        self._outbound[self._next_id] = None
         return Request(self._next_id, method, params)
 
     def close(self, id_: Id) -> None:
         """Forget an outbound request: a late answer to it is dropped."""
-        self._outbound.discard(id_)
+        self._outbound.pop(id_, None)
 
     def awaits(self, id_: Any) -> TypeGuard[Id]:
         """Tell whether a value is the id of an outbound request without answer."""
@@ -87,7 +87,7 @@ class Ledger:
         id_ = event.answer.id
         if not self.awaits(id_):
             return None
-        self._outbound.discard(id_)
+        self._outbound.pop(id_, None)
         return event
 
     def progress(self, params: Mapping[str, Any] | None) -> Progress | None:

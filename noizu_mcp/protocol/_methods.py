@@ -42,6 +42,10 @@ CLIENT_REQUESTS: Final = _table(
     Method("prompts/get", capability="prompts"),
     Method("completion/complete", capability="completions"),
     Method("logging/setLevel", stateless=False, capability="logging"),
+    # A task may outlive what it was offered by: who serves them looks for tasks, too.
+    Method("tasks/get", handshake=False),
+    Method("tasks/update", handshake=False),
+    Method("tasks/cancel", handshake=False),
     # The extension io.modelcontextprotocol/skills is specified for 2026-07-28 and later.
     Method("skills/list", handshake=False, capability="skills", cacheable=True),
     Method("skills/get", handshake=False, capability="skills", cacheable=True),

@@ -10,7 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from .._util import json_text
 from ..jsonrpc import Request
+from ..types import META_PROTOCOL_VERSION
+from ._meta import meta_of
 
 #: Which parameter `Mcp-Name` mirrors, by method.
 NAMED: Final = {
@@ -115,6 +118,37 @@ def param_fault(
         if fault is not None:
             return f"Mcp-Param-{header} header {fault}"
     return None
+
+
+def mirroring_headers(
+    request: Request, declared: Mapping[str, Mapping[str, tuple[str, ...]]]
+) -> dict[str, str]:
+    """Write the headers that mirror a request.
+
+    Args:
+        request: The request, with its revision in `_meta`.
+        declared: The path of the property that each `Mcp-Param-*` header mirrors, by tool.
+    """
+    params = request.params or {}
+    headers = {"Mcp-Method": request.method}
+    version = meta_of(params).get(META_PROTOCOL_VERSION)
+    if isinstance(version, str):
+        headers["MCP-Protocol-Version"] = version
+    name = params.get(NAMED.get(request.method, ""))
+    if isinstance(name, str):
+        headers["Mcp-Name"] = encode_value(name)
+        if request.method == "tools/call":
+            for header, path in declared.get(name, {}).items():
+                value = _value_at(params.get("arguments"), path)
+                if value is not _ABSENT:
+                    headers[f"Mcp-Param-{header}"] = _text_of(value)
+    return headers
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return encode_value(value if isinstance(value, str) else json_text(value))
 
 
 def _fault(value: Any, text: str | None) -> str | None:

@@ -18,6 +18,8 @@ class Revision(NamedTuple):
         icons: `icons` on definitions; description, website and icons on an implementation.
         resource_links: The content block `resource_link` exists, and `lastModified` among the
             annotations of content.
+        elicitation: A server may ask the user of a client (2025-06-18 and later).
+        modes: Elicitation has modes, sampling has tools, and the choices of a form have titles.
         tasks: `execution` on tools, of the experimental tasks (2025-11-25 only).
         polling: An HTTP answer may end before its message; the client comes back for it.
     """
@@ -29,6 +31,8 @@ class Revision(NamedTuple):
     titles: bool = True
     icons: bool = True
     resource_links: bool = True
+    elicitation: bool = True
+    modes: bool = True
     tasks: bool = False
     polling: bool = False
 
@@ -36,7 +40,7 @@ class Revision(NamedTuple):
 _ALL = (
     Revision(name="2026-07-28", stateless=True, structured="any"),
     Revision(name="2025-11-25", tasks=True, polling=True),
-    Revision(name="2025-06-18", icons=False),
+    Revision(name="2025-06-18", icons=False, modes=False),
     Revision(
         name="2025-03-26",
         batches=True,
@@ -44,6 +48,8 @@ _ALL = (
         titles=False,
         icons=False,
         resource_links=False,
+        elicitation=False,
+        modes=False,
     ),
 )
 

@@ -13,6 +13,7 @@ from ._engine import compile_schema as compile_schema
 from ._fault import Fault as Fault
 from ._flat import flat_for as flat_for
 from ._flat import flat_shape as flat_shape
+from ._headers import header_faults as header_faults
 from ._headers import header_paths as header_paths
 from ._marker import Marker as Marker
 from ._marker import argument as argument
@@ -21,6 +22,7 @@ from ._report import describe as describe
 from ._schema_class import Schema as Schema
 from ._schema_class import to_problems as to_problems
 from ._shape import Shape as Shape
+from ._shape import read_fields as read_fields
 from ._shape import read_parameters as read_parameters
 from ._shape import read_raw as read_raw
 from ._shape import read_shape as read_shape
@@ -44,8 +46,10 @@ __all__ = [
     "fields",
     "flat_for",
     "flat_shape",
+    "header_faults",
     "header_paths",
     "output_annotation",
+    "read_fields",
     "read_parameters",
     "read_raw",
     "read_schema",

@@ -6,7 +6,9 @@ can be built. Only ValueError and TypeError count as a refusal; anything else is
 class, which shows when the value is built for good.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
+from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 from ._build import Build, Builder
@@ -36,15 +38,18 @@ def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build
         build: Makes the value, or raises.
     """
     accepts = compiled.is_valid
+    faults = _Faults(builder, root)
 
     def is_valid(value: Any) -> bool:
         return accepts(value) and not _refused(build, value)
 
     def violations(value: Any) -> list[Violation]:
         found = compiled.violations(value)
-        if found or is_valid(value):
+        if found:
+            return [*found, *faults.misread(value, found)]
+        if is_valid(value):
             return found
-        return list(_explain(builder, root, value, ())) or [_violation((), value, "cannot be used")]
+        return list(faults.of(root, value, ())) or [_violation((), value, "cannot be used")]
 
     return compiled._replace(is_valid=is_valid, violations=violations)
 
@@ -60,23 +65,99 @@ def _refused(build: Build, value: Any) -> bool:
     return False
 
 
-def _explain(builder: Builder, node: Node, value: Any, path: Path) -> Iterator[Violation]:
-    """Yield a violation for each part of a value that cannot be built, the innermost only."""
-    if isinstance(node, Scalar) and isinstance(node.cast, Format):
-        yield from _parse_violation(node.cast, value, path)
-    elif isinstance(node, Array):
-        for index, item in enumerate(value):
-            yield from _explain(builder, node.item, item, (*path, index))
-    elif isinstance(node, Tuple):
-        for index, (inner, item) in enumerate(zip(node.items, value, strict=True)):
-            yield from _explain(builder, inner, item, (*path, index))
-    elif isinstance(node, Map):
-        for name, item in value.items():
-            yield from _explain(builder, node.value, item, (*path, name))
-    elif isinstance(node, Union):
-        yield from _explain_union(builder, node, value, path)
-    elif isinstance(node, Object):
-        yield from _explain_object(builder, node, value, path)
+class _Faults:
+    """Finds the parts of a value that cannot be built.
+
+    Args:
+        builder: What compiled the builder of the form.
+        root: The node of the form.
+    """
+
+    def __init__(self, builder: Builder, root: Node) -> None:
+        self._builder = builder
+        self._root = root
+
+    @cached_property
+    def _risky(self) -> set[int]:
+        """The nodes with something in them that may refuse a value; the rest is passed over."""
+        return {id(node) for node in walk(self._root) if is_risky(node)}
+
+    def misread(self, value: Any, found: list[Violation]) -> Iterator[Violation]:
+        """Yield the texts that do not parse in a value that the schema rejects for other reasons.
+
+        Constructors are left out: they judge whole values, and may take for granted what the
+        schema says.
+
+        Args:
+            value: The value.
+            found: What the schema says about it.
+        """
+        # Without a keyword the value is no JSON, or too deep to be walked.
+        if all(violation.keyword for violation in found):
+            yield from self.of(self._root, value, (), {violation.path for violation in found})
+
+    def of(
+        self, node: Node, value: Any, path: Path, told: Container[Path] | None = None
+    ) -> Iterator[Violation]:
+        """Yield a violation for each part of a value that cannot be built, the innermost only.
+
+        Args:
+            node: A node of the form.
+            value: What stands in its place.
+            path: Where that is.
+            told: The places that the schema finds fault with; None if the value fits.
+        """
+        if id(node) not in self._risky:
+            return
+        if isinstance(node, Scalar) and isinstance(node.cast, Format):
+            if isinstance(value, str) and not (told and path in told):
+                yield from _parse_violation(node.cast, value, path)
+            return
+        if isinstance(node, Union):
+            yield from self._of_union(node, value, path, told)
+            return
+        refused = False
+        for inner, part, item in _parts(node, value):
+            for violation in self.of(inner, item, (*path, part), told):
+                refused = True
+                yield violation
+        if isinstance(node, Object) and told is None and not refused:
+            yield from self._of_constructor(node, value, path)
+
+    def _of_union(
+        self, node: Union, value: Any, path: Path, told: Container[Path] | None
+    ) -> Iterator[Violation]:
+        if value is None:
+            return
+        options = node.options
+        # A union of which nothing is built holds nothing that could be refused.
+        several = self._builder.unions.get(id(node), [])
+        for test, branch in [(_always, options[0])] if len(options) == 1 else several:
+            if test(value):
+                yield from self.of(branch, value, path, told)
+                return
+
+    def _of_constructor(self, node: Object, value: Any, path: Path) -> Iterator[Violation]:
+        try:
+            self._builder.of(node)(value)
+        except _REFUSALS as error:
+            yield _violation(path, value, _text(error))
+
+
+def _parts(node: Node, value: Any) -> Iterator[tuple[Node, str | int, Any]]:
+    """Yield what a container holds: node, key and value; nothing if it is another kind of value."""
+    if isinstance(node, (Array, Tuple)) and isinstance(value, (list, tuple)):
+        inner = node.items if isinstance(node, Tuple) else repeat(node.item)
+        yield from ((own, i, item) for own, (i, item) in zip(inner, enumerate(value), strict=False))
+    elif isinstance(node, Map) and isinstance(value, dict):
+        yield from ((node.value, name, item) for name, item in value.items())
+    elif isinstance(node, Object) and isinstance(value, dict):
+        fields = node.fields
+        yield from ((f.node, f.name, value[f.name]) for f in fields if f.name in value)
+
+
+def _always(_value: Any) -> bool:
+    return True
 
 
 def _parse_violation(format_: Format, value: Any, path: Path) -> Iterator[Violation]:
@@ -89,37 +170,6 @@ def _parse_violation(format_: Format, value: Any, path: Path) -> Iterator[Violat
 
 def _article(name: str) -> str:
     return {"base64": "base64 text", "uuid": "a UUID"}.get(name, f"a {name}")
-
-
-def _explain_union(builder: Builder, node: Union, value: Any, path: Path) -> Iterator[Violation]:
-    if value is None:
-        return
-    options = node.options
-    # A union of which nothing is built holds nothing that could be refused.
-    several = builder.unions.get(id(node), [])
-    for test, branch in [(_always, options[0])] if len(options) == 1 else several:
-        if test(value):
-            yield from _explain(builder, branch, value, path)
-            return
-
-
-def _always(_value: Any) -> bool:
-    return True
-
-
-def _explain_object(builder: Builder, node: Object, value: Any, path: Path) -> Iterator[Violation]:
-    inside = [
-        violation
-        for field in node.fields
-        if field.name in value
-        for violation in _explain(builder, field.node, value[field.name], (*path, field.name))
-    ]
-    yield from inside
-    if not inside:
-        try:
-            builder.of(node)(value)
-        except _REFUSALS as error:
-            yield _violation(path, value, _text(error))
 
 
 def _text(error: Exception) -> str:

@@ -51,8 +51,8 @@ class CommonOptions(TypedDict, total=False):
     header: str
 
 
-class FieldOptions(CommonOptions, total=False):
-    """Options of a typed field: the common ones and those that its type takes."""
+class ConstraintOptions(TypedDict, total=False):
+    """Options that a type takes: numbers, text, lists."""
 
     min: float
     max: float
@@ -64,21 +64,22 @@ class FieldOptions(CommonOptions, total=False):
     pattern: str
     format: str
     unique: bool
+
+
+class FieldOptions(CommonOptions, ConstraintOptions, total=False):
+    """Options of a typed field: the common ones and those that its type takes."""
+
     titles: Mapping[Any, str]
 
 
-class ArgumentOptions(TypedDict, total=False):
-    """Options of a prompt argument."""
+class ArgumentOptions(ConstraintOptions, total=False):
+    """Options of an argument of a prompt, or a variable of a template."""
 
     required: bool
     title: str
     description: str
     examples: Sequence[Any]
     complete: Any
-    min_length: int
-    max_length: int
-    pattern: str
-    format: str
 
 
 @overload
@@ -116,8 +117,9 @@ def argument(*misplaced: Any, **options: Any) -> Any:
 
     Args:
         *misplaced: Nothing; kept only to be reported.
-        **options: Those of `field` that fit text, `title`: its name for people, and `complete`: a
-            list of completions, or an async function `(prefix, ctx)` that returns them.
+        **options: Those of `field` that its type takes, `title`: its name for people, and
+            `complete`: a list of completions, or an async function `(prefix, ctx)` that returns
+            them.
 
     Returns:
         A marker that the class statement reads; typed as the argument.

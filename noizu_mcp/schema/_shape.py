@@ -1,6 +1,6 @@
 """A declared input or output, whatever its form → one `Shape`, ready for the call path."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, unwrap
 from typing import Any
 
@@ -18,7 +18,7 @@ from ._engine import CompiledSchema, compile_schema
 from ._fault import Fault
 from ._headers import header_faults
 from ._infer import infer
-from ._nodes import Array, Format, Map, Node, Object, Scalar, walk
+from ._nodes import Array, Field, Format, Map, Node, Object, Scalar, walk
 from ._raw import copy_schema, decode_schema
 from ._reading import Reading
 from ._resolve import Scope, class_scope
@@ -80,7 +80,7 @@ def read_shape(
         faults = [] if declared.is_object or not input else [Fault((), _NOT_AN_OBJECT)]
         return (None if faults else declared), faults
     if isinstance(declared, str):
-        return read_raw(declared, input=input)
+        return read_raw(declared, input=input, strict=strict)
     if isinstance(declared, Mapping):
         return _read_mapping(declared, strict, descriptions, input)
     if declared is None:
@@ -94,12 +94,21 @@ _NOT_AN_OBJECT = (
 )
 
 
-def read_raw(declared: Any, *, input: bool = True) -> Read:
+# What refuses names that are not declared, if it is false.
+_CLOSING = ("additionalProperties", "unevaluatedProperties")
+_NOT_STRICT = (
+    "strict=True cannot change a raw schema; write additionalProperties: false in it, and leave"
+    " strict out"
+)
+
+
+def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read:
     """Read a JSON Schema: a mapping, or JSON text.
 
     Args:
         declared: The schema; values arrive validated and otherwise untouched.
         input: True if the root must be an object.
+        strict: True if unknown names are to be refused; the schema itself must say so.
 
     Returns:
         The shape, or None; and what is wrong, with line and column if the text is malformed.
@@ -117,6 +126,8 @@ def read_raw(declared: Any, *, input: bool = True) -> Read:
         faults = [*faults, Fault((), _NOT_AN_OBJECT)]
     if input:
         faults = [*faults, *header_faults(schema)]
+    if strict and False not in map(schema.get, _CLOSING):
+        faults = [*faults, Fault((), _NOT_STRICT)]
     if faults or compiled is None:
         return None, faults
     is_object = schema.get("type") == "object"
@@ -159,6 +170,42 @@ def read_parameters(
     return _finish(reading, node, plain.__qualname__, strict, descriptions, input=True)
 
 
+def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Read what the fields of a form say, however wrong the form is: for advice on all of it.
+
+    Args:
+        declared: A class with fields, or a mapping of fields.
+
+    Returns:
+        The schema of each field, and what each is completed from, unchecked; nothing for what has
+        no fields.
+    """
+    reading = Reading(infer)
+    if isinstance(declared, Mapping):
+        node: Node = read_data(reading, declared, "Arguments")
+    else:
+        node = _node_of(reading, declared)
+    if not isinstance(node, Object):
+        return {}, {}
+    try:
+        schema = Emitter(reading, strict=False).root(node)
+    except TooLarge:
+        return {}, {}
+    return schema["properties"], _completions(node.fields)
+
+
+def _node_of(reading: Reading, declared: Any) -> Node:
+    if isinstance(declared, type) and is_plain(declared, empty=True):
+        return read_class(reading, declared)
+    return reading.node(
+        declared, class_scope(declared) if isinstance(declared, type) else Scope({})
+    )
+
+
+def _completions(fields: Iterable[Field]) -> dict[str, Any]:
+    return {field.name: field.complete for field in fields if field.complete is not None}
+
+
 def _read_mapping(
     declared: Mapping[Any, Any],
     strict: bool,
@@ -167,7 +214,7 @@ def _read_mapping(
 ) -> Read:
     fields = [name for name, value in declared.items() if is_field(value)]
     if not fields and declared:
-        return read_raw(declared, input=input)
+        return read_raw(declared, input=input, strict=strict)
     if len(fields) < len(declared):
         others = ", ".join(str(name) for name in declared if name not in fields)
         text = f"a mixture of fields and something else ({others}); write fields only, or a schema"
@@ -198,11 +245,7 @@ def read_annotation(
     if made is not None and not strict and not descriptions:
         return made, [], False
     reading = Reading(infer, output=not input)
-    if isinstance(declared, type) and is_plain(declared, empty=True):
-        node: Node = read_class(reading, declared)
-    else:
-        scope = class_scope(declared) if isinstance(declared, type) else Scope({})
-        node = reading.node(declared, scope)
+    node = _node_of(reading, declared)
     name = getattr(declared, "__qualname__", None) or str(declared)
     shape, faults = _finish(reading, node, name, strict, descriptions, input)
     return shape, faults, reading.unresolved
@@ -296,7 +339,7 @@ def _shape(
         compiled,
         is_object,
         form_titles(node),
-        {field.name: field.complete for field in fields if field.complete is not None},
+        _completions(fields),
     )
 
 

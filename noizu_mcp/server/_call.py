@@ -13,7 +13,7 @@ from ..components import Context, adapt_request, needed_by, read_by_hand
 from ..engine import Exchange
 from ..jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
 from ..protocol import Envelope
-from ..types import LOG_LEVELS, InputRequest, InputRequired, LogLevel, ReadResult
+from ..types import LOG_LEVELS, InputRequest, InputRequired, LogLevel, Principal, ReadResult
 from ._calls import read_any
 from ._rounds import LiveAsker, ReplayAsker, make_asker, run_step
 
@@ -43,7 +43,7 @@ async def _checkpoint() -> None:
 _NOTHING: Final = _Nothing()
 
 
-def _check_progress(value: Any, name: str) -> None:
+def _check_number(value: Any, name: str) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
@@ -61,6 +61,8 @@ class Call:
         completion_arguments: In a completion: the arguments that are filled in already.
         input_responses: The answers to what the handler asked by hand.
         request_state: The state of a handler that asks by hand.
+        asker: Asks the client, once something was asked.
+        begin_task: Begins the task of a tool that does so by itself.
     """
 
     connection: "Connection"
@@ -70,8 +72,9 @@ class Call:
     completion_arguments: Mapping[str, str] = MappingProxyType({})
     input_responses: Mapping[str, Any] = MappingProxyType({})
     request_state: str | None = None
+    asker: LiveAsker | ReplayAsker | None = None
+    begin_task: "BeginTask | None" = None
     _progress: float | None = None
-    _asker: LiveAsker | ReplayAsker | None = None
 
     @property
     def request_id(self) -> str | int:
@@ -118,9 +121,9 @@ class Call:
         return self.connection.state
 
     @property
-    def auth(self) -> Any:
-        """The verified claims of the caller: none on a transport without authorization."""
-        return None
+    def auth(self) -> Principal | None:
+        """Who is calling; None where nobody verifies it."""
+        return self.envelope.origin.principal
 
     @property
     def cancelled(self) -> bool:
@@ -132,9 +135,9 @@ class Call:
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]:
         """Send progress, if it was asked for and has increased."""
-        _check_progress(progress, "progress")
+        _check_number(progress, "progress")
         if total is not None:
-            _check_progress(total, "total")
+            _check_number(total, "total")
         token = self.envelope.progress_token
         last = self._progress
         if token is None or (last is not None and progress <= last):
@@ -160,6 +163,16 @@ class Call:
             params["logger"] = logger
         return self._notify("notifications/message", params)
 
+    def release_stream(self, retry_after: float) -> Awaitable[None]:
+        """Let the client come back for the rest."""
+        _check_number(retry_after, "retry_after")
+        if retry_after < 0:
+            raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
+        exchange = self.exchange
+        if exchange is not None:
+            self.connection.gate.run(lambda: exchange.release(retry_after))
+        return _NOTHING
+
     def _notify(self, method: str, params: dict[str, Any]) -> Awaitable[None]:
         exchange, connection = self.exchange, self.connection
         # Handlers may run in other threads; `init`, which belongs to no request, may use some.
@@ -184,9 +197,9 @@ class Call:
             )
         if self.exchange.request.method not in ASKING:
             raise LocalProtocolError("only tools, prompts and resources can ask, or run steps")
-        if self._asker is None:
-            self._asker = make_asker(self.connection, self.exchange)
-        return self._asker
+        if self.asker is None:
+            self.asker = make_asker(self.connection, self.exchange)
+        return self.asker
 
     def open_state(self) -> None:
         """Take up what an earlier round left, before the handler runs.
@@ -237,10 +250,10 @@ class Call:
         if not isinstance(offered, Mapping):
             return False
         if name == "elicitation" and not parts:
-            # Titles came with 2025-06-18, and so did elicitation, whatever the client says.
-            return self.envelope.revision.titles and (not offered or "form" in offered)
-        # Modes and tools came with 2025-11-25, whatever the client says.
-        return (not parts or self.envelope.revision.icons) and all(p in offered for p in parts)
+            # Whatever the client says.
+            return self.envelope.revision.elicitation and (not offered or "form" in offered)
+        # Whatever the client says.
+        return (not parts or self.envelope.revision.modes) and all(p in offered for p in parts)
 
     async def ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
@@ -251,6 +264,13 @@ class Call:
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once."""
         return await run_step(self._rounds, function, args)
+
+    async def start_task(self) -> None:
+        """Begin the task of a tool that does so by itself."""
+        if self.begin_task is None:
+            raise LocalProtocolError("only a tool with starts_task=True begins a task by itself")
+        await trio.lowlevel.checkpoint()
+        await self.begin_task(self)
 
     async def read_resource(self, uri: str, context: Context) -> ReadResult:
         """Read a resource of the server in the name of this request."""
@@ -271,7 +291,7 @@ class Call:
             come with another request, and this one has its answer.
         """
         asked = required.requests
-        if not self.envelope.revision.icons:  # before 2025-11-25 forms have words of their own
+        if not self.envelope.revision.modes:  # its forms have words of their own
             asked = {key: read_by_hand(each) for key, each in asked.items()}
         asked = {key: self._prepare(each) for key, each in asked.items()}
         answers = await self._rounds.retry(attrs.evolve(required, requests=asked))
@@ -279,6 +299,10 @@ class Call:
             return False
         self.input_responses, self.request_state = answers
         return True
+
+
+#: Begins the task of a call; does not come back where there is one to begin.
+BeginTask = Callable[[Call], Awaitable[None]]
 
 
 def _in_words(needs: Mapping[str, Any]) -> str:

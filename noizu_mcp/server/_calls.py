@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from .._errors import ConnectionClosed, McpError, RequestTimeout, ToolError
+from .._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout, ToolError
 from ..components import (
     Completer,
     Context,
@@ -31,8 +31,10 @@ from ..types import (
     Reference,
     ToolResult,
 )
+from ._authored import at_once, authored
 from ._registry import Found
 from ._rounds import timed_out
+from ._scopes import demand
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -61,8 +63,10 @@ async def call_registered(
 
     Raises:
         McpError: There is no such tool, or the tool raised it.
+        InsufficientScope: The caller may not call it.
     """
     spec = find(server, name)
+    demand(spec, context)
     args, refusal = prepare(spec, arguments)
     return refusal or await run(server, spec, args, context)
 
@@ -72,16 +76,18 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
 
     Raises:
         McpError: The handler raised it.
+        InsufficientScope: The same.
     """
     try:
-        return _result(spec, _at_once(spec.invoke(args, context)))
+        return answer_of(spec, _unasked(spec.invoke(args, context)))
     except BaseException as error:
-        if not is_crash(error):
+        # Nothing waits here, so no coroutine is being closed: the handler itself raised that.
+        if not is_crash(error) and not isinstance(error, GeneratorExit):
             raise
         return failure(spec.source, error)
 
 
-def _at_once(value: Any) -> Any:
+def _unasked(value: Any) -> Any:
     if isinstance(value, InputRequired):
         raise TypeError("an inline handler cannot ask: it must not wait")
     return value
@@ -95,6 +101,7 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
 
     Raises:
         McpError: The handler raised it.
+        InsufficientScope: The same.
     """
 
     async def invoke() -> Any:
@@ -103,23 +110,59 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
     asking = context if spec.takes_context else None
     try:
         if spec.max_concurrency is None:
-            return _result(spec, await settle(invoke, asking))
+            return answer_of(spec, await settle(invoke, asking))
         async with server.slots(spec):
-            return _result(spec, await settle(invoke, asking))
+            return answer_of(spec, await settle(invoke, asking))
     except BaseException as error:
         if not is_crash(error):
             raise
         return failure(spec.source, error)
 
 
+async def run_override(
+    server: "Server",
+    spec: ToolSpec | None,
+    name: str,
+    arguments: dict[str, Any],
+    context: Context,
+) -> ToolResult:
+    """Let a server's own `call_tool` answer; what it returns is taken as a handler's.
+
+    Args:
+        server: The server.
+        spec: The tool; None for one that only the override knows.
+        name: What the client calls it.
+        arguments: As sent.
+        context: The request.
+
+    Returns:
+        The result, as of `run`.
+
+    Raises:
+        McpError: It raised this.
+    """
+
+    async def invoke() -> Any:
+        return await authored(server.call_tool(name, arguments, context))
+
+    try:
+        return answer_of(spec, await settle(invoke, context))
+    except BaseException as error:
+        if not is_crash(error):
+            raise
+        return failure(f"call_tool of {server!r}", error)
+
+
 async def invoke_handler(server: "Server", mode: str, invoke: Callable[[], Any]) -> Any:
     """Call a handler where it belongs: async ones here, inline ones too, others in a thread."""
     if mode == "async":
-        return await invoke()
+        return await authored(invoke())
     if mode == "inline":
-        return invoke()
+        return at_once(invoke)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
-    return await trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=server.threads)
+    return await authored(
+        trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=server.threads)
+    )
 
 
 async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
@@ -138,12 +181,19 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
     return value
 
 
-def _result(spec: ToolSpec, value: Any) -> ToolResult:
+def answer_of(spec: ToolSpec | None, value: Any) -> ToolResult:
+    """Turn what a handler returned into a result; the log says what could not be sent.
+
+    Args:
+        spec: The tool; None for one that only an override of `call_tool` knows.
+        value: What came back.
+    """
     if isinstance(value, InputRequired):
         return ToolResult()  # it is never sent: the request has its answer
     result, breach = to_result(spec, value)
     if breach is not None:
-        logger.error("%s broke its contract: %s", spec.source, breach)
+        source = "call_tool" if spec is None else spec.source
+        logger.error("%s broke its contract: %s", source, breach)
     return result
 
 
@@ -156,9 +206,10 @@ def failure(source: str, error: BaseException) -> ToolResult:
 
     Raises:
         McpError: It raised this.
+        InsufficientScope: The same.
     """
     error = lone(error)
-    if isinstance(error, McpError):
+    if isinstance(error, McpError | InsufficientScope):
         raise error
     if isinstance(error, ToolError):
         try:
@@ -197,10 +248,12 @@ async def read_found(
 
     Raises:
         McpError: There is no such resource.
+        InsufficientScope: The caller may not read it.
     """
     if found is None:
         raise not_found(uri, context.protocol_version)
     spec, variables = found
+    demand(spec, context)
     arguments = (uri, context) if variables is None else (uri, variables, context)
     value = await invoke_handler(server, spec.mode, partial(spec.invoke, *arguments))
     if isinstance(value, InputRequired | ReadResult):
@@ -218,10 +271,13 @@ async def read_any(
 
     Raises:
         McpError: There is no such resource.
+        InsufficientScope: The caller may not read it.
     """
     if not server.overrides("read_resource"):
         return await read_found(server, uri, found, context)
-    value = await server.read_resource(uri, context)
+    if found is not None:
+        demand(found[0], context)
+    value = await authored(server.read_resource(uri, context))
     if isinstance(value, InputRequired | ReadResult):
         return value
     return ReadResult(to_contents(None if found is None else found[0].mime_type, uri, value))
@@ -237,10 +293,12 @@ async def get_registered(
 
     Raises:
         McpError: There is no such prompt, or its arguments do not fit (-32602).
+        InsufficientScope: The caller may not get it.
     """
     spec = server.registry.find_prompt(name)
     if spec is None:
         raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
+    demand(spec, context)
     args = spec.prepare(arguments)
     value = await invoke_handler(server, spec.mode, partial(spec.invoke, args, context))
     return value if isinstance(value, InputRequired) else to_prompt_result(spec, value)
@@ -257,25 +315,30 @@ async def complete_registered(
 
     Raises:
         McpError: There is no such prompt, template, argument or variable (-32602).
+        InsufficientScope: The caller may not use it.
     """
-    source = _completed_from(server, reference, name)
+    source = _completed_from(server, reference, name, context)
     if isinstance(source, Completer):
         invoke = partial(source.invoke, prefix, context)
         return to_completion(await invoke_handler(server, source.mode, invoke))
     return complete_from(source or (), prefix)
 
 
-def _completed_from(server: "Server", reference: Reference, name: str) -> Source | None:
+def _completed_from(
+    server: "Server", reference: Reference, name: str, context: Context
+) -> Source | None:
     if reference.type == "ref/prompt":
         prompt = server.registry.find_prompt(reference.name or "")
         if prompt is None:
             raise McpError(INVALID_PARAMS, f"Unknown prompt: {reference.name}")
+        demand(prompt, context)
         if name not in prompt.arguments:
             raise McpError(INVALID_PARAMS, f"Unknown prompt argument: {name}")
         return prompt.complete(name)
     template = server.registry.template_shelf.specs.get(reference.uri or "")
     if template is None:
         raise McpError(INVALID_PARAMS, f"Unknown resource template: {reference.uri}")
+    demand(template, context)
     if name not in template.variables:
         raise McpError(INVALID_PARAMS, f"Unknown template variable: {name}")
     return template.complete(name)

@@ -2,14 +2,23 @@
 
 import abc
 import math
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Hashable, Mapping
+import os
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Mapping,
+)
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
-from .._errors import ConnectionClosed, McpError, RequestTimeout
+from .._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout
 from .._util import UNSET, Unset
 from ..components import Context
 from ..engine import (
@@ -22,14 +31,24 @@ from ..engine import (
     logger,
     lone,
 )
-from ..jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, Notification, Rendered
-from ..protocol import CLIENT_REQUESTS, Envelope, Interests, ServerPeer
+from ..jsonrpc import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    Batch,
+    Decoded,
+    Notification,
+    Rendered,
+)
+from ..protocol import CLIENT_REQUESTS, Envelope, Event, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
 from ._bus import Merger
-from ._call import Call
+from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
 from ._farewell import say_farewell
+from ._record import hear, observe, tell
 from ._rounds import timed_out
+from ._scopes import admit, denial, needed
+from ._tasks import TaskChange, TaskStore
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -63,6 +82,7 @@ class Connection(abc.ABC):
         state: What the server's lifespan yielded.
         transport: `stdio`, `http` or `memory`.
         gate: The way in for other threads.
+        tasks: Where its calls go on that outlive their requests.
 
     Attributes:
         desk: Its requests; given by what carries them.
@@ -70,6 +90,9 @@ class Connection(abc.ABC):
         interests: Which change notices it asked for.
         session: What handlers stored with `put_session`; replaced, never changed.
         gate: The way in for other threads.
+        task_store: As given as `tasks`.
+        listeners: Who listens to the server's telemetry.
+        size: Bytes of the message that is being taken, if known; only while somebody listens.
     """
 
     desk: Desk
@@ -81,6 +104,8 @@ class Connection(abc.ABC):
         state: Any,
         transport: str,
         gate: LoopGate,
+        *,
+        tasks: TaskStore,
     ) -> None:
         limits = server.options.limits
         self.server = server
@@ -90,9 +115,13 @@ class Connection(abc.ABC):
         self.interests = Interests(limits.subscriptions)
         self.session = _EMPTY
         self.gate = gate
+        self.task_store = tasks
+        self.listeners = server.telemetry.listeners
+        self.size: int | None = None
+        self._label: str | None = None
         self._routes = routes
         self._listening: dict[Any, Exchange] = {}
-        self._merger: Merger
+        self._merger: Merger | None = None  # once there was something to tell
         self._hears = False
         self._initialised: trio.Event | None = None  # while `init` runs
         self._failed = False
@@ -108,16 +137,21 @@ class Connection(abc.ABC):
     def close(self) -> None:
         """Tell and hear nothing any more: the peer is gone."""
         if self._hears:
+            self._hears = False
             self.server.bus.discard(self._hear)
+        if self._merger is not None:
             self._merger.close()
         for exchange in list(self._listening.values()):
             self._hang_up(exchange)
         self.leave(self.interests.close(), None)
+        self.server.telemetry.sessions.discard(self)
+        for exchange in self.desk.unanswered:
+            if exchange.record is not None:
+                exchange.record.cancelled()
 
     def _listen_for_changes(self) -> None:
         if not self._hears:
             self._hears = True
-            self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self.server.bus.add(self._hear)
 
     def _hear(self, change: Hashable) -> None:
@@ -125,13 +159,17 @@ class Connection(abc.ABC):
 
     def _report(self, change: Hashable) -> None:
         # Most connections want to hear of most changes nothing.
-        if self._notices(change):
+        if self._hears and self._notices(change):
+            if self._merger is None:
+                self._merger = Merger(self._send_change, self.desk.channel, self.linger)
             self._merger.report(change)
 
     # engine.Handler
 
     def handle(self, exchange: Exchange) -> Job | None:
         """Begin a request."""
+        if self.listeners and exchange.record is None:
+            return observe(self, exchange)
         waiting = self._initialised
         if waiting is None or exchange.envelope.revision.stateless or _is_ping(exchange):
             return self._route(exchange)
@@ -154,6 +192,7 @@ class Connection(abc.ABC):
             self.refuse(exchange)
             return None
         try:
+            admit(self.server, exchange)
             return self._routes[method.name](self, exchange)
         except Exception as error:  # noqa: BLE001 - one request must not end the others
             self.crash(exchange, error)
@@ -166,6 +205,7 @@ class Connection(abc.ABC):
     def ready(self) -> None:
         """Begin to push list changes, and let the server set the session up."""
         self.interests.pushed = True
+        self.server.telemetry.sessions.add(self)
         self._listen_for_changes()
         if self.server.overrides("init"):
             self._initialised = trio.Event()
@@ -187,6 +227,7 @@ class Connection(abc.ABC):
 
     def expired(self, exchange: Exchange) -> None:
         """Answer a request that has run out of time."""
+        exchange.mark("timed_out")
         if exchange.request.method == "tools/call":
             self.reply(exchange, TIMED_OUT.to_wire())
         else:
@@ -205,6 +246,25 @@ class Connection(abc.ABC):
             self._hang_up(exchange)
             self.reply(exchange, {"_meta": {META_SUBSCRIPTION_ID: exchange.id}})
 
+    # engine.Watch
+
+    def heard(self, message: Decoded, event: Event | None, size: int | None) -> None:
+        """See a message of the client and what it means."""
+        if self.listeners:
+            self.size = None if isinstance(message, Batch) else size
+            hear(self.server.telemetry, self.transport, message, event, size)
+
+    def told(self, method: str, size: int) -> None:
+        """See a notification of ours."""
+        tell(self, method, size)
+
+    @property
+    def label(self) -> str:
+        """Name the connection in events: made up, since the id of a session is a secret."""
+        if self._label is None:
+            self._label = os.urandom(8).hex()
+        return self._label
+
     # What features need
 
     def context(
@@ -213,13 +273,18 @@ class Connection(abc.ABC):
         """Make the context of a request that cannot ask the client."""
         return Context(self._call(exchange, completion_arguments))
 
-    def context_of_round(self, exchange: Exchange) -> Context:
+    def context_of_round(self, exchange: Exchange, begin_task: BeginTask | None = None) -> Context:
         """Make the context of a request that may ask, with what an earlier round left.
+
+        Args:
+            exchange: The request.
+            begin_task: Begins its task, if its handler may.
 
         Raises:
             McpError: The request carries a state that is not good for it (-32602).
         """
         call = self._call(exchange)
+        call.begin_task = begin_task
         if exchange.envelope.revision.stateless:
             params = exchange.request.params or _EMPTY
             if "requestState" in params or "inputResponses" in params:
@@ -236,6 +301,11 @@ class Connection(abc.ABC):
         self._listen_for_changes()
         exchange.open = True
         self._listening[exchange.id] = exchange
+
+    def tell_tasks(self, ids: Iterable[str]) -> None:
+        """Say how tasks are now: who listens from now on must not miss how they ended before."""
+        for id_ in ids:
+            self._report(TaskChange(id_))
 
     def _hang_up(self, exchange: Exchange) -> None:
         """End a listen request, if it is one and open."""
@@ -254,7 +324,8 @@ class Connection(abc.ABC):
             self.linger(partial(say_farewell, self.server, uris, context))
 
     def _context_of_session(self) -> Context:
-        return Context(Call(self, self.peer.handshake.envelope(), self.session))
+        envelope = self.peer.handshake.envelope(origin=self.peer.origin)
+        return Context(Call(self, envelope, self.session))
 
     def reply(self, exchange: Exchange, result: Mapping[str, Any]) -> None:
         """Answer with a complete result, in the envelope of its era."""
@@ -282,16 +353,34 @@ class Connection(abc.ABC):
         exchange.fail(METHOD_NOT_FOUND, f"Method not found: {exchange.request.method}")
 
     def crash(self, exchange: Exchange, error: BaseException) -> None:
-        """Answer a request whose handler raised; what is no `McpError` goes to the log only."""
+        """Answer a request whose handler raised; what clients may not know goes to the log."""
         error = lone(error)
+        if isinstance(error, InsufficientScope):
+            try:
+                scopes = needed(self.server, exchange.request, error.scopes)
+            except ValueError as wrong:  # the author's: no name of a scope
+                error = wrong
+            else:
+                self.deny(exchange, denial(exchange, scopes, self.transport))
+                return
         if isinstance(error, McpError):
             exchange.fail(error.code, error.message, error.data)
             return
         if isinstance(error, RequestTimeout | ConnectionClosed):
             exchange.fail(INTERNAL_ERROR, timed_out(error))
             return
+        exchange.mark("crashed")
         logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")
+
+    def deny(self, exchange: Exchange, error: McpError) -> None:
+        """Answer somebody who lacks scopes.
+
+        Args:
+            exchange: The request.
+            error: The answer, made by `denial`.
+        """
+        exchange.fail(error.code, error.message, error.data)
 
     def fail_call(self, exchange: Exchange, text: str) -> None:
         """Answer that a request failed for a reason that the peer may know."""
@@ -341,9 +430,16 @@ class Connection(abc.ABC):
         self.session = MappingProxyType({**self.session, key: value})
 
     def _notices(self, change: Hashable) -> list[Notification]:
+        if isinstance(change, TaskChange):
+            return self._notices_of_task(change.id)
         if isinstance(change, tuple):  # a resource, by its URI
             return self.interests.updated(change[0])
         return self.interests.changed(str(change))
+
+    def _notices_of_task(self, id_: str) -> list[Notification]:
+        # Every stream of an application hears of every task: most have nothing to do with it.
+        task = self.task_store.get(id_) if self.interests.follows(id_) else None
+        return [] if task is None else self.interests.task_changed(id_, task.to_wire())
 
     def _send_change(self, change: Hashable) -> None:
         for notice in self._notices(change):

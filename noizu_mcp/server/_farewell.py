@@ -7,6 +7,7 @@ import trio
 
 from ..components import Context
 from ..engine import crashes_logged, logger
+from ._authored import authored
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -20,7 +21,7 @@ async def say_farewell(server: "Server", uris: Iterable[str], context: Context) 
 
     async def leave(uri: str) -> None:
         with crashes_logged("unsubscribe of %r failed for %s", server, uri):
-            await server.unsubscribe(uri, context)
+            await authored(server.unsubscribe(uri, context))
 
     with trio.CancelScope(shield=True, deadline=trio.current_time() + FAREWELL) as scope:
         async with trio.open_nursery() as nursery:

@@ -14,14 +14,20 @@ from ..components._options import (
     got,
     read_flag,
     read_icons,
+    read_requires,
     read_seconds,
     read_text,
 )
+from ..types import RequireScopes
 from ._pages import PAGE_SIZE
 from ._seal import STATE_TTL, read_secrets
 
 #: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
 TOOL_TIMEOUT: Final = 30.0
+#: Seconds that a task may run, and that its result is kept afterwards.
+TASK_TTL: Final = 3600.0
+#: Seconds that a client is told to leave between two looks at a task.
+TASK_POLL_INTERVAL: Final = 1.0
 #: What `cache` can be set for: results that 2026-07-28 lets a client keep.
 CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read", "skills")
 
@@ -82,6 +88,9 @@ class ServerOptions(NamedTuple):
         state_keys: Secrets that seal what travels through clients: the first one seals, every one
             opens. None: those of the environment, else one of this process.
         state_ttl: Seconds in which a client must come back with answers.
+        task_ttl: Seconds that a task may run, and that its result is kept afterwards.
+        task_poll_interval: Seconds that a client is told to leave between two looks at a task.
+        requires: Scopes that every request needs but those of `OPEN`; None for none.
     """
 
     name: str
@@ -97,6 +106,9 @@ class ServerOptions(NamedTuple):
     cache: Mapping[str, Cache] = MappingProxyType({})
     state_keys: Sequence[str] | None = None
     state_ttl: float = STATE_TTL
+    task_ttl: float = TASK_TTL
+    task_poll_interval: float = TASK_POLL_INTERVAL
+    requires: RequireScopes | None = None
 
     def cache_of(self, kind: str) -> Cache:
         """Say how long clients may keep results of a kind; unless set, they are stale at once."""
@@ -131,7 +143,7 @@ def _read_state_keys(value: Any) -> Sequence[str]:
     return tuple(value)
 
 
-def _read_state_ttl(value: Any) -> float:
+def _read_some_seconds(value: Any) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < math.inf:
         raise ValueError(f"must be seconds above 0, {got(value)}")
@@ -158,7 +170,10 @@ SERVER_OPTIONS: Final[Table] = {
     "limits": _read_limits,
     "cache": _read_cache,
     "state_keys": _read_state_keys,
-    "state_ttl": _read_state_ttl,
+    "state_ttl": _read_some_seconds,
+    "task_ttl": _read_some_seconds,
+    "task_poll_interval": _read_some_seconds,
+    "requires": read_requires,
     "abstract": read_flag,
 }
 

@@ -94,6 +94,22 @@ class Registry:
         return any(shelf.specs for shelf in self._shelves[feature])
 
     @property
+    def has_tasks(self) -> bool:
+        """True if there is a tool whose calls can go on as tasks."""
+        return any(spec.task is not None for spec in self.tool_shelf.specs.values())
+
+    @property
+    def scoped(self) -> bool:
+        """True if anything that is registered requires scopes."""
+        # Asked for with each request: written out, it costs half as much.
+        return (
+            self.tool_shelf.scoped
+            or self.resource_shelf.scoped
+            or self.template_shelf.scoped
+            or self.prompt_shelf.scoped
+        )
+
+    @property
     def has_subscribable(self) -> bool:
         """True if a resource or a template is subscribable."""
         shelves = (self.resource_shelf.specs, self.template_shelf.specs)

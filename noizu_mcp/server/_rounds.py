@@ -12,7 +12,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
 
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 #: Questions of one request, one after the other: past it a handler is asking in circles.
 MAX_ROUNDS: Final = 50
+#: Times that one question is asked again after an answer that is none: who has not understood it
+#: by then will not.
+MAX_REASKS: Final = 3
 #: Characters of sealed state. Clients carry it in every retry.
 MAX_STATE: Final = 64 * 1024
 #: Turns of the loop that other tasks of a handler get to ask in the same round.
@@ -45,11 +48,15 @@ class _Record:
     Args:
         answers: The answers by key.
         steps: What the side effects gave, by key.
+        refused: How many answers to a question were none, by key.
     """
 
-    def __init__(self, answers: dict[str, Any], steps: dict[str, Any]) -> None:
+    def __init__(
+        self, answers: dict[str, Any], steps: dict[str, Any], refused: Mapping[str, int]
+    ) -> None:
         self.answers = answers
         self.steps = steps
+        self.refused = Counter(refused)
         self._counts: Counter[str] = Counter()
 
     def rewind(self) -> None:
@@ -66,6 +73,16 @@ class _Record:
         self._counts[digest] += 1
         return f"{name}-{digest}-{self._counts[digest]}"
 
+    def check_patience(self, key: str, request: InputRequest) -> None:
+        """Check that a question may be asked, or asked again.
+
+        Raises:
+            McpError: It was answered wrongly too often.
+        """
+        if self.refused[key] > MAX_REASKS:
+            text = f"No valid answer to {_asked(request)} in {MAX_REASKS + 1} tries"
+            raise McpError(INVALID_PARAMS, text)
+
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """Run a side effect, or give what it gave before."""
         key = self.key("step", name)
@@ -74,24 +91,57 @@ class _Record:
         return parse_json(json_text(self.steps[key]).encode())
 
 
-class LiveAsker:
+class Line(Protocol):
+    """A way to a client that answers while the handler waits."""
+
+    async def ask(self, request: InputRequest, timeout: float | None) -> Any:
+        """Ask, and wait for the answer as it comes."""
+
+    def pause(self) -> None:
+        """Stop the clock of the handler; `resume` lets it go on."""
+
+    def resume(self) -> None:
+        """Let the clock go on."""
+
+
+class RequestLine:
     """Asks with requests to the client, over a connection that lasts.
 
     Args:
         connection: The connection.
         exchange: The request whose handler asks.
-
-    Attributes:
-        responses: Nothing: no answers come with a request.
-        state: None, for the same reason.
     """
 
     def __init__(self, connection: "Connection", exchange: Exchange) -> None:
-        self.responses: Mapping[str, Any] = {}
-        self.state: str | None = None
         self._connection = connection
         self._exchange = exchange
-        self._record = _Record({}, {})
+        self.pause = exchange.pause
+        self.resume = exchange.resume
+
+    async def ask(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
+        """Send the request, and wait for its answer; see `Exchange.ask`."""
+        message = self._connection.peer.ledger.open(request.method, _live_params(request))
+        return await self._exchange.ask(message, timeout)
+
+
+class LiveAsker:
+    """Asks a client that answers while the handler waits.
+
+    Args:
+        line: The way to the client.
+        before: Who asked before: its answers and steps count here, too.
+
+    Attributes:
+        responses: The answers to what the handler asked by hand before; with a request come none.
+        state: The state of a handler that asked by hand before.
+    """
+
+    def __init__(self, line: Line, before: "ReplayAsker | None" = None) -> None:
+        self.responses: Mapping[str, Any] = {} if before is None else before.responses
+        self.state: str | None = None if before is None else before.state
+        self._line = line
+        self._record = _Record({}, {}, {}) if before is None else before.record
+        self._record.rewind()
         self._rounds = 0
         self._waiting = 0
 
@@ -107,11 +157,13 @@ class LiveAsker:
             await trio.lowlevel.checkpoint()
             return read(self._record.answers[key])
         while True:
+            self._record.check_patience(key, request)
             self._count_round()
             answer = await self._send(request, timeout)
             try:
                 value = read(answer)
             except ProtocolError:
+                self._record.refused[key] += 1
                 continue
             self._record.answers[key] = answer
             return value
@@ -124,23 +176,23 @@ class LiveAsker:
             raise too_many_rounds()
 
     async def _send(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
-        message = self._connection.peer.ledger.open(request.method, _live_params(request))
         self._pause()
         try:
-            return await self._exchange.ask(message, timeout)
+            answer: Mapping[str, Any] = await self._line.ask(request, timeout)
+            return answer
         finally:
             self._resume()
 
     def _pause(self) -> None:
         """Stop the clock of the handler: the time of a person is not its own."""
         if self._waiting == 0:
-            self._exchange.pause()
+            self._line.pause()
         self._waiting += 1
 
     def _resume(self) -> None:
         self._waiting -= 1
         if self._waiting == 0:
-            self._exchange.resume()
+            self._line.resume()
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """Run the side effect, unless it was before the handler was run again."""
@@ -171,6 +223,7 @@ class ReplayAsker:
     Attributes:
         responses: The answers to what the handler asked by hand.
         state: The state of a handler that asks by hand.
+        record: What it was answered and what it did.
 
     Raises:
         McpError: The state is not good for this request (-32602).
@@ -188,13 +241,14 @@ class ReplayAsker:
         if params.get("requestState") is not None:
             recorded = connection.server.sealer.open(params["requestState"], self._binding)
         self._round: int = recorded.get("round", 0)
-        self._record = _Record(recorded.get("answers", {}), recorded.get("steps", {}))
+        parts = [recorded.get(name, {}) for name in ("answers", "steps", "refused")]
+        self.record = _Record(*parts)
         self._asked: list[str] = recorded.get("asked", [])
         #: The answers to these: the client's newest, and those that no task has come to yet.
         self._answered: dict[str, Any] = {**recorded.get("unread", {}), **self._given}
         self.responses = recorded.get("given", {}) if self._asked else self._given
         self.state: str | None = recorded.get("state")
-        self._missing = {*self._record.answers, *self._asked}  # what is not asked again yet
+        self._missing = {*self.record.answers, *self._asked}  # what is not asked again yet
         self._remembered = trio.Event()  # set once all of it is
         self._pending: dict[str, InputRequest] = {}
         self._running = 0
@@ -205,11 +259,11 @@ class ReplayAsker:
         """Give the recorded answer, or end the round with this question and its like.
 
         Raises:
-            McpError: Too many rounds.
+            McpError: Too many rounds, or too many answers that are none.
         """
         await trio.lowlevel.checkpoint()
-        answers = self._record.answers
-        key = self._record.key(request.method, request.params)
+        answers = self.record.answers
+        key = self.record.key(request.method, request.params)
         self._missing.discard(key)
         if not self._missing:
             self._remembered.set()
@@ -219,10 +273,11 @@ class ReplayAsker:
             try:
                 answer = read(self._answered[key])
             except ProtocolError:
-                pass  # no answer: it is asked again
+                self.record.refused[key] += 1  # no answer: it is asked again
             else:
                 answers[key] = self._answered[key]
                 return answer
+        self.record.check_patience(key, request)
         self._pending[key] = request
         self._end_soon()
         return await trio.sleep_forever()
@@ -234,7 +289,7 @@ class ReplayAsker:
             self._idle = trio.Event()
         self._running += 1
         try:
-            return await self._record.step(name, run)
+            return await self.record.step(name, run)
         finally:
             self._running -= 1
             if self._running == 0:
@@ -284,7 +339,7 @@ class ReplayAsker:
         Which of them comes first may differ from round to round. The one that waits gets an
         answer of its own in the next, and goes on to what it asked before.
         """
-        recorded = {*self._record.answers, *self._asked}
+        recorded = {*self.record.answers, *self._asked}
         return any(_one_before(key) in recorded for key in self._pending)
 
     def _unread(self) -> list[str]:
@@ -301,8 +356,9 @@ class ReplayAsker:
         return bool(self._missing)
 
     def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> None:
-        record = {"answers": self._record.answers, "steps": self._record.steps}
-        content = {**content, **record, "round": self._round + 1}
+        record = self.record
+        kept = {"answers": record.answers, "steps": record.steps, "refused": record.refused}
+        content = {**content, **kept, "round": self._round + 1}
         state = self._connection.server.sealer.seal(content, self._binding)
         if len(state) > MAX_STATE:
             text = f"The answers and steps so far exceed {MAX_STATE} characters of sealed state"
@@ -336,7 +392,7 @@ def make_asker(connection: "Connection", exchange: Exchange) -> LiveAsker | Repl
     """
     if exchange.envelope.revision.stateless:
         return ReplayAsker(connection, exchange)
-    return LiveAsker(connection, exchange)
+    return LiveAsker(RequestLine(connection, exchange))
 
 
 async def run_step(
@@ -371,10 +427,13 @@ def timed_out(error: Exception) -> str:
     return f"The client did not answer in time: {error}"
 
 
+def _asked(request: InputRequest) -> str:
+    """Name a question in a message: by what it says, if it says anything."""
+    return json_text(request.params.get("message", request.method))
+
+
 def _not_deterministic(pending: Mapping[str, InputRequest]) -> str:
-    asked = ", ".join(
-        json_text(each.params.get("message", each.method)) for each in pending.values()
-    )
+    asked = ", ".join(map(_asked, pending.values()))
     return (
         "the handler is not deterministic: in an earlier round it asked something else than"
         f" {asked}; what it asks may depend on its arguments, on answers and on ctx.step only"
@@ -388,9 +447,10 @@ def _binding(server: str, exchange: Exchange, params: Mapping[str, Any]) -> dict
         for key, value in params.items()
         if key not in {"_meta", "inputResponses", "requestState"}
     }
+    caller = exchange.envelope.origin.principal
     return {
         "server": server,
-        "principal": None,
+        "principal": None if caller is None else caller.key,
         "method": exchange.request.method,
         "name": own.get("name", own.get("uri")),
         "arguments": _digest(own),

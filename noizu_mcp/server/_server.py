@@ -1,8 +1,9 @@
 """`Server`: what is offered and how, as a class; it holds no connection."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, ClassVar, Final, Self
 
 import trio
@@ -11,11 +12,6 @@ from .._errors import DefinitionError, McpError, Problem
 from ..components import (
     Context,
     ToolSpec,
-    check_clashes,
-    check_prompts,
-    check_registrations,
-    check_resources,
-    check_skills,
     expand,
     expand_prompts,
     expand_resources,
@@ -24,7 +20,7 @@ from ..components import (
 from ..components._declare import ComponentMeta, Declaration
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
-from ..types import META_SERVER_INFO, SKILLS, Implementation, Reference
+from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Principal, Reference
 from ._bus import Bus
 from ._calls import (
     call_registered,
@@ -37,22 +33,9 @@ from ._options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
 from ._registry import Registry
 from ._seal import Sealer
 from ._shelf import RunningSet
+from ._statement import OVERRIDABLE, check_statement, positional
+from ._telemetry import Telemetry
 
-#: Methods that a server may override; what is overridden counts as offered.
-OVERRIDABLE: Final = (
-    "init",
-    "list_tools",
-    "call_tool",
-    "list_resources",
-    "list_resource_templates",
-    "read_resource",
-    "can_watch",
-    "subscribe",
-    "unsubscribe",
-    "list_prompts",
-    "get_prompt",
-    "complete",
-)
 #: What each feature can be offered by, beside registrations.
 _OFFERED_BY: Final = {
     "tools": ("list_tools", "call_tool"),
@@ -63,17 +46,30 @@ _OFFERED_BY: Final = {
 }
 
 
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _is_override(name: str, value: Any) -> bool:
+    """Tell whether a method could override one of a server."""
+    wanted = inspect.signature(getattr(Server, name)).parameters
+    return inspect.iscoroutinefunction(value) and positional(value) == len(wanted)
+
+
 class Server(metaclass=ComponentMeta):
     """An MCP server: subclass it, say what it offers, and serve it.
 
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
     None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
-    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `abstract`.
+    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
+    and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
+    `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
     running set, with `add`, `remove` and `replace`. `skills` is a list of `SkillFolder`s, read when
-    the class statement runs.
+    the class statement runs. `telemetry`: a list of listeners, each called with an `Event` where a
+    request begins and ends; on an instance, what has `add` and `remove`.
 
     Attributes:
         options: The options, checked.
@@ -81,6 +77,7 @@ class Server(metaclass=ComponentMeta):
         tools: The running set of tools.
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
+        telemetry: Who listens to its requests.
         skills: The skills, as they were read.
         bus: Where changes are reported.
         info: `Implementation` as it goes over the wire.
@@ -94,12 +91,17 @@ class Server(metaclass=ComponentMeta):
 
     __mcp_kind__ = "servers"
     __mcp_table__ = SERVER_OPTIONS
+    __mcp_members__: ClassVar[dict[str, Callable[[Any], bool]]] = {
+        **dict.fromkeys(("tools", "resources", "prompts", "skills"), _is_list),
+        **{name: partial(_is_override, name) for name in OVERRIDABLE},
+    }
 
     options: ClassVar[ServerOptions]
     # Lists of registrations in a class body, a `RunningSet` each on an instance.
     tools: Any = ()
     resources: Any = ()
     prompts: Any = ()
+    telemetry: Any = ()  # listeners in a class body, a `Telemetry` on an instance
     skills: Any = ()  # of folders in a class body
 
     registry: Registry
@@ -119,6 +121,7 @@ class Server(metaclass=ComponentMeta):
         server = super().__new__(cls)
         options = cls.options
         server.bus = Bus()
+        server.telemetry = Telemetry(cls.telemetry)
         resources, templates = expand_resources(cls.resources)
         server.registry = registry = Registry(
             expand(cls.tools),
@@ -156,16 +159,7 @@ class Server(metaclass=ComponentMeta):
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
-        if not declaration.abstract:
-            _check_identity(declaration)
-        _check_overrides(declaration, Server)
-        _check_context_manager(declaration, "lifespan")
-        for member, check in _CHECKS.items():
-            for problem in check(_registrations(declaration, member)):
-                declaration.take(problem, member)
-        if not declaration.problems:
-            for problem in check_clashes(cls.skills, cls.resources):
-                declaration.take(problem, "skills")
+        check_statement(declaration, Server)
         if declaration.problems or declaration.abstract:
             return
         kept = {k: v for k, v in declaration.options.items() if k not in STATEMENT_ONLY}
@@ -322,11 +316,15 @@ class Server(metaclass=ComponentMeta):
 
     # Serving it
 
-    def run(self) -> None:
-        """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes."""
+    def run(self, *, principal: Principal | None = None) -> None:
+        """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
+
+        Args:
+            principal: Who is at the other end, `ctx.auth`; see `serve_stdio`.
+        """
         from .._run import run_stdio
 
-        run_stdio(self)
+        run_stdio(self, principal=principal)
 
     def run_http(
         self,
@@ -338,6 +336,7 @@ class Server(metaclass=ComponentMeta):
         allowed_origins: Sequence[str] = (),
         auth: Any = None,
         health: bool = True,
+        metrics: Any = False,
         limits: Any = None,
         **host_options: Any,
     ) -> None:
@@ -353,6 +352,7 @@ class Server(metaclass=ComponentMeta):
             allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
             auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
             health: Answer `/healthz` and `/readyz`.
+            metrics: Answer `/metrics`; see `HttpOptions`.
             limits: `HttpLimits`: what a client can make the server hold or wait for.
             host_options: Those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
                 Unix socket, limits of connections.
@@ -362,7 +362,15 @@ class Server(metaclass=ComponentMeta):
         """
         from .._run import http_options, run_http
 
-        options = http_options(path, allowed_hosts, allowed_origins, auth, health, limits)
+        options = http_options(
+            path=path,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            auth=auth,
+            health=health,
+            limits=limits,
+            metrics=metrics,
+        )
         run_http(self, host, port, options, **host_options)
 
     def asgi(
@@ -373,6 +381,7 @@ class Server(metaclass=ComponentMeta):
         allowed_origins: Sequence[str] = (),
         auth: Any = None,
         health: bool = False,
+        metrics: Any = False,
         limits: Any = None,
     ) -> Any:
         """Make the ASGI application of the server, for any host, alone or mounted in another.
@@ -386,6 +395,7 @@ class Server(metaclass=ComponentMeta):
             allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
             auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
             health: Answer `/healthz` and `/readyz`.
+            metrics: Answer `/metrics`; see `HttpOptions`.
             limits: `HttpLimits`: what a client can make the server hold or wait for.
 
         Returns:
@@ -393,7 +403,15 @@ class Server(metaclass=ComponentMeta):
         """
         from .._run import http_options, make_asgi
 
-        options = http_options(path, allowed_hosts, allowed_origins, auth, health, limits)
+        options = http_options(
+            path=path,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            auth=auth,
+            health=health,
+            limits=limits,
+            metrics=metrics,
+        )
         return make_asgi(self, options)
 
     # The running server
@@ -438,7 +456,12 @@ class Server(metaclass=ComponentMeta):
 
     def extensions(self) -> dict[str, Any]:
         """Say which extensions of 2026-07-28 the server offers now, by id, with their settings."""
-        return {SKILLS: {"directoryRead": True}} if self.offers("skills") else {}
+        extensions: dict[str, Any] = {}
+        if self.offers("skills"):
+            extensions[SKILLS] = {"directoryRead": True}
+        if self.registry.has_tasks:
+            extensions[TASKS] = {}
+        return extensions
 
     def offers(self, feature: str) -> bool:
         """Tell whether anything of a feature is registered, hidden or not, or overridden.
@@ -464,63 +487,6 @@ class Server(metaclass=ComponentMeta):
     def overrides(self, *methods: str) -> bool:
         """Tell whether the class overrides one of the methods that do something by default."""
         return not self._overridden.isdisjoint(methods)
-
-
-def _check_identity(declaration: Declaration) -> None:
-    """A server that clients see needs a name and a version (`basic/lifecycle`, serverInfo)."""
-    name = declaration.cls.__name__
-    told = {problem.where for problem in declaration.problems}
-    for option in ("name", "version"):
-        if option not in declaration.options and f"{name}.{option}" not in told:
-            text = f'is missing; write class {name}(Server, {option}="…", …)'
-            declaration.problem(option, text)
-
-
-def _check_overrides(declaration: Declaration, base: type) -> None:
-    """An override takes what the engine passes; found here, not in front of a client."""
-    for name in OVERRIDABLE:
-        method, original = getattr(declaration.cls, name), getattr(base, name)
-        wanted = list(inspect.signature(original).parameters)
-        given = _positional(method)
-        if not inspect.iscoroutinefunction(method) or given != len(wanted):
-            text = f"must be `async def {name}({', '.join(wanted)})`"
-            declaration.problem(name, text, member=name)
-
-
-def _check_context_manager(declaration: Declaration, name: str) -> None:
-    """What is no context manager would fail when the server is served, not before."""
-    method = getattr(declaration.cls, name)
-    bare = inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method)
-    if bare or _positional(method) != 1:
-        text = f"must be `@asynccontextmanager async def {name}(self)`, and yield once"
-        declaration.problem(name, text, member=name)
-
-
-def _positional(method: Any) -> int | None:
-    """Count the positional parameters; None if it cannot be called with positions alone."""
-    if not inspect.isfunction(method):
-        return None
-    parameters = list(inspect.signature(method).parameters.values())
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if any(p.kind not in kinds and p.default is p.empty for p in parameters):
-        return None
-    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
-
-
-_CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
-    "tools": check_registrations,
-    "resources": check_resources,
-    "prompts": check_prompts,
-    "skills": check_skills,
-}
-
-
-def _registrations(declaration: Declaration, member: str) -> Sequence[Any]:
-    given = getattr(declaration.cls, member)
-    if isinstance(given, list | tuple):
-        return given
-    declaration.problem(member, f"must be a list of {member}, got {given!r}", member=member)
-    return ()
 
 
 def _implementation(options: ServerOptions) -> Implementation:

@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from .._errors import DefinitionError, Problem
 from ..jsonrpc import Rendered, render
 from ..protocol import Revision
-from ..types import Wire
+from ..types import RequireScopes, Wire
 from ._pages import Page, find_start, write_cursor
 
 
@@ -18,6 +18,8 @@ class Spec(Protocol):
     def hidden(self) -> bool: ...
     @property
     def definition(self) -> Mapping[str, Any]: ...
+    @property
+    def requires(self) -> RequireScopes | None: ...
 
 
 SpecType = TypeVar("SpecType", bound=Spec)
@@ -59,7 +61,12 @@ class Shelf(Generic[SpecType]):
         kind: The kind.
         specs: What is registered, in order.
         page_size: Entries of one page.
+
+    Attributes:
+        scoped: True if anything on it requires scopes.
     """
+
+    scoped: bool
 
     def __init__(self, kind: Kind, specs: Iterable[SpecType], page_size: int) -> None:
         self.kind = kind
@@ -74,6 +81,7 @@ class Shelf(Generic[SpecType]):
     def _set(self, specs: Mapping[str, SpecType]) -> None:
         shown = tuple(spec for spec in specs.values() if not spec.hidden)
         self._specs = specs
+        self.scoped = any(spec.requires is not None for spec in specs.values())
         self._listed = _Listed(shown, tuple(map(self.key_of, shown)), {})
 
     @property

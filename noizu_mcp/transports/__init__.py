@@ -1,4 +1,4 @@
-"""Where messages travel: stdio and memory."""
+"""Where messages travel: stdio, memory and HTTP."""
 
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,8 @@ from ._stdio import serve_descriptors as serve_descriptors
 from ._stdio import serve_stdio as serve_stdio
 
 _LATE = {
+    "Http": "._remote",
+    "HttpStream": ".http._client",
     "MemoryStream": "._memory",
     "Stdio": "._command",
     "Tap": "._tap",
@@ -26,12 +28,16 @@ if TYPE_CHECKING:
     from ._memory import MemoryStream as MemoryStream
     from ._memory import memory_pair as memory_pair
     from ._process import open_process as open_process
+    from ._remote import Http as Http
     from ._tap import Tap as Tap
     from ._tap import TappedStream as TappedStream
+    from .http._client import HttpStream as HttpStream
 else:
     __getattr__, __dir__ = late(globals(), _LATE)
 
 __all__ = [
+    "Http",
+    "HttpStream",
     "LineStream",
     "MemoryStream",
     "Stdio",

@@ -11,6 +11,7 @@ import trio
 
 from ..engine import single_failure
 from ..server import GRACE, Server, StreamConnection, open_connection
+from ..types import Principal
 from ._claim import claimed_stdio, release
 from ._lines import LineStream
 
@@ -25,6 +26,7 @@ async def serve_stdio(
     *,
     grace: float = GRACE,
     handle_signals: bool = False,
+    principal: Principal | None = None,
     task_status: trio.TaskStatus[StreamConnection] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve one client on stdin and stdout until it ends the connection.
@@ -37,6 +39,8 @@ async def serve_stdio(
         grace: Seconds.
         handle_signals: End in order on SIGINT and SIGTERM. The next one ends the process at once,
             also when this function has returned by then. Only from the main thread.
+        principal: Who is at the other end, `ctx.auth`: whoever starts the process knows. None:
+            nobody says so, and what requires scopes refuses.
         task_status: Started with the connection, whose `stop` ends it in order.
     """
     with claimed_stdio() as (read_fd, write_fd):
@@ -46,6 +50,7 @@ async def serve_stdio(
             write_fd,
             grace=grace,
             handle_signals=handle_signals,
+            principal=principal,
             task_status=task_status,
         )
 
@@ -57,6 +62,7 @@ async def serve_descriptors(
     *,
     grace: float = GRACE,
     handle_signals: bool = False,
+    principal: Principal | None = None,
     task_status: trio.TaskStatus[StreamConnection] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve one client on two descriptors as `serve_stdio` does on stdin and stdout.
@@ -67,6 +73,7 @@ async def serve_descriptors(
         write_fd: Where messages go; closed at the end.
         grace: Seconds that running requests get at the end.
         handle_signals: See `serve_stdio`.
+        principal: The same.
         task_status: Started with the connection.
     """
     stream = LineStream(read_fd, write_fd, server.options.limits.message_size)
@@ -84,7 +91,9 @@ async def serve_descriptors(
     try:
         with single_failure(), signals, everything:
             async with (
-                open_connection(server, stream, transport="stdio") as connection,
+                open_connection(
+                    server, stream, transport="stdio", principal=principal
+                ) as connection,
                 trio.open_nursery() as watchers,
             ):
                 watchers.start_soon(_stop_with_parent, connection)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from ..engine import MessageStream
+from ..engine import MessageStream, Unanswered
 from ..jsonrpc import Oversized
 
 Direction = Literal["sent", "received"]
@@ -20,14 +20,16 @@ class TappedStream(MessageStream):
     """
 
     def __init__(self, stream: MessageStream, tap: Tap) -> None:
+        self.mirrored = stream.mirrored
         self._stream = stream
         self._tap = tap
 
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[bytes | Oversized | Unanswered]:
         """Wait for messages; see `MessageStream`."""
         messages = await self._stream.receive()
         for message in messages:
-            self._tap("received", message.head if isinstance(message, Oversized) else message)
+            if not isinstance(message, Unanswered):
+                self._tap("received", message.head if isinstance(message, Oversized) else message)
         return messages
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:

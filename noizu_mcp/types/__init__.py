@@ -51,6 +51,9 @@ from ._scopes import as_scopes as as_scopes
 from ._skills import DIRECTORY as DIRECTORY
 from ._skills import SKILLS as SKILLS
 from ._skills import SkillDefinition as SkillDefinition
+from ._tasks import TASKS as TASKS
+from ._tasks import Task as Task
+from ._tasks import TaskStatus as TaskStatus
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire
@@ -85,6 +88,7 @@ __all__ = [
     "ROOTS",
     "SAMPLE",
     "SKILLS",
+    "TASKS",
     "Accept",
     "Annotations",
     "Cancel",
@@ -114,6 +118,8 @@ __all__ = [
     "SamplingResult",
     "ServerCapabilities",
     "SkillDefinition",
+    "Task",
+    "TaskStatus",
     "ToolDefinition",
     "ToolResult",
     "Wire",

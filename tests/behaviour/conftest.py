@@ -1,6 +1,7 @@
-"""One server, four revisions, two transports; everything that we send is checked by schema."""
+"""One server, four revisions, three transports; everything that we send is checked by schema."""
 
 import importlib.util
+import json
 import os
 import socket
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,10 +17,11 @@ from typing import Any
 import pytest
 import trio
 
-from noizu_mcp import connect
-from noizu_mcp.engine import MessageStream
+from noizu_mcp import Http, McpError, connect
+from noizu_mcp.engine import MessageStream, Unanswered
 from noizu_mcp.server import open_connection
-from noizu_mcp.transports import LineStream, memory_pair
+from noizu_mcp.transports import HttpStream, LineStream, memory_pair
+from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions, serve_asgi
 
 HERE = Path(__file__).parent
 
@@ -94,7 +97,7 @@ def revision(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=["memory", "stdio"])
+@pytest.fixture(params=["memory", "stdio", "http"])
 def transport(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -143,6 +146,52 @@ async def in_a_process(
     assert "left behind" not in said
 
 
+class Spoken(HttpStream):
+    """Hands on every error of the protocol as a message, as pipes do."""
+
+    async def receive(self) -> list[bytes]:
+        arrived = await super().receive()
+        found = [each for each in arrived if isinstance(each, bytes)]
+        failed = [each for each in arrived if isinstance(each, Unanswered)]
+        # A pipe says nothing of an answer that never comes.
+        errors = {id(each.error): each.error for each in failed if "broke off" not in str(each[1])}
+        found += [
+            _as_message(error, [each.id for each in failed if each[1] is error])
+            for error in errors.values()
+        ]
+        # Nothing at all would be the end.
+        return found or (await self.receive() if arrived else [])
+
+
+def _as_message(error: Exception, ids: list[Any]) -> bytes:
+    """Write an error that came without an id: whose it is is known if that was one request."""
+    if not isinstance(error, McpError):
+        raise error
+    whole = {"jsonrpc": "2.0", "error": {"code": error.code, "message": error.message}}
+    return json.dumps({**whole, "id": ids[0]} if len(ids) == 1 else whole).encode()
+
+
+@asynccontextmanager
+async def over_http(server: Any, grace: float) -> AsyncIterator[tuple[HttpStream, HttpApp]]:
+    """Serve on a socket of this machine; at the end nothing may be left."""
+    tasks = trio.lowlevel.current_statistics().tasks_living
+    app = HttpApp(server, HttpOptions(limits=HttpLimits(grace=grace or 0.01)))
+    serve = partial(serve_asgi, app, port=0, lifespan=app.lifespan(), stopping=app.settle)
+    async with trio.open_nursery() as nursery:
+        host = await nursery.start(serve)
+        endpoint = app._endpoint
+        stream = Spoken(Http(f"{host.urls[0]}/mcp"))
+        await nursery.start(stream.run)
+        try:
+            yield stream, app
+        finally:
+            with trio.CancelScope(shield=True):
+                await stream.aclose()
+            host.stop()
+    assert load("leaks").http_leaks(server, endpoint) == []
+    assert trio.lowlevel.current_statistics().tasks_living <= tasks
+
+
 @pytest.fixture(scope="session")
 def loaded() -> Any:
     """Give what loads a module that stands beside this file."""
@@ -177,15 +226,30 @@ def forked(zygote: Zygote, official: Official) -> Any:
     return serve
 
 
+@pytest.fixture(scope="session")
+def hosted(servers: ModuleType, official: Official) -> Any:
+    """Give what serves a class of `servers.py` over HTTP, in this process."""
+
+    @asynccontextmanager
+    async def serve(name: str, revision: str, grace: float) -> AsyncIterator[Wire]:
+        server = getattr(servers, name)()
+        async with over_http(server, grace) as (stream, app):
+            wire = Wire(stream, revision, official)
+            wire.app = app
+            yield wire
+
+    return serve
+
+
 @pytest.fixture
-def opened(revision: str, transport: str, served: Any, forked: Any) -> Any:
+def opened(revision: str, transport: str, served: Any, forked: Any, hosted: Any) -> Any:
     """Give what opens a connection to a server, by the name of its class in `servers.py`."""
 
     @asynccontextmanager
     async def open_wire(
         name: str, *, start: bool = True, grace: float = 0.2
     ) -> AsyncIterator[Wire]:
-        serve = served if transport == "memory" else forked
+        serve = {"memory": served, "stdio": forked, "http": hosted}[transport]
         async with serve(name, revision, grace) as wire:
             if start:
                 await wire.start()

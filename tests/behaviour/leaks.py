@@ -7,7 +7,7 @@ import trio
 
 async def leaks(connection: Any) -> list[str]:
     """Name what is left of a connection whose `run` has ended."""
-    server, link, peer = connection.server, connection.link, connection.peer
+    server, link, peer = connection.server, connection.desk, connection.peer
     with trio.move_on_after(5):
         while server.threads.borrowed_tokens:  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.001)  # abandoned threads end by themselves, soon
@@ -21,6 +21,18 @@ async def leaks(connection: Any) -> list[str]:
         "listeners of the bus": len(server.bus._listeners),
         "threads": server.threads.borrowed_tokens,
         "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
+        "running tasks": len(connection.task_store._running),
         "queued messages": len(link.outbox._queue),
+    }
+    return [f"{count} {name}" for name, count in counts.items() if count]
+
+
+def http_leaks(server: Any, endpoint: Any) -> list[str]:
+    """Name what is left of an endpoint whose application has ended."""
+    counts = {
+        "sessions": len(endpoint.sessions),
+        "requests": len(endpoint._single),
+        "listeners of the bus": len(server.bus._listeners),
+        "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
     }
     return [f"{count} {name}" for name, count in counts.items() if count]

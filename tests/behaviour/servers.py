@@ -7,6 +7,7 @@ from typing import Any
 import pantry
 import trio
 from askers import Asked, AskedFor, AskedPrompt, Forgetful, Impatient, Questions
+from jobs import Jobs
 from kits import Changes, Control, Crashes, Echo, Notes, Quick, Returns
 
 from noizu_mcp import (
@@ -53,6 +54,23 @@ class Kitchen(
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[Any]:
         yield trio.lowlevel.current_trio_token()
+
+
+class Agency(Server, name="agency", version="1", task_poll_interval=0.01):
+    """What goes on as tasks."""
+
+    tools = [Jobs]
+
+
+class Bureau(Server, name="bureau", version="1"):
+    """The same, with a `call_tool` of its own."""
+
+    tools = [Jobs]
+
+    async def call_tool(self, name, args, ctx):
+        if name == "work" and args.get("name") == "return":
+            return f"{name} by hand"
+        return await super().call_tool(name, args, ctx)
 
 
 class Numbered(Tool, inline=True):

@@ -162,6 +162,24 @@ async def test_what_is_no_answer_is_asked_again(person, wrong):
     assert len(asked.rounds) == 3
 
 
+@eliciting
+async def test_what_is_never_an_answer_is_not_asked_for_ever(person):
+    """Once and three times again; then the call has failed, and says at what."""
+    asked = person(accept(name=5))
+    answer = await asked.request("tools/call", {"name": "name", "arguments": {}})
+    assert answer["error"]["code"] == -32602
+    message = asked.asked[0]["params"]["message"]
+    assert answer["error"]["message"] == f"No valid answer to {json.dumps(message)} in 4 tries"
+    assert len(asked.asked) == len(asked.rounds) == 4
+
+
+@eliciting
+async def test_the_last_answer_may_be_the_right_one(person):
+    """Three wrong ones are forgiven."""
+    answers = iter([accept(name=5)] * 3 + [accept(name="Ann")])
+    assert await person(lambda _: next(answers)).text("name") == "accept Ann"
+
+
 @stateless
 @pytest.mark.parametrize("responses", [None, {}, {"nope": {}}, 5, [], {"": None}])
 async def test_missing_answers_are_asked_again(asker, responses):
@@ -549,8 +567,8 @@ async def test_cancelling_ends_the_question(asker):
     await asker.is_alive()
     assert asker.answers == {}
     if asker.connection is not None:
-        assert asker.connection.link._exchanges == {}
-        assert len(asker.connection.link._waiters) == 0
+        assert asker.connection.desk._exchanges == {}
+        assert len(asker.connection.desk._waiters) == 0
         assert asker.connection.peer.ledger.outbound == 0
 
 

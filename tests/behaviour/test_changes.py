@@ -103,8 +103,10 @@ async def test_listening_is_acknowledged_and_tagged(kitchen):
 
 
 @stateless
-async def test_the_acknowledgement_comes_first(kitchen):
+async def test_the_acknowledgement_comes_first(kitchen, transport):
     """Also where a change happens in the same breath, and others listen already."""
+    if transport == "http":
+        pytest.skip("requests of 2026-07-28 stand alone over HTTP: which is served first is open")
     request = kitchen.message(
         "subscriptions/listen", {"notifications": {"toolsListChanged": True}}, id_="l"
     )
@@ -232,8 +234,10 @@ async def test_our_client_listens(connected, revision):
 
 
 @stateless
-async def test_a_listen_request_may_be_refused(connected):
+async def test_a_listen_request_may_be_refused(connected, transport):
     """Too many subscriptions: the server's error is raised by itself."""
+    if transport == "http":
+        pytest.skip("each request of 2026-07-28 stands alone over HTTP: no connection to bound")
     async with connected("Tight") as client:
         async with client.listen(tools=True), client.listen(tools=True):
             with pytest.raises(McpError, match="More than 2"):

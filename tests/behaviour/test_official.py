@@ -38,6 +38,41 @@ def test_wrong_messages_are_found(check, message, method):
         check(message, method)
 
 
+TASK = {
+    "taskId": "t" * 20,
+    "status": "working",
+    "createdAt": "2026-07-28T00:00:00Z",
+    "lastUpdatedAt": "2026-07-28T00:00:00.001Z",
+    "ttlMs": None,
+}
+TAG = {"_meta": {"io.modelcontextprotocol/subscriptionId": 1}}
+
+
+@pytest.mark.parametrize("check", ["2026-07-28"], indirect=True)
+@pytest.mark.parametrize(
+    ("method", "result"),
+    [
+        ("tools/call", {**TASK, "resultType": "task", "ttlMs": 0.5}),
+        ("tools/call", {**TASK, "resultType": "task", "result": {}}),
+        ("tools/call", {"task": TASK, "resultType": "task"}),
+        ("tasks/get", {**TASK, "resultType": "task"}),
+        ("tasks/get", {**TASK, "resultType": "complete", "status": "completed"}),
+        ("tasks/get", {**TASK, "resultType": "complete", "error": {"code": 1, "message": "m"}}),
+        ("tasks/get", {**TASK, "resultType": "complete", "createdAt": "today"}),
+        ("tasks/update", {**TASK, "resultType": "complete"}),
+        ("tasks/cancel", {}),
+        (None, TASK),
+    ],
+)
+def test_wrong_tasks_are_found(check, method, result):
+    """Tasks of the wrong shape, and what answers with one but must not."""
+    message = {"id": 1, "result": result}
+    if method is None:
+        message = {"method": "notifications/tasks", "params": result}
+    with pytest.raises(AssertionError):
+        check(message, method)
+
+
 def test_right_messages_pass(check):
     """What every revision sends, with what the newest adds to it."""
     more = {"resultType": "complete"} if check.stateless else {}
@@ -45,3 +80,8 @@ def test_right_messages_pass(check):
     check({"id": "1", "error": {"code": -32601, "message": "m"}})
     check({"method": "notifications/progress", "params": {"progressToken": 0, "progress": 1.5}})
     check({"error": {"code": -32700, "message": "Parse error"}})
+    if check.stateless:
+        check({"id": 1, "result": {**TASK, "resultType": "task"}}, "tools/call")
+        check({"id": 1, "result": {**TASK, **more}}, "tasks/get")
+        check({"id": 1, "result": more}, "tasks/cancel")
+        check({"method": "notifications/tasks", "params": {**TASK, **TAG}})

@@ -106,9 +106,11 @@ async def test_wrong_arguments(wire):
 @pytest.mark.parametrize(
     "params", [{}, {"name": 5}, {"name": "kinds", "arguments": 5}, {"name": None, "arguments": {}}]
 )
-async def test_a_malformed_get(wire, params):
-    """A request without a name is none."""
-    assert (await wire.ask("prompts/get", params))["error"]["code"] == -32602
+async def test_a_malformed_get(wire, transport, params):
+    """A request without a name is none; over HTTP the header that mirrors it is missed first."""
+    unnamed = transport == "http" and wire.stateless and not isinstance(params.get("name"), str)
+    code = (await wire.ask("prompts/get", params))["error"]["code"]
+    assert code == (-32020 if unnamed else -32602)
 
 
 async def test_messages_of_all_kinds(wire, revision):

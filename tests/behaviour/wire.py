@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import trio
+from task_shapes import SHAPES
 
 from noizu_mcp.engine import MessageStream
 from noizu_mcp.jsonrpc import Oversized
@@ -32,6 +33,9 @@ RESULTS = {
     "prompts/list": "ListPromptsResult",
     "prompts/get": "GetPromptResult",
     "completion/complete": "CompleteResult",
+    "tasks/get": "GetTaskResult",
+    "tasks/update": "TaskAcknowledgement",
+    "tasks/cancel": "TaskAcknowledgement",
     # Answers of clients.
     "elicitation/create": "ElicitResult",
     "sampling/createMessage": "CreateMessageResult",
@@ -51,6 +55,8 @@ class Official:
             path = SCHEMAS / revision / "schema.json"
             if path.exists():
                 self._documents[revision] = json.loads(path.read_text())
+        if STATELESS in self._documents:
+            self._documents[STATELESS]["$defs"].update(SHAPES)
 
     def check(self, revision: str, message: dict[str, Any], method: str | None) -> None:
         """Check a whole message, and then its result or params by what its method says.
@@ -76,6 +82,10 @@ class Official:
                 assert method in ASKING
                 assert revision == STATELESS
                 name = "InputRequiredResult"
+            if message["result"].get("resultType") == "task":
+                assert method == "tools/call"
+                assert revision == STATELESS
+                name = "CreateTaskResult"
             self._check(revision, name, message["result"])
 
     def _named(self, definitions: dict[str, Any], method: str) -> str:
@@ -163,7 +173,9 @@ class Wire:
         self.notices: list[dict[str, Any]] = []
         self.answers: dict[Any, dict[str, Any]] = {}
         self.recorder = Recorder(official, revision, check_sent=False)
+        #: What serves it, where that is this process: over memory and over HTTP.
         self.connection: Any = None
+        self.app: Any = None
         self.capabilities: dict[str, Any] = {}
         self._inbox: list[Any] = []
         self._id = 0

@@ -34,6 +34,50 @@ def test_a_benchmark_measures_every_row(measured, name, tables, peers):
             assert all(column["median"] > 0 for column in columns.values())
 
 
+RUN_HTTP, STOCK, RAW = "noizu", "noizu, asgi() on hypercorn", "raw ASGI on hypercorn"
+
+
+@pytest.mark.parametrize(
+    ("name", "peers", "tables", "rows"),
+    [
+        (
+            "http",
+            ["noizu", "trio"],
+            ["http start", *(f"{name} {era}" for name in ("http", "http list") for era in ERAS)],
+            [RUN_HTTP, STOCK, RAW],
+        ),
+        ("asgi", ["noizu", "trio"], [f"asgi {era}" for era in ERAS], ["noizu", "raw ASGI"]),
+        ("sessions", ["noizu"], ["sessions"], [RUN_HTTP, STOCK]),
+        ("fanout", ["noizu"], [f"fanout {era}" for era in ERAS], [RUN_HTTP, STOCK]),
+    ],
+)
+def test_a_benchmark_over_http_measures_every_set_up(measured, name, peers, tables, rows):
+    """Our host, our application on stock hypercorn, and the yardstick, where it was asked for."""
+    report = measured(name, *peers)
+
+    assert report["notes"] == {}
+    assert {table: list(found) for table, found in report["tables"].items()} == dict.fromkeys(
+        tables, rows
+    )
+    for found in report["tables"].values():
+        for columns in found.values():
+            assert all(column["median"] > 0 for column in columns.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "needs"),
+    [("http", "uvicorn"), ("asgi", "starlette"), ("fanout", "uvicorn")],
+)
+def test_the_official_package_is_measured_over_http(measured, name, needs):
+    """Its server is there in its default set-up; the fastest is noted where uvloop is missing."""
+    pytest.importorskip("mcp.server.mcpserver")
+    pytest.importorskip(needs)
+    report = measured(name, "mcp")
+
+    assert all("mcp" in rows for rows in report["tables"].values())
+    assert all(why.startswith(("uvloop", "httptools")) for why in report["notes"].values())
+
+
 def test_questions_are_asked_both_ways(measured):
     """A plain `ctx.elicit` and a returned `InputRequired` both are asked, in both eras."""
     report = measured("ask", "noizu")
@@ -75,6 +119,16 @@ def test_a_missing_peer_is_noted(benchmarks, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "| trio | " in done.stdout
     assert "ts1: " in done.stdout
+    assert "not installed" in done.stdout
+
+
+def test_a_missing_part_of_a_peer_is_noted(benchmarks, tmp_path):
+    """The package that serves over HTTP is named, if that is what is missing."""
+    arguments = ["--only", "sessions", "--rounds", "1", "--peers", "ts2"]
+    done = benchmarks(*arguments, NOIZU_MCP_NODE_MODULES=str(tmp_path))
+
+    assert done.returncode == 0, done.stderr
+    assert "ts2: " in done.stdout
     assert "not installed" in done.stdout
 
 

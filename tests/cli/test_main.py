@@ -100,6 +100,32 @@ def test_a_tool_that_fails(run, tool, stderr):
     assert (status, out, err.replace("demo_", "demo")) == (1, "", stderr)
 
 
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (
+            "{'requiredCapabilities': {'sampling': {'tools': {}}, 'roots': {}}}",
+            ": sampling.tools, roots",
+        ),
+        ("{'requiredCapabilities': {}}", ""),
+        ("{'requiredCapabilities': ['x']}", ""),
+        ("{'requiredCapabilities': {'sampling': 3}}", ": sampling"),
+        ("'x'", ""),
+        ("None", ""),
+    ],
+)
+def test_a_capability_that_is_missing(run, folder, data, told):
+    """It is named, so that the user knows what the server wanted."""
+    (folder / "needy.py").write_text(
+        "from noizu_mcp import McpError, Server\n"
+        "class Needy(Server, name='needy', version='1'):\n"
+        "    async def call_tool(self, name, args, ctx):\n"
+        f"        raise McpError(-32021, 'Missing required client capability', {data})\n"
+    )
+    told = f"noizu-mcp: Missing required client capability{told} (-32021)\n"
+    assert run("call", "needy.py", "x") == (1, "", told)
+
+
 def test_an_unknown_tool(run):
     """The nearest name is suggested; without one, all names."""
     hint = "noizu-mcp: no tool ehco; did you mean echo?\n"

@@ -165,9 +165,14 @@ def test_a_server_without_any(run, words, stderr):
 
 
 def test_list_of_what_a_server_does_not_have(run):
-    """A server without any has an empty list."""
+    """A server without any has an empty list; people are told so."""
     assert json.loads(run("list", "bare.py", "--prompts", "--json")[1]) == []
-    assert run("list", "bare.py", "--prompts") == (0, "NAME  ARGUMENTS  DESCRIPTION\n", "")
+    assert run("list", "bare.py", "--prompts") == (0, "the server lists no prompts\n", "")
+    assert run("list", "bare.py", "--resources", "--templates") == (
+        0,
+        "RESOURCES\nthe server lists no resources\n\nTEMPLATES\nthe server lists no templates\n",
+        "",
+    )
 
 
 def test_a_list_that_fails(run, folder):

@@ -20,6 +20,7 @@ from noizu_mcp.components import (
     to_prompt_result,
 )
 from noizu_mcp.schema import Schema, argument, field
+from noizu_mcp.schema import fields as f
 from noizu_mcp.types import META_VIOLATIONS, Content, Icon, PromptMessage, PromptResult
 
 
@@ -88,6 +89,46 @@ class Typed(Prompt):
 
     def get(self, args: Arguments) -> Any:
         return args
+
+
+class AsData(Prompt):
+    """Arguments that are fields as data."""
+
+    arguments = {"code": f.string(required=True, description="The code"), "count": int}
+
+    def get(self, args: Any) -> str:
+        return f"{args.code} {args.count}"
+
+
+class Inheriting(AsData, abstract=True):
+    """A base may leave them to others."""
+
+
+class Nearer(Inheriting, name="nearer"):
+    class Arguments(Schema):
+        other: str
+
+    def get(self, args: Any) -> str:
+        return "other"
+
+
+class Raw(Prompt, arguments={"type": "object", "properties": {"n": {"type": "integer"}}}):
+    def get(self, args: Any) -> str:
+        return f"{args}"
+
+
+def test_arguments_as_data() -> None:
+    """`arguments = {…}` takes what `input = {…}` of a tool does; the nearest form wins."""
+    spec = spec_of(AsData)
+    assert spec.definition["arguments"] == [
+        {"name": "code", "description": "The code", "required": True},
+        {"name": "count"},
+    ]
+    assert spec.invoke(spec.prepare({"code": "x", "count": "3"}), None) == "x 3"
+    assert "expected integer" in refused(spec, {"code": "x", "count": "y"}).message
+    assert spec_of(Nearer).arguments == ("other",)
+    spec = spec_of(Raw)
+    assert spec.invoke(spec.prepare({"n": "3"}), None) == "{'n': 3}"
 
 
 async def test_a_prompt() -> None:

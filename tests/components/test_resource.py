@@ -170,10 +170,11 @@ def test_the_least_of_a_template() -> None:
 def test_lists_of_every_kind() -> None:
     """A method may return or yield; without the context too."""
 
-    class Yields(ResourceTemplate, uri_template="x:{a}"):
+    class Yields(ResourceTemplate, uri_template="x:{a}", mime_type="text/html"):
         def read(self, uri: str, args: Any) -> Any: ...
         def list(self) -> Iterator[Any]:
             yield ResourceDefinition("x:1", "one", mime_type="text/plain")
+            yield "x:2"
             yield AppConfig
             yield Everything()
 
@@ -187,12 +188,14 @@ def test_lists_of_every_kind() -> None:
     assert spec.list_mode == "thread"
     assert to_listed(spec, spec.list("ctx")) == [
         {"uri": "x:1", "name": "one", "mimeType": "text/plain"},
+        {"uri": "x:2", "name": "x:2", "mimeType": "text/html"},
         AppConfig.definition(),
         Everything.definition(),
     ]
     spec = template_spec(Returns)
     assert spec.list is not None
     assert to_listed(spec, spec.list("ctx")) == []
+    assert to_listed(spec, ["x:1"]) == [{"uri": "x:1", "name": "x:1"}]
 
 
 @pytest.mark.parametrize(
@@ -202,8 +205,14 @@ def test_lists_of_every_kind() -> None:
         ("x:1", TypeError, "expected a list of resources, got 'x:1'"),
         ({"uri": "x:1"}, TypeError, "expected a list of resources, got {'uri': 'x:1'}"),
         (3, TypeError, "expected a list of resources, got 3"),
-        ([3], TypeError, "expected a ResourceDefinition, a mapping or a Resource, got 3"),
-        ([Resource], TypeError, "expected a ResourceDefinition, a mapping or a Resource, got <cl"),
+        ([3], TypeError, "expected a ResourceDefinition, a mapping, a URI or a Resource, got 3"),
+        (
+            [Resource],
+            TypeError,
+            "expected a ResourceDefinition, a mapping, a URI or a Resource, got",
+        ),
+        (["users"], TypeError, "expected an absolute URI like 'db://users', got 'users'"),
+        (["db://{a}"], TypeError, "expected an absolute URI like 'db://users', got 'db://{a}'"),
         ([{}], ProtocolError, "resource.uri: expected a string, got nothing"),
         ([{"uri": 3, "name": "n"}], ProtocolError, "resource.uri: expected a string, got 3"),
     ],

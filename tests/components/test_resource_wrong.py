@@ -6,7 +6,7 @@ import pytest
 
 PRELUDE = (
     "from noizu_mcp.components import Prompt, Resource, ResourceTemplate;"
-    " from noizu_mcp.schema import argument\n"
+    " from noizu_mcp.schema import argument, fields as f\n"
 )
 
 # The last lines of a source, and all that its `DefinitionError` says. They start at line 5.
@@ -89,8 +89,8 @@ CASES = {
             "case.py:5: Bad.size: must be a whole number of bytes, got -1\n"
             "case.py:5: Bad.subscribable: must be True or False, got 1\n"
             "case.py:5: Bad.bogus: unknown option; there are: uri, name, title, description, icons,"
-            " meta, hidden, visible, timeout, mime_type, annotations, subscribable, size,"
-            " abstract\n"
+            " meta, hidden, visible, timeout, requires, mime_type, annotations,"
+            " subscribable, size, abstract\n"
             "case.py:5: Bad.annotations: audience lists 'user' and 'assistant', got 'all'\n"
             "case.py:5: Bad.name: must be a printable text that is not empty, got ' '\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got 0"
@@ -119,9 +119,10 @@ CASES = {
         (
             "case.py:5: Bad.size: unknown option; there are: uri_template, name, title,"
             " description,"
-            " icons, meta, hidden, visible, timeout, mime_type, annotations, subscribable,"
+            " icons, meta, hidden, visible, timeout, requires, mime_type, annotations,"
+            " subscribable,"
             " traversal,"
-            " abstract"
+            " arguments, abstract"
         ),
     ),
     "no_read": (
@@ -246,10 +247,14 @@ CASES = {
             "case.py:5: Bad.icons: must be a list of Icon(src), got ['x']\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got '3'\n"
             "case.py:5: Bad.uri: unknown option; there are: name, title, description, icons, meta,"
-            " hidden, visible, timeout, abstract\n"
+            " hidden, visible, timeout, requires, arguments, abstract\n"
             "case.py:5: Bad: a prompt needs a method: async def get(self, args, ctx); a base for"
             " prompts needs abstract=True\n"
             "case.py:7: Bad.Arguments.a: mutable default; write field(factory=list) or a lambda\n"
+            "case.py:7: Bad.Arguments.a: an argument is a text; declare it as str, int, float,"
+            " bool, an Enum or a Literal\n"
+            "case.py:8: Bad.Arguments.b: an argument is a text; declare it as str, int, float,"
+            " bool, an Enum or a Literal\n"
             "case.py:9: Bad.complete: takes (ctx) and is passed (argument, prefix, ctx); write def"
             " complete(self, argument, prefix, ctx)"
         ),
@@ -292,10 +297,120 @@ CASES = {
     ),
     "arguments_no_class": (
         "class Bad(Prompt):\n    Arguments = {'a': str}\n    def get(self, args): ...",
+        ("case.py:6: Bad.Arguments: must be a class; write arguments = … for {'a': <class 'str'>}"),
+    ),
+    "near_misses_of_a_prompt": (
         (
-            "case.py:6: Bad.Arguments: must be a class: class Arguments(Schema), got {'a': <class"
-            " 'str'>}"
+            "class Bad(Prompt):\n"
+            "    class Argument(Schema):\n"
+            "        a: str\n"
+            "    def completes(self, argument, prefix, ctx): ...\n"
+            "    def get(self, args): ..."
         ),
+        (
+            "case.py:6: Bad.Argument: is not an option; did you mean 'Arguments'? (begin a name of"
+            " your own with _)\n"
+            "case.py:8: Bad.completes: is not an option; did you mean 'complete'? (begin a name of"
+            " your own with _)"
+        ),
+    ),
+    "near_misses_of_resources": (
+        (
+            "class Bad(ResourceTemplate, uri_template='x:{a}'):\n"
+            "    argument = {'a': str}\n"
+            "    mimetype = 'text/plain'\n"
+            "    def complet(self, variable, prefix): ...\n"
+            "    def read(self, uri, args): ..."
+        ),
+        (
+            "case.py:6: Bad.argument: is not an option; did you mean 'arguments'? (begin a name of"
+            " your own with _)\n"
+            "case.py:7: Bad.mimetype: is not an option; did you mean 'mime_type'? (begin a name of"
+            " your own with _)\n"
+            "case.py:8: Bad.complet: is not an option; did you mean 'complete'? (begin a name of"
+            " your own with _)"
+        ),
+    ),
+    "every_kind_of_wrong_argument": (
+        (
+            "class Bad(Prompt):\n"
+            "    class Arguments(Schema):\n"
+            "        a: str = argument(min=3)\n"
+            "        b: str = argument(complete=3)\n"
+            "        c: list[str] = argument()\n"
+            "        d: dict[str, int] = argument(complete=[1])\n"
+            "    def get(self, args): ..."
+        ),
+        (
+            "case.py:7: Bad.Arguments.a: min does not belong to string; write min_length\n"
+            "case.py:8: Bad.Arguments.b: complete must be a list of texts or an async function"
+            " (prefix, ctx), got 3\n"
+            "case.py:9: Bad.Arguments.c: an argument is a text; declare it as str, int, float,"
+            " bool, an Enum or a Literal\n"
+            "case.py:10: Bad.Arguments.d: complete must be a list of texts or an async function"
+            " (prefix, ctx), got [1]\n"
+            "case.py:10: Bad.Arguments.d: an argument is a text; declare it as str, int, float,"
+            " bool, an Enum or a Literal"
+        ),
+    ),
+    "every_kind_of_wrong_variable": (
+        (
+            "class Bad(ResourceTemplate, uri_template='x:{a}/{b}'):\n"
+            "    class Arguments(Schema):\n"
+            "        a: dict[str, int] = argument(min_length=3)\n"
+            "        z: str = argument(min=3)\n"
+            "    def read(self, uri, args): ..."
+        ),
+        (
+            "case.py:6: Bad.Arguments: 'x:{a}/{b}' has a variable 'b'; declare it\n"
+            "case.py:7: Bad.Arguments.a: min_length does not belong to object; write min\n"
+            "case.py:7: Bad.Arguments.a: a variable is a text; declare it as str, int, float, bool,"
+            " an Enum or a Literal\n"
+            "case.py:8: Bad.Arguments.z: min does not belong to string; write min_length\n"
+            "case.py:8: Bad.Arguments.z: 'x:{a}/{b}' has no variable of this name"
+        ),
+    ),
+    "arguments_as_data": (
+        (
+            "class Bad(Prompt):\n"
+            "    arguments = {\n"
+            "        'a': f.string(min=3),\n"
+            "        'b': f.array(str),\n"
+            "    }\n"
+            "    def get(self, args): ..."
+        ),
+        (
+            "case.py:7: Bad.arguments.a: min does not belong to string; write min_length\n"
+            "case.py:8: Bad.arguments.b: an argument is a text; declare it as str, int, float,"
+            " bool, an Enum or a Literal"
+        ),
+    ),
+    "arguments_that_are_no_form": (
+        "class Bad(Prompt, arguments=3):\n    def get(self, args): ...",
+        "case.py:5: Bad.arguments: ",
+    ),
+    "arguments_without_an_end": (
+        (
+            "class L1:\n"
+            "    a: str = ''\n"
+            "for n in range(2, 18):\n"
+            "    exec(f'class L{n}:\\n a: L{n-1}\\n b: L{n-1}')\n"
+            "class Bad(Prompt):\n"
+            "    class Arguments(Schema):\n"
+            "        deep: L17\n"
+            "    def get(self, args): ..."
+        ),
+        "case.py:10: Bad.Arguments: is too large once its classes are written out; make it flatter",
+    ),
+    "arguments_in_two_forms": (
+        (
+            "class Bad(Prompt):\n"
+            "    arguments = {'a': str}\n"
+            "    class Arguments(Schema):\n"
+            "        a: str\n"
+            "    def get(self, args): ..."
+        ),
+        "case.py:6: Bad.arguments: the class Arguments declares them too; keep one of them",
     ),
     "prompt_name_from_class": (
         "class Größe(Prompt):\n    def get(self): ...",

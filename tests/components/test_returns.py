@@ -95,9 +95,6 @@ TEXT = {"type": "text", "text": "x"}
             {"hits": 1},
             {"content": [{"type": "text", "text": '{"hits":1}'}], "structuredContent": {"hits": 1}},
         ),
-        (HITS, "x", {"content": [TEXT]}),
-        (HITS, None, {"content": []}),
-        (HITS, [TEXT], {"content": [TEXT]}),
         (
             NUMBERS,
             (1, 2),
@@ -111,15 +108,20 @@ TEXT = {"type": "text", "text": "x"}
         (
             NULLABLE,
             "abc",
-            {"content": [{"type": "text", "text": '"abc"'}], "structuredContent": "abc"},
+            {"content": [{"type": "text", "text": "abc"}], "structuredContent": "abc"},
         ),
-        (NULLABLE, "abcd", {"content": [{"type": "text", "text": "abcd"}]}),
+        (
+            NULLABLE,
+            Colour.RED,
+            {"content": [{"type": "text", "text": "red"}], "structuredContent": "red"},
+        ),
         (
             PLAIN,
             ToolResult("x", structured=Point(1), meta={"k": 1}),
             {"content": [TEXT], "structuredContent": {"x": 1, "y": 0}, "_meta": {"k": 1}},
         ),
-        (HITS, ToolResult("x"), {"content": [TEXT]}),
+        (HITS, ToolResult.error("x"), {"content": [TEXT], "isError": True}),
+        (NULLABLE, ToolResult("x", None), {"content": [TEXT], "structuredContent": None}),
         (HITS, ToolResult("x", {"hits": 2}), {"content": [TEXT], "structuredContent": {"hits": 2}}),
         (
             HITS,
@@ -195,6 +197,15 @@ BROKEN = {
     "meta with an object": (PLAIN, lambda: ToolResult("x", meta={"a": Closed()})),
     "breach": (HITS, lambda: {"hits": "3"}),
     "breach by kind": (HITS, lambda: 3),
+    "breach by a text": (HITS, lambda: "x"),
+    "breach by a long text": (NULLABLE, lambda: "abcd"),
+    "breach by nothing": (HITS, lambda: None),
+    "content alone": (HITS, lambda: Content.text("x")),
+    "a list of content alone": (HITS, lambda: [Content.text("x"), "x"]),
+    "mappings of content alone": (HITS, lambda: [TEXT]),
+    "content alone, null allowed": (NULLABLE, lambda: Content.text("x")),
+    "a result without structured content": (HITS, lambda: ToolResult("x")),
+    "a result without structured content, null allowed": (NULLABLE, lambda: ToolResult("x")),
     "breach of a result": (HITS, lambda: ToolResult("x", {"hits": "3"})),
     "object with a schema": (NUMBERS, lambda: [Closed()]),
     "nan with a schema": (NUMBERS, lambda: [math.nan]),
@@ -220,6 +231,14 @@ def test_an_answer_without_a_tool() -> None:
     assert result == ToolResult.error("Tool execution failed")
     assert detail is not None
     assert detail.startswith("the answer of an override was not sent: TypeError(")
+
+
+def test_the_log_says_what_is_missing() -> None:
+    """Content alone cannot keep the contract of an output schema; the author reads how to."""
+    _, detail = to_result(HITS, ToolResult("x"))
+    assert detail is not None
+    assert "no structured content" in detail
+    assert "ToolResult(content, structured=…)" in detail
 
 
 @pytest.mark.parametrize(
@@ -263,4 +282,6 @@ def test_anything_becomes_a_result(tool: ToolSpec, value: Any) -> None:
     """No value raises, and what is sent can be read back as it was meant."""
     result, detail = to_result(tool, value)
     assert (detail is not None) == result.is_error
+    # server/tools, Output Schema: what conforms to it is there whenever the tool did its work.
+    assert tool is PLAIN or result.is_error or result.has_structured
     assert ToolResult.from_wire(result.to_wire()) == result

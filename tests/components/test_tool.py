@@ -4,7 +4,7 @@ import enum
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import attrs
@@ -75,6 +75,44 @@ def test_the_definition_is_complete_and_without_null() -> None:
     assert definition["annotations"] == {"readOnlyHint": True, "idempotentHint": True}
     assert definition["_meta"] == {"category": "Docs"}
     assert ToolDefinition.from_wire(definition).to_wire() == definition
+
+
+def test_attributes_of_ones_own() -> None:
+    """A name that is near to that of an option is free where it could not be meant."""
+
+    class Play(Tool):
+        names = ("a", "b")  # no text, as `name` is
+        game = "chess"  # short words differ by one letter all the time
+        output_dir = "x"  # another word
+        _nmae = "x"
+        titles = MappingProxyType({"a": "A"})
+        tile: str
+        time_out = "never"
+
+        def inputs(self) -> None:
+            """Is no mapping."""
+
+        def call(self) -> str:
+            return self.game
+
+    class Again(Play, name="again"):
+        time_out = "later"
+
+    class Named(Tool, abstract=True):
+        titel = 3
+
+    class Titled(Named, title="T"):
+        titel = 4  # a base has it
+
+        def call(self) -> None: ...
+
+    class Both(Tool, title="T"):
+        titel = "the option is given already"
+
+        def call(self) -> None: ...
+
+    assert Again.definition()["name"] == "again"
+    assert Titled.definition()["title"] == Both.definition()["title"] == "T"
 
 
 def test_a_definition_is_a_copy() -> None:

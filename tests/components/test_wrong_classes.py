@@ -15,7 +15,8 @@ CASES = {
         (
             "case.py:4: Bad.zzzzzz: unknown option; there are: name, title, description, "
             "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
-            "inline, strict, input, output, input_schema, output_schema, abstract"
+            "requires, inline, strict, task, starts_task, input, output, input_schema, "
+            "output_schema, abstract"
         ),
     ),
     "keyword_and_attribute": (
@@ -567,7 +568,8 @@ CASES = {
             "case.py:4: Bad.hidden: must be True or False, got 'yes'\n"
             "case.py:4: Bad.colour: unknown option; there are: name, title, description, "
             "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
-            "inline, strict, input, output, input_schema, output_schema, abstract\n"
+            "requires, inline, strict, task, starts_task, input, output, input_schema, "
+            "output_schema, abstract\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got -1\n"
             "case.py:7: Bad.Input.query: min_length must be a whole number, 0 or more, got -1\n"
             "case.py:8: Bad.Input.limit: default 60 is above max 50; change the default or the "
@@ -577,6 +579,68 @@ CASES = {
             "case.py:11: Bad.call: takes (ctx, args, more) but at most (args, ctx) is passed\n"
             "case.py:11: Bad.call: 'ctx' stands where the arguments go; write def call(self, "
             "args, ctx)"
+        ),
+    ),
+    "near_misses_of_a_tool": (
+        (
+            "class Bad(Tool):\n"
+            "    nmae = 'x'\n"
+            "    titel = 'x'\n"
+            "    descripton = 'x'\n"
+            "    time_out = 3\n"
+            "    inputs = {'a': str}\n"
+            "    output_shema = {'type': 'object'}\n"
+            "    class Ouput(Schema):\n"
+            "        a: str\n"
+            "    def call(self): ..."
+        ),
+        (
+            "case.py:5: Bad.nmae: is not an option; did you mean 'name'? (begin a name of your own"
+            " with _)\n"
+            "case.py:6: Bad.titel: is not an option; did you mean 'title'? (begin a name of your"
+            " own with _)\n"
+            "case.py:7: Bad.descripton: is not an option; did you mean 'description'? (begin a name"
+            " of your own with _)\n"
+            "case.py:8: Bad.time_out: is not an option; did you mean 'timeout'? (begin a name of"
+            " your own with _)\n"
+            "case.py:9: Bad.inputs: is not an option; did you mean 'input'? (begin a name of your"
+            " own with _)\n"
+            "case.py:10: Bad.output_shema: is not an option; did you mean 'output_schema'? (begin a"
+            " name of your own with _)\n"
+            "case.py:11: Bad.Ouput: is not an option; did you mean 'Output'? (begin a name of your"
+            " own with _)"
+        ),
+    ),
+    "strict_raw": (
+        (
+            "class Bad(Tool, strict=True):\n"
+            "    input_schema = {'type': 'object'}\n"
+            "    def call(self): ..."
+        ),
+        (
+            "case.py:5: Bad.input_schema: strict=True cannot change a raw schema; write"
+            " additionalProperties: false in it, and leave strict out"
+        ),
+    ),
+    "strict_raw_in_every_form": (
+        (
+            "class Bad(Toolkit, strict=True):\n"
+            '    @mcp(input=\'{"type": "object"}\')\n'
+            "    def text(self, args): ...\n"
+            "    @mcp(input={'type': 'object'})\n"
+            "    def mapping(self, args): ...\n"
+            "    @mcp(input={'type': 'object', 'additionalProperties': False})\n"
+            "    def closed(self, args): ...\n"
+            "    @mcp(input={'type': 'object'}, strict=False)\n"
+            "    def open(self, args): ...\n"
+            "    @mcp(output={'type': 'object'})\n"
+            "    def other(self, *, a: int): ..."
+        ),
+        (
+            "case.py:6: Bad.text.input: strict=True cannot change a raw schema; write"
+            " additionalProperties: false in it, and leave strict out\n"
+            "case.py:8: Bad.mapping.input: strict=True cannot change a raw schema; write"
+            " additionalProperties: false in it, and leave strict out"
         ),
     ),
     "kit_all_at_once": (

@@ -1,5 +1,6 @@
 """Every example serves a client over stdio."""
 
+import runpy
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -18,9 +19,12 @@ from noizu_mcp import (
     Root,
     SamplingResult,
     Stdio,
+    Task,
+    TaskStarted,
     ToolResult,
     connect,
 )
+from noizu_mcp.types import TASKS, ClientCapabilities
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 Open = Callable[..., AbstractAsyncContextManager[Client]]
@@ -223,6 +227,42 @@ async def test_everything(serve: Open, version: str) -> None:
         reference = Reference.prompt("test_prompt_with_arguments")
         found = await client.complete(reference, "arg2", "o", {"arg1": "one"})
         assert list(found.values) == ["one2"]
+
+
+async def ended(client: Client, tool: str, **arguments: Any) -> Task:
+    """Call a tool as a task, answer what it asks, and wait for its end."""
+    with pytest.raises(TaskStarted) as started:
+        await client.call_tool(tool, arguments)
+    task: Task = started.value.task
+    while not task.ended:
+        await trio.sleep((task.poll_interval_ms or 0) / 1000)
+        task = Task.from_wire(await client.request("tasks/get", {"taskId": task.task_id}))
+        answer = {"action": "accept", "content": {"name": "Ada", "confirm": True}}
+        answers = dict.fromkeys(task.input_requests or {}, answer)
+        params = {"taskId": task.task_id, "inputResponses": answers}
+        await client.request("tasks/update", params)
+    return task
+
+
+async def test_everything_as_tasks(autojump_clock: object) -> None:
+    """The jobs of the conformance suite, for a client that knows tasks; in memory, at no time."""
+    everything = runpy.run_path(str(EXAMPLES / "everything.py"))["Everything"]
+    knows = ClientCapabilities(extensions={TASKS: {}})
+    both = connect(everything, version="2026-07-28", handler=Person(), capabilities=knows)
+    async with both as client:
+        assert text(await client.call_tool("greet", {"name": "Ada"})) == "Hello, Ada!"
+        for tool, arguments, answer in (
+            ("slow_compute", {"seconds": 60, "label": "pi"}, "Computed pi for 60 s"),
+            ("failing_job", {}, "This job always fails"),
+            ("confirm_delete", {"filename": "a.txt"}, "Deleted a.txt"),
+            ("multi_input", {}, "You are Ada Ada"),
+            ("test_tool_with_task", {}, "Hello from the task, Ada!"),
+        ):
+            task = await ended(client, tool, **arguments)
+            result = ToolResult.from_wire(task.result)
+            assert (text(result), result.is_error) == (answer, tool == "failing_job")
+        task = await ended(client, "protocol_error_job")
+        assert (task.status, (task.error or {})["code"]) == ("failed", -32603)
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])

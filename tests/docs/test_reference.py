@@ -26,6 +26,15 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in lines if "---" not in line]
 
 
+def defaults(text: str) -> dict[str, float]:
+    """Read the tables of limits: each by its name."""
+    return {
+        cells[0].strip("`"): float(cells[1])
+        for cells in rows(text)
+        if cells[0].startswith("`") and re.fullmatch(r"[0-9.]+", cells[1])
+    }
+
+
 def section(text: str, title: str) -> str:
     return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
@@ -50,13 +59,24 @@ def test_public_folders_are_listed() -> None:
 
 def test_limits() -> None:
     """Each limit stands there with its default."""
-    table = {
-        cells[0].strip("`"): int(cells[1])
-        for cells in rows(page("reference/limits"))
-        if cells[0].startswith("`") and cells[1].isdigit()
+    first = page("reference/limits").partition("\n## ")[0]
+
+    assert defaults(first) == attrs.asdict(Limits())
+
+
+def test_limits_over_http() -> None:
+    """So do those of the HTTP side, and of the host."""
+    from noizu_mcp.transports.http import HostOptions, HttpLimits
+
+    text = page("reference/limits")
+    host = {
+        name: value
+        for name, value in attrs.asdict(HostOptions()).items()
+        if type(value) in (int, float) and name != "uds_mode"
     }
 
-    assert table == attrs.asdict(Limits())
+    assert defaults(section(text, "Over HTTP")) == attrs.asdict(HttpLimits())
+    assert defaults(section(text, "The host")) == host
 
 
 def test_limits_of_asking() -> None:
@@ -72,7 +92,13 @@ def test_limits_of_asking() -> None:
 
     assert ", ".join(f"{seconds:g} s" for seconds in timeouts) in numbers
     assert _rounds.MAX_ROUNDS == _answers.MAX_ROUNDS
-    for number in (_rounds.MAX_ROUNDS, _rounds.MAX_STATE, _seal.MIN_SECRET, MAX_COMPLETIONS):
+    for number in (
+        _rounds.MAX_ROUNDS,
+        _rounds.MAX_REASKS,
+        _rounds.MAX_STATE,
+        _seal.MIN_SECRET,
+        MAX_COMPLETIONS,
+    ):
         assert str(number) in numbers
     assert f"{_seal.STATE_TTL:g} s" in numbers
     assert f"{_rounds.PATIENCE:g} s" in numbers

@@ -3,10 +3,11 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +95,60 @@ def serve_command() -> Callable[[str], list[str]]:
 
 
 @pytest.fixture(scope="session")
+def serve_url(
+    serve_command: Callable[[str], list[str]],
+) -> Iterator[Callable[[str, str], str]]:
+    """Serve `path/to/file.py:Server` over HTTP, with a journal; returns its URL.
+
+    At the end each server must end by itself, with nothing on its stderr but where it serves.
+    """
+    running: list[subprocess.Popen[str]] = []
+
+    def serve(target: str, journal: str) -> str:
+        process = subprocess.Popen(
+            [*serve_command(target), "--http", "--port", "0"],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "INTEROP_JOURNAL": journal},
+            cwd=ROOT,
+        )
+        running.append(process)
+        assert process.stderr is not None
+        line = process.stderr.readline()
+        found = re.search(r"serves at (http://\S+)", line)
+        assert found is not None, line + process.communicate()[1]
+        return found[1]
+
+    yield serve
+    for process in running:
+        process.terminate()
+    said = [process.communicate(timeout=PATIENCE)[1] for process in running]
+    assert [process.returncode for process in running] == [0] * len(running), said
+
+
+@pytest.fixture(scope="session")
+def where(
+    serve_command: Callable[[str], list[str]], serve_url: Callable[[str, str], str]
+) -> Callable[[str, str, str], dict[str, Any]]:
+    """Say to a driver where a server is: over which transport, its target, and its journal."""
+
+    def say(transport: str, target: str, journal: str) -> dict[str, Any]:
+        if transport == "http":
+            return {"url": serve_url(target, journal), "journal": journal}
+        return {"command": serve_command(target), "journal": journal}
+
+    return say
+
+
+@pytest.fixture(scope="session")
 def drive() -> Callable[[str, Sequence[dict[str, Any]]], dict[str, Any]]:
     """Run scenarios with one official client, on several connections; returns its report.
 
     A connection has a `label` under which it is reported; a `kind` of negotiation (`handshake`,
-    `pin` or `auto`) and the `version` to ask for; the `command` of the server, and the file that
-    is its `journal`; and `scenarios`, each with a `name` and a `kind` that all drivers know. It may
-    have a log `level`, and say with `answers` whether the client can be asked anything: it can.
+    `pin` or `auto`) and the `version` to ask for; the `command` or the `url` of the server, and the
+    file that is its `journal`; and `scenarios`, each with a `name` and a `kind` that all drivers
+    know. It may have a log `level`, and say with `answers` whether the client can be asked
+    anything: it can.
     """
 
     def run(client: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -23,6 +23,15 @@ from mcp.shared.subscriptions import event_to_notification
 PATIENCE = 20
 
 
+def target(connection: dict[str, Any]) -> Any:
+    """Where the server is: a URL, or a command."""
+    if "url" in connection:
+        return connection["url"]
+    command, *args = connection["command"]
+    env = {"INTEROP_JOURNAL": connection["journal"]}
+    return StdioServerParameters(command=command, args=args, env=env)
+
+
 class Driver:
     """One connection."""
 
@@ -37,11 +46,8 @@ class Driver:
             # The client has no option for it: it always offers the latest one that it knows.
             session_module.LATEST_HANDSHAKE_VERSION = version
         kinds = {"handshake": "legacy", "auto": "auto", "pin": version}
-        command, *args = connection["command"]
         self.client = Client(
-            StdioServerParameters(
-                command=command, args=args, env={"INTEROP_JOURNAL": connection["journal"]}
-            ),
+            target(connection),
             mode=kinds[connection["kind"]],
             logging_callback=self.on_log,
             message_handler=self.on_message,

@@ -1,5 +1,6 @@
 """A server written with the official Python package, for our client to drive."""
 
+import sys
 from typing import Any
 
 import anyio
@@ -80,9 +81,25 @@ async def add_extra(ctx: Context[Any]) -> str:
     return "added"
 
 
+def serve_http() -> None:
+    """Serve on a free port, and print it."""
+    import socket
+
+    import uvicorn
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    sys.stdout.write(f"{listener.getsockname()[1]}\n")
+    sys.stdout.flush()
+    config = uvicorn.Config(server.streamable_http_app(), log_level="critical")
+    uvicorn.Server(config).run(sockets=[listener])
+
+
 if __name__ == "__main__":
     import warnings
 
     # What 2026-07-28 deprecates is still part of the older revisions.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
-    server.run()
+    if sys.argv[1:] == ["http"]:
+        serve_http()
+    else:
+        server.run()

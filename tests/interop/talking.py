@@ -67,7 +67,7 @@ async def attempt(scenario: Callable[[], Awaitable[Any]]) -> Any:
 
 
 async def converse(
-    command: Stdio,
+    command: Stdio | str,
     version: str | None,
     handler: ClientHandler,
     conversation: Callable[[Client, Any], object],

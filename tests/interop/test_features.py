@@ -1,4 +1,4 @@
-"""The official clients drive the everything server over stdio, in every revision that they speak.
+"""The official clients drive the everything server, in every revision that they speak.
 
 A driver runs all scenarios once for each mode of its client; each test looks at one of them. The
 clients answer what they are asked with a `Person` of the drivers: live requests in sessions, and
@@ -146,9 +146,12 @@ GIVE_UP = {"name": "give up", "kind": "give_up", "tool": "linger", "after": "tes
 TAMPER = {"name": "tamper", "kind": "tamper", "tool": BY_HAND + "tampered_state"}
 
 pytestmark = pytest.mark.parametrize(
-    ("client", "version"),
+    ("client", "version", "transport"),
     [
-        pytest.param(client, mode["version"], id=f"{client}-{mode['version']}")
+        pytest.param(
+            client, mode["version"], transport, id=f"{client}-{mode['version']}-{transport}"
+        )
+        for transport in ("stdio", "http")
         for client, modes in MODES.items()
         for mode in modes
     ],
@@ -170,20 +173,23 @@ def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def driven(
     drive: Callable[..., dict[str, Any]],
-    serve_command: Callable[[str], list[str]],
+    where: Callable[[str, str, str], dict[str, Any]],
     journals: Path,
-) -> Callable[[str], dict[str, Any]]:
+) -> Callable[[str, str], dict[str, Any]]:
     """Run a client in all its modes, once; returns what it saw, by revision."""
 
     @functools.cache
-    def run(client: str) -> dict[str, Any]:
+    def run(client: str, transport: str) -> dict[str, Any]:
         connections = [
             {
                 **mode,
                 "label": mode["version"],
                 "level": "info",
-                "command": serve_command(f"{SERVER}:Interop"),
-                "journal": str(journals / f"{client} {mode['version']}"),
+                **where(
+                    transport,
+                    f"{SERVER}:Interop",
+                    str(journals / f"{client} {mode['version']} {transport}"),
+                ),
                 "scenarios": _scenarios(mode["version"]),
             }
             for mode in MODES[client]
@@ -195,14 +201,16 @@ def driven(
 
 
 @pytest.fixture
-def journal(journals: Path, client: str, version: str) -> list[str]:
+def journal(journals: Path, client: str, version: str, transport: str) -> list[str]:
     """The lines that the server wrote."""
-    return (journals / f"{client} {version}").read_text(encoding="utf-8").splitlines()
+    return (journals / f"{client} {version} {transport}").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture
-def seen(driven: Callable[..., Any], client: str, version: str) -> Callable[[str], Any]:
-    return look_up(driven(client)[version])
+def seen(
+    driven: Callable[..., Any], client: str, version: str, transport: str
+) -> Callable[[str], Any]:
+    return look_up(driven(client, transport)[version])
 
 
 @pytest.fixture
@@ -623,11 +631,11 @@ def test_give_up(seen, request, version):
     assert lines.count("gave up") == 1
 
 
-def test_mute_client(driven, client, version):
+def test_mute_client(driven, client, version, transport):
     """A client that can be asked nothing gets the error of its revision, and goes on."""
     if version != MODES[client][-1]["version"]:
         pytest.skip("tried with the newest revision of each client")
-    report = driven(client)["mute"]
+    report = driven(client, transport)["mute"]
     assert "connection" not in report, report["connection"]["failed"]
     for tool, needs in NEEDS.items():
         if version == LATEST:

@@ -3,7 +3,9 @@
 All scenarios run once on one connection for each server and revision; each test looks at one.
 """
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import attrs
@@ -28,6 +30,8 @@ SERVERS: dict[str, dict[str | None, str]] = {
     "typescript-2": DUAL,
     "typescript-1": {None: "2025-11-25", **{version: version for version in HANDSHAKES}},
 }
+#: Those that serve a session over HTTP that lasts; version 2 in TypeScript makes each request one.
+OVER_HTTP = ("python", "typescript-1")
 SCRIPTS = {
     "typescript-2": ("foreign_v2.mjs", "@modelcontextprotocol/server"),
     "typescript-1": ("foreign_v1.mjs", "@modelcontextprotocol/sdk"),
@@ -108,20 +112,33 @@ def target(foreign: Callable[..., Stdio]) -> Callable[[str], Stdio]:
     return lambda name: foreign(name, "foreign_server.py", SCRIPTS)
 
 
+@contextmanager
+def over_http(command: Stdio) -> Iterator[str]:
+    """Serve on a port of this machine; gives the URL."""
+    words = [command.program(), *command.args, "http"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=command.environment()) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+        process.kill()
+
+
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((name, asked, got), id=f"{name}-{asked or 'auto'}")
-        for name, versions in SERVERS.items()
-        for asked, got in versions.items()
+        pytest.param((name, asked, got, transport), id=f"{name}-{asked or 'auto'}-{transport}")
+        for transport, names in (("stdio", tuple(SERVERS)), ("http", OVER_HTTP))
+        for name in names
+        for asked, got in SERVERS[name].items()
     ],
 )
 def conversation(
     request: pytest.FixtureRequest, target: Callable[[str], Stdio]
 ) -> tuple[dict[str, Any], str]:
     """What our client saw of one server, and the revision that it must have agreed on."""
-    name, asked, got = request.param
-    return trio.run(converse, target(name), asked, Ears(), Conversation, SCENARIOS), got
+    name, asked, got, transport = request.param
+    command = target(name)
+    with over_http(command) if transport == "http" else nullcontext(command) as where:
+        return trio.run(converse, where, asked, Ears(), Conversation, SCENARIOS), got
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The official clients drive our server over stdio, in every revision that they speak.
+"""The official clients drive our server, in every revision that they speak.
 
 A driver runs all scenarios once for each mode of its client; each test looks at one of them.
 """
@@ -78,7 +78,8 @@ SCENARIOS: list[dict[str, Any]] = [
 pytestmark = pytest.mark.parametrize(
     ("reports", "mode"),
     [
-        pytest.param(client, mode, id=f"{client}-{mode['label']}")
+        pytest.param((client, transport), mode, id=f"{client}-{mode['label']}-{transport}")
+        for transport in ("stdio", "http")
         for client, modes in MODES.items()
         for mode in modes
     ],
@@ -97,24 +98,22 @@ def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reports(
     request: pytest.FixtureRequest,
     drive: Callable[..., dict[str, Any]],
-    serve_command: Callable[[str], list[str]],
+    where: Callable[[str, str, str], dict[str, Any]],
     journals: Path,
 ) -> dict[str, Any]:
-    """What one client saw, in all its modes."""
-    client = request.param
-    folder = journals / client
+    """What one client saw, in all its modes, over one transport."""
+    client, transport = request.param
+    folder = journals / f"{client} {transport}"
     folder.mkdir()
-    command = serve_command(f"{FIXTURE}:Interop")
     connections = [
         {
             **mode,
-            "command": command,
-            "journal": str(folder / mode["label"]),
+            **where(transport, f"{FIXTURE}:Interop", str(folder / mode["label"])),
             "scenarios": SCENARIOS,
         }
         for mode in MODES[client]
     ]
-    return {**drive(client, connections), "client": client}
+    return {**drive(client, connections), "client": client, "transport": transport}
 
 
 @pytest.fixture
@@ -269,7 +268,9 @@ def test_who(seen, reports, version):
     """The server knows the revision and the name of its client."""
     (text,) = texts(seen("who"))
     name = {"python": "mcp"}.get(reports["client"], reports["client"])
-    assert text == f'{{"version":"{version}","transport":"stdio","client":"{name}"}}'
+    assert (
+        text == f'{{"version":"{version}","transport":"{reports["transport"]}","client":"{name}"}}'
+    )
 
 
 def test_session(seen, version):
@@ -310,8 +311,14 @@ def test_concurrent(seen):
     assert answers == [[f"{number} of 10"] for number in range(10)]
 
 
-def test_unknown_method(seen):
+def test_unknown_method(seen, reports, mode):
     """A method that no one knows is refused, and the connection goes on."""
+    kind = (reports["client"], reports["transport"], mode["version"])
+    if kind == ("typescript-2", "http", LATEST):
+        # The client takes the status that 2026-07-28 wants, 404, for one of the transport.
+        failed = reports[mode["label"]]["unknown_method"]["failed"]
+        assert '"error":{"code":-32601,"message":"Method not found: no/such"}' in failed
+        return
     error = seen("unknown_method")["error"]
     assert error["code"] == -32601
     assert error["message"].endswith("Method not found: no/such")
@@ -327,7 +334,9 @@ def test_changes(seen):
 def test_closing(seen, journals, reports, mode):
     """The server ends in order when its client closes; nothing but one call was cancelled."""
     seen("handshake")
-    lines = (journals / reports["client"] / mode["label"]).read_text().splitlines()
+    if reports["transport"] == "http":
+        pytest.skip("the server outlives its clients")
+    lines = (journals / f"{reports['client']} stdio" / mode["label"]).read_text().splitlines()
     # The TypeScript client probes the era with a process of its own, which it ends by a signal.
     probed = (reports["client"], mode["version"]) == ("typescript-2", LATEST)
     probe = ["started", "ended"] if probed else []

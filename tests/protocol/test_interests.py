@@ -162,3 +162,39 @@ def test_what_ended():
     assert interests.close() == {"a:"}
     assert interests.close() == frozenset()
     assert interests.updated("a:") == []
+
+
+TASKS = {**ALL, "extensions": {"io.modelcontextprotocol/tasks": {}}}
+
+
+def test_tasks():
+    """Each listen request hears of the tasks that it follows, where the server has tasks."""
+    interests = Interests(10)
+    one = listen(interests, 1, {"taskIds": ["b", "a", "a"]}, TASKS)
+    listen(interests, "two", {"taskIds": ["b"], "toolsListChanged": True}, TASKS)
+    assert one.agreed() == {"taskIds": ["a", "b"]}
+    assert [interests.follows(task) for task in ("a", "b", "c")] == [True, True, False]
+    task = {"taskId": "b", "status": "working"}
+    assert interests.task_changed("b", task) == [
+        Notification("notifications/tasks", {**task, "_meta": {TAG: id_}}) for id_ in (1, "two")
+    ]
+    assert len(interests.task_changed("a", task)) == 1
+    assert interests.task_changed("c", task) == []
+    interests.drop(1)
+    assert not interests.follows("a")
+
+
+def test_tasks_count():
+    """They count like watched resources."""
+    interests = Interests(4)
+    listen(interests, 1, {"taskIds": ["a", "b"], "resourceSubscriptions": ["x:"]}, TASKS)
+    with pytest.raises(McpError, match="More than 4"):
+        listen(interests, 2, {"taskIds": ["a"]}, TASKS)
+
+
+@pytest.mark.parametrize("ids", ["a", [1], {}])
+def test_wrong_ids_of_tasks(ids):
+    """They are wrong where tasks mean something."""
+    with pytest.raises(McpError, match="taskIds must be a list of strings"):
+        listen(Interests(4), 1, {"taskIds": ids}, TASKS)
+    assert listen(Interests(4), 1, {"taskIds": ids}, ALL).agreed() == {}

@@ -21,6 +21,21 @@ def test_revisions():
 
 
 @pytest.mark.parametrize(
+    ("name", "elicitation", "modes"),
+    [
+        ("2025-03-26", False, False),
+        ("2025-06-18", True, False),
+        ("2025-11-25", True, True),
+        ("2026-07-28", True, True),
+    ],
+)
+def test_what_a_client_can_be_asked(name, elicitation, modes):
+    """Forms came with 2025-06-18; URLs, and sampling with tools, with 2025-11-25."""
+    revision = REVISIONS[name]
+    assert (elicitation, modes) == (revision.elicitation, revision.modes)
+
+
+@pytest.mark.parametrize(
     ("name", "batches", "structured", "titles", "icons", "links", "tasks"),
     [
         ("2025-03-26", True, "none", False, False, False, False),

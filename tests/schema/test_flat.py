@@ -196,7 +196,7 @@ def test_answers_are_judged():
     texts = describe(shape.compiled.violations(answer))
 
     assert not shape.compiled.is_valid(answer)
-    assert [text.partition(":")[0] for text in texts] == ["/name", "/size"]
+    assert [text.partition(":")[0] for text in texts] == ["/name", "/size", "/born"]
     answer.update(name="Ada", size="s")
     assert describe(shape.compiled.violations(answer)) == [
         '/born: expected a date, got string "1815-13-10"'

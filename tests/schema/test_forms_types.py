@@ -8,9 +8,10 @@ import uuid
 from collections import abc
 
 import annotated_types as at
+import attrs
 import pytest
 
-from noizu_mcp.schema import argument, dump_value, field, read_shape
+from noizu_mcp.schema import Schema, argument, dump_value, field, read_shape
 from noizu_mcp.schema import fields as f
 
 
@@ -341,8 +342,92 @@ def test_violations_inside_containers_have_paths():
         (violation,) = read(annotation).compiled.violations(value)
         assert (path, "format") == (violation.path, violation.keyword)
     shape = read(list[dt.date])
-    assert [v.keyword for v in shape.compiled.violations([3, "no"])] == ["type"]
+    assert [v.keyword for v in shape.compiled.violations([3, "no"])] == ["type", "format"]
     assert shape.compiled.violations(["2024-01-01"]) == []
+
+
+class _Flight(Schema):
+    day: dt.date
+    key: uuid.UUID | None = None
+    fare: decimal.Decimal = decimal.Decimal(0)
+    legs: list[dt.time] = field(factory=list)
+    span: tuple[dt.date, dt.date] | None = None
+    by_name: dict[str, dt.date] = field(factory=dict)
+    stops: list["_Flight"] = field(factory=list)
+    note: str | None = None
+
+
+def test_formats_are_told_with_everything_else():
+    """A model that corrects what it was told is not sent back for the rest."""
+    value = {
+        "day": "x",
+        "key": "y",
+        "fare": "z",
+        "legs": ["25:00", 3],
+        "span": ["x"],
+        "by_name": {"a": "x", "b": None},
+        "stops": [{"day": "2024-01-01"}, {"day": "x"}, {}, 3],
+        "note": 3,
+    }
+    found = [(v.pointer, v.keyword) for v in read(_Flight).compiled.violations(value)]
+
+    assert found == [
+        ("/fare", "pattern"),
+        ("/legs/1", "type"),
+        ("/span", "minItems"),
+        ("/by_name/b", "type"),
+        ("/stops/2/day", "required"),
+        ("/stops/3", "type"),
+        ("/note", "type"),
+        ("/day", "format"),
+        ("/key", "format"),
+        ("/legs/0", "format"),
+        ("/span/0", "format"),
+        ("/by_name/a", "format"),
+        ("/stops/1/day", "format"),
+    ]
+
+
+@pytest.mark.parametrize("value", [3, [], {"by_name": [], "legs": {}, "span": 3, "stops": "x"}])
+def test_formats_are_looked_for_where_they_may_be(value):
+    """What has another shape altogether has no parts that could be told."""
+    found = read(_Flight).compiled.violations(value)
+
+    assert found
+    assert all(violation.keyword != "format" for violation in found)
+
+
+def test_what_is_too_deep_is_not_walked():
+    """A value that the guards refused is not looked at again."""
+    value: t.Any = {"day": "x"}
+    for _ in range(5000):
+        value = {"day": "x", "stops": [value]}
+    (violation,) = read(_Flight).compiled.violations(value)
+
+    assert "nested deeper" in violation.message
+
+
+@attrs.frozen
+class _Even:
+    day: dt.date
+    number: int = attrs.field(default=0)
+
+    @number.validator
+    def _check(self, _attribute, value):
+        if value % 2:
+            raise ValueError("must be even")
+
+
+def test_checks_of_a_class_wait_for_the_rest():
+    """A constructor judges whole values only: it is not run on what does not fit."""
+    compiled = read(_Even).compiled
+    assert [v.keyword for v in compiled.violations({"day": "x", "number": "y"})] == [
+        "type",
+        "format",
+    ]
+    assert [v.message for v in compiled.violations({"day": "2024-01-01", "number": 1})] == [
+        "must be even"
+    ]
 
 
 def test_union_whose_branches_all_refuse():

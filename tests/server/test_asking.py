@@ -161,6 +161,42 @@ async def test_what_cannot_ask(version, caplog):
             await client.get_prompt("hand")
 
 
+class Stubborn(ClientHandler):
+    """Never fills in the form that asks for a name, and any other one."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def handle_elicitation(self, params):
+        self.asked.append(params["message"])
+        return Accept({"name": 5 if params["message"] == "name" else "Ann"})
+
+
+class Patient(Server, name="patient", version="1"):
+    """Has something else to ask."""
+
+    class Ask(Tool):
+        async def call(self, args, ctx: Context):
+            first = (await ctx.elicit("first", Name)).content.name
+            try:
+                await ctx.elicit("name", Name)
+            except McpError as error:
+                last = (await ctx.elicit("last", Name)).content.name
+                return f"{first}, {last}: {error.message}"
+
+    tools = [Ask]
+
+
+@ERAS
+async def test_a_handler_may_go_on_without_an_answer(version):
+    """Its handler hears of it, in every round that follows; nobody is asked a fifth time."""
+    handler = Stubborn()
+    async with connect(Patient, handler=handler, version=version) as client:
+        result = await client.call_tool("ask")
+    assert result.content[0].text == 'Ann, Ann: No valid answer to "name" in 4 tries'
+    assert handler.asked == ["first", *["name"] * 4, "last"]
+
+
 class Everywhere(Server, name="everywhere", version="1"):
     """Asks where nobody may."""
 

@@ -13,6 +13,7 @@ from noizu_mcp import ClientHandler, Limits, RequestTimeout, Server, Tool, conne
 from noizu_mcp.engine import logger
 from noizu_mcp.server import open_connection, serve
 from noizu_mcp.transports import memory_pair
+from noizu_mcp.types import Principal
 
 
 class Interrupted(Tool, inline=True):
@@ -125,6 +126,7 @@ async def test_updates_reach_those_who_watch(autojump_clock):
         nursery.start_soon(connection.run, 0)
         connection.interests.watch("file:///a")
         async with connect(ours, handler=Handler(), version="2025-11-25") as client:
+            await client.ping()  # the server knows by then that the client is ready
             for uri in ("file:///a", "file:///b"):
                 server.notify_resource_updated(uri)
             await client.ping()
@@ -134,10 +136,14 @@ async def test_updates_reach_those_who_watch(autojump_clock):
 def test_running_is_serving_on_stdio(monkeypatch):
     """`run` hands the server to what serves on stdin and stdout."""
     served = []
-    monkeypatch.setattr("noizu_mcp._run.run_stdio", served.append)
-    server = Small()
+    monkeypatch.setattr(
+        "noizu_mcp._run.run_stdio",
+        lambda server, *, principal: served.append((server, principal)),
+    )
+    server, ada = Small(), Principal(subject="ada")
     server.run()
-    assert served == [server]
+    server.run(principal=ada)
+    assert served == [(server, None), (server, ada)]
 
 
 async def test_a_client_that_does_not_read_stalls_only_itself():

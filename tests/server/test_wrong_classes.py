@@ -67,6 +67,41 @@ CASES = [
         "S.icons: must be a list of Icon(src), got ['x']",
     ),
     (
+        'class S(Server, name="s", version="1"):\n    tool = [T]\n    tols = [T]',
+        "S.tool: is not an option; did you mean 'tools'? (begin a name of your own with _)",
+        "S.tols: is not an option; did you mean 'tools'? (begin a name of your own with _)",
+    ),
+    (
+        'class S(Server, name="s", version="1"):\n    instrutions = "x"',
+        (
+            "S.instrutions: is not an option; did you mean 'instructions'? (begin a name of your"
+            " own with _)"
+        ),
+    ),
+    (
+        'class S(Server, name="s", version="1"):\n    async def list_tool(self, cursor, ctx): pass',
+        (
+            "S.list_tool: is not an option; did you mean 'list_tools'? (begin a name of your own"
+            " with _)"
+        ),
+    ),
+    (
+        'class S(Server, name="s", version="1"):\n    providers = []\n    policies = []',
+        (
+            "S.providers: is not an option; override list_tools and call_tool to compute tools, or"
+            " use server.tools.add"
+        ),
+        "S.policies: is not an option; override call_tool to decide who may call what",
+    ),
+    (
+        'class S(Server, name="s", version="1", policies=[]): pass',
+        (
+            "S.policies: unknown option; there are: name, version, title, description,"
+            " instructions, website_url, icons, tool_timeout, page_size, limits, cache,"
+            " state_keys, state_ttl, task_ttl, task_poll_interval, requires, abstract"
+        ),
+    ),
+    (
         'class S(Server, name="s", version="1"): tools = [T, T]',
         (
             "S.tools: the name 't' is registered 2 times; give all but one another with"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, assert_type
 
+from noizu_mcp import Context, Server, Tool, connect, mcp, tool
 from noizu_mcp.auth import (
     AnyVerifier,
     APIKeyVerifier,
@@ -20,6 +21,7 @@ from noizu_mcp.auth import (
     RequireScopes,
     TokenVerifier,
 )
+from noizu_mcp.transports.http import HttpOptions
 
 URL = "https://mcp.example.com/mcp"
 
@@ -70,3 +72,30 @@ async def handle(headers: list[tuple[bytes, bytes]]) -> tuple[int, list[tuple[by
     assert_type(who.scopes, frozenset[str])
     assert_type(auth.metadata_documents("/mcp"), dict[str, bytes])
     return 200, []
+
+
+options = HttpOptions(auth=auth)
+
+
+class Scoped(Tool, requires=RequireScopes("read")):
+    async def call(self, args: dict[str, Any], ctx: Context) -> str:
+        assert_type(ctx.auth, Principal | None)
+        RequireScopes("write").check(ctx.auth)
+        return "done"
+
+
+registrations = (
+    tool(Scoped, requires=None),
+    tool(Scoped, name="other", requires=("read", "write")),
+    tool(Scoped, name="third", requires="read"),
+)
+mark = mcp(requires=["read"])
+
+
+class ScopedServer(Server, name="scoped", version="1", requires="read"):
+    tools = [Scoped]
+
+
+async def use() -> None:
+    async with connect(ScopedServer, principal=Principal(subject="ada")) as client:
+        await client.call_tool("scoped")

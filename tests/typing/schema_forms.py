@@ -38,11 +38,16 @@ class Search:
 class Arguments(Schema):
     code: str = argument(title="Code", description="The code to review")
     style: str | None = argument(default=None, complete=["strict", "friendly"])
+    count: int = argument(default=1, min=1, max=9, multiple_of=1)
+    ratio: float = argument(default=0.5, exclusive_min=0, exclusive_max=1)
+    word: str = argument(default="ab", min_length=1, max_length=9, pattern="^a", format="x")
 
 
 class Wrong(Schema):
     limit: int = field(default="x")  # type: ignore[assignment]
     bogus: int = field(bogus=1)  # type: ignore[call-overload]
+    words: list[str] = argument(min=1, unique="yes")  # type: ignore[call-overload]
+    count: int = argument(min="1")  # type: ignore[call-overload]
     name: str = argument(header="X")  # type: ignore[call-overload]
 
 

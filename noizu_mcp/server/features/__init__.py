@@ -17,6 +17,7 @@ from ._resources import (
 )
 from ._skills import get_skill, list_skills, read_directory
 from ._subscriptions import listen
+from ._tasks import cancel_task, get_task, update_task
 from ._tools import call_tool, list_tools
 
 ROUTES: Final[Mapping[str, Route]] = {
@@ -35,6 +36,9 @@ ROUTES: Final[Mapping[str, Route]] = {
     "prompts/get": get_prompt,
     "completion/complete": complete,
     "logging/setLevel": set_level,
+    "tasks/get": get_task,
+    "tasks/update": update_task,
+    "tasks/cancel": cancel_task,
     "skills/list": list_skills,
     "skills/get": get_skill,
     "resources/directory/read": read_directory,

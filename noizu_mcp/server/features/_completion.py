@@ -8,6 +8,7 @@ from ...components import to_completion
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
 from ...types import Reference
+from .._authored import authored
 from .._connection import Connection
 
 
@@ -27,7 +28,7 @@ def complete(connection: Connection, exchange: Exchange) -> Job | None:
         raise McpError(INVALID_PARAMS, "completion/complete requires a valid ref") from None
 
     async def work() -> None:
-        value = await server.complete(reference, name, prefix, context)
+        value = await authored(server.complete(reference, name, prefix, context))
         connection.reply(exchange, to_completion(value).to_wire())
 
     return connection.in_background(exchange, work)

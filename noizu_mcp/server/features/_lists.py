@@ -5,6 +5,7 @@ from typing import Any
 
 from ...components import Context
 from ...engine import Exchange, Job
+from .._authored import authored
 from .._connection import Connection
 from .._shelf import Shelf
 
@@ -40,7 +41,7 @@ def list_page(
     context = connection.context(exchange)
 
     async def work() -> None:
-        page = shelf.read(await ask(cursor, context))
+        page = shelf.read(await authored(ask(cursor, context)))
         revision = exchange.envelope.revision
         result = shelf.write(page, revision)
         if revision.stateless:

@@ -1,6 +1,5 @@
 """`prompts/list` and `prompts/get` (`server/prompts`)."""
 
-from functools import partial
 from typing import Any
 
 from ..._errors import McpError
@@ -9,6 +8,7 @@ from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_block
 from ...types import InputRequired
+from .._authored import authored
 from .._calls import settle
 from .._connection import Connection
 from ._lists import list_page
@@ -42,7 +42,9 @@ def get_prompt(connection: Connection, exchange: Exchange) -> Job | None:
     spec = server.registry.find_prompt(name)
 
     async def work() -> None:
-        value = await settle(partial(server.get_prompt, name, arguments or {}, context), context)
+        value = await settle(
+            lambda: authored(server.get_prompt(name, arguments or {}, context)), context
+        )
         if not isinstance(value, InputRequired):
             connection.reply(exchange, _write(exchange, to_prompt_result(spec, value).to_wire()))
 

@@ -11,8 +11,10 @@ from ...components import Context, to_listed
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
+from .._authored import authored
 from .._calls import invoke_handler, read_any, settle
 from .._connection import Connection
+from .._scopes import holds
 from ._lists import Ask, list_page
 
 
@@ -36,7 +38,7 @@ async def _list_with_instances(connection: Connection, cursor: str | None, conte
     shelf = server.registry.resource_shelf
     found: list[Any] = list(shelf.shown)
     for template in server.registry.template_shelf.shown:
-        if template.list is not None:
+        if template.list is not None and holds(template, context.auth):
             listing = partial(template.list, context)
             listed = await invoke_handler(server, template.list_mode, listing)
             found += to_listed(template, listed)
@@ -102,7 +104,7 @@ def subscribe(connection: Connection, exchange: Exchange) -> Job | None:
 
     async def work() -> None:
         if not connection.interests.watches(uri):
-            await server.subscribe(uri, context)
+            await authored(server.subscribe(uri, context))
             try:
                 # A hook may have passed over the cancellation; then nobody wants this any more.
                 await trio.lowlevel.checkpoint_if_cancelled()
@@ -127,7 +129,7 @@ def unsubscribe(connection: Connection, exchange: Exchange) -> Job | None:
     async def work() -> None:
         if connection.interests.watches(uri):
             connection.interests.unwatch(uri)
-            await server.unsubscribe(uri, context)
+            await authored(server.unsubscribe(uri, context))
         connection.reply(exchange, {})
 
     return connection.in_background(exchange, work)

@@ -1,13 +1,18 @@
 """`subscriptions/listen` (2026-07-28 `basic/patterns/subscriptions`)."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 import trio
 
-from ..._errors import McpError
+from ..._errors import InsufficientScope, McpError
 from ...engine import Exchange, Job
 from ...protocol import ACKNOWLEDGED, Listening
+from .._authored import authored
 from .._connection import Connection
+from .._registry import Registry
+from .._scopes import holds
+from .._task_calls import owner_of, require_tasks
 
 
 def listen(connection: Connection, exchange: Exchange) -> Job | None:
@@ -16,11 +21,15 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
     What the caller may not watch is left out of the agreement, not refused.
 
     Raises:
-        McpError: The filter is no filter, or too many are open (-32602).
+        McpError: The filter is no filter, or too many are open (-32602); or it has tasks, and the
+            client does not say that it knows any (-32021).
     """
     server = connection.server
     params = exchange.request.params or {}
-    wanted = connection.interests.read(exchange.id, params, server.capabilities())
+    offered = {**server.capabilities(), "extensions": server.extensions()}
+    wanted = _read(connection, exchange, connection.interests.read(exchange.id, params, offered))
+    if server.registry.scoped:
+        wanted = wanted._replace(uris=_readable(exchange, server.registry, wanted.uris))
     if not wanted.uris or not server.overrides("can_watch", "subscribe"):
         allowed = frozenset(filter(server.registry.is_subscribable, wanted.uris))
         _open(connection, exchange, wanted._replace(uris=allowed))
@@ -31,8 +40,8 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
         taken: list[str] = []
         try:
             for uri in sorted(wanted.uris):
-                with suppress(McpError):
-                    await server.subscribe(uri, context)
+                with suppress(McpError, InsufficientScope):
+                    await authored(server.subscribe(uri, context))
                     taken.append(uri)
             # A hook may have passed over the cancellation: nothing may be opened after it.
             await trio.lowlevel.checkpoint_if_cancelled()
@@ -44,7 +53,26 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
     return connection.in_background(exchange, ask)
 
 
+def _read(connection: Connection, exchange: Exchange, wanted: Listening) -> Listening:
+    """Leave out the tasks that the caller does not have."""
+    if not wanted.tasks:
+        return wanted
+    require_tasks(exchange.envelope)
+    owner = owner_of(exchange.envelope)
+    found = {id_: connection.task_store.get(id_) for id_ in wanted.tasks}
+    own = (id_ for id_, task in found.items() if task is not None and task.owner == owner)
+    return wanted._replace(tasks=frozenset(own))
+
+
+def _readable(exchange: Exchange, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
+    """Leave out what the caller may not read: nor may it be watched."""
+    caller = exchange.envelope.origin.principal
+    found = {uri: registry.find_resource(uri) for uri in uris}
+    return frozenset(uri for uri, each in found.items() if each is None or holds(each[0], caller))
+
+
 def _open(connection: Connection, exchange: Exchange, agreed: Listening) -> None:
     connection.interests.listen(agreed)
     connection.listen(exchange)
     connection.desk.send(agreed.tag(ACKNOWLEDGED, {"notifications": agreed.agreed()}))
+    connection.tell_tasks(sorted(agreed.tasks))

@@ -1,20 +1,22 @@
 """`tools/list` and `tools/call` (`server/tools`)."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
 import trio
 
-from ..._errors import McpError
+from ..._errors import InsufficientScope, McpError
 from ..._util import UNSET
-from ...components import ToolSpec, prepare, to_result
-from ...engine import Exchange, Job, is_crash
+from ...components import Context, ToolSpec, prepare
+from ...engine import Exchange, Job
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
 from ...protocol import Mirrored, adapt_tool_result, param_fault
-from ...types import InputRequired, ToolResult
-from .._calls import failure, find, run, run_inline, settle
+from ...types import ToolResult
+from .._call import BeginTask
+from .._calls import CRASHED, find, run, run_inline, run_override
 from .._connection import Connection
+from .._task_calls import Opening
 from ._lists import list_page
 
 
@@ -41,7 +43,7 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
     server = connection.server
     name, arguments = _read(exchange.request.params or {})
     if server.overrides("call_tool"):
-        return _ask_override(connection, exchange, name, arguments)
+        return _call_override(connection, exchange, name, arguments)
     spec = find(server, name)
     if spec.mirrored:
         _check_headers(spec, arguments, exchange.envelope.origin.headers)
@@ -49,10 +51,25 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
     if refusal is not None:
         _reply(connection, exchange, spec, refusal)
         return None
-    context = connection.context_of_round(exchange)
     if spec.mode == "inline":
+        context = connection.context_of_round(exchange)
         _reply(connection, exchange, spec, run_inline(spec, args, context))
         return None
+    if spec.task is None:
+        return _run_in_request(connection, exchange, spec, args)
+    in_request = partial(_run_in_request, connection, exchange, spec, args)
+    return _run_in_task(connection, exchange, spec, partial(run, server, spec, args), in_request)
+
+
+def _run_in_request(
+    connection: Connection,
+    exchange: Exchange,
+    spec: ToolSpec,
+    args: Any,
+    begin_task: BeginTask | None = None,
+) -> Job:
+    server = connection.server
+    context = connection.context_of_round(exchange, begin_task)
     timeout = server.options.tool_timeout if spec.timeout is UNSET else spec.timeout
     if timeout is not None:
         exchange.deadline = trio.current_time() + timeout
@@ -60,10 +77,24 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
     async def call() -> None:
         try:
             _reply(connection, exchange, spec, await run(server, spec, args, context))
-        except McpError as error:
-            exchange.fail(error.code, error.message, error.data)
+        except (McpError, InsufficientScope) as error:
+            connection.crash(exchange, error)
 
     return call
+
+
+def _run_in_task(
+    connection: Connection,
+    exchange: Exchange,
+    spec: ToolSpec,
+    work: Callable[[Context], Awaitable[ToolResult]],
+    in_request: Callable[[BeginTask | None], Job],
+) -> Job | None:
+    """Let a call go on as a task; where that is not to be, or not yet, in its request."""
+    opening = Opening(connection, exchange, spec, work)
+    if opening.enter():
+        return None
+    return opening.leaving(in_request(opening.begin_task))
 
 
 def _check_headers(spec: ToolSpec, arguments: Mapping[str, Any], headers: Mirrored | None) -> None:
@@ -85,6 +116,8 @@ def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 def _reply(
     connection: Connection, exchange: Exchange, spec: ToolSpec | None, result: ToolResult
 ) -> None:
+    if result is CRASHED:
+        exchange.mark("crashed")
     wire = result.to_wire()
     revision = exchange.envelope.revision
     if revision.structured != "any":
@@ -93,23 +126,22 @@ def _reply(
     connection.reply(exchange, wire)
 
 
-def _ask_override(
+def _call_override(
     connection: Connection, exchange: Exchange, name: str, arguments: dict[str, Any]
-) -> Job:
-    """Let the server's own `call_tool` answer; what it returns is taken as a handler's."""
+) -> Job | None:
+    """Let the server's own `call_tool` answer; if the tool is registered for a task, in one."""
     server = connection.server
-    context = connection.context_of_round(exchange)
+    spec = server.registry.find(name)
+    work = partial(run_override, server, spec, name, arguments)
 
-    async def ask() -> None:
-        try:
-            value = await settle(partial(server.call_tool, name, arguments, context), context)
-            if isinstance(value, InputRequired):
-                return
-            result, _ = to_result(None, value)
-        except BaseException as error:
-            if not is_crash(error):
-                raise
-            result = failure(f"call_tool of {server!r}", error)
-        _reply(connection, exchange, server.registry.find(name), result)
+    def in_request(begin_task: BeginTask | None) -> Job:
+        context = connection.context_of_round(exchange, begin_task)
 
-    return connection.in_background(exchange, ask)
+        async def ask() -> None:
+            _reply(connection, exchange, spec, await work(context))
+
+        return connection.in_background(exchange, ask)
+
+    if spec is None or spec.task is None:
+        return in_request(None)
+    return _run_in_task(connection, exchange, spec, work, in_request)

@@ -9,7 +9,7 @@ import trio
 
 from ...engine import LoopGate, logger, single_failure
 from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
-from ...server import Server
+from ...server import Server, TaskStore
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host
 from ._endpoint import Endpoint
@@ -19,6 +19,8 @@ from ._sse import Pace
 from ._tasks import TaskSet
 
 if TYPE_CHECKING:
+    from ...telemetry import Metrics
+    from ._authorization import Authorization
     from ._bridge import Bridge
 
 _NO_LIFESPAN: Final = (
@@ -36,6 +38,9 @@ class HttpApp:
     Args:
         server: The server.
         options: How it is served.
+
+    Raises:
+        TypeError: Its `auth` is no `BearerAuth`.
     """
 
     def __init__(self, server: Server, options: HttpOptions) -> None:
@@ -43,6 +48,8 @@ class HttpApp:
         self.options = options
         self._path = options.path.rstrip("/") or "/"
         self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
+        self._authorization = _authorization(options)
+        self._metrics = _metrics_of(server, options)
         self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
 
@@ -72,28 +79,35 @@ class HttpApp:
     async def _run(self) -> AsyncIterator[None]:
         with single_failure():
             async with self.server.lifespan() as state, trio.open_nursery() as nursery:
-                self._endpoint = endpoint = Endpoint(self._host(state, nursery))
-                nursery.start_soon(endpoint.sessions.sweep)
+                tasks = TaskSet(nursery)
+                self._endpoint = endpoint = Endpoint(self._host(state, tasks))
+                tasks.spawn(endpoint.sessions.sweep)
                 try:
                     yield
                 finally:
                     with trio.CancelScope(shield=True):
                         await self.settle()
                     self._endpoint = None
-                    nursery.cancel_scope.cancel()
+                    tasks.close()
 
     async def settle(self) -> None:
         """Take no new work, end the open streams, and give running requests their time.
 
-        At most `HttpLimits.grace` seconds.
+        They get `HttpLimits.grace` seconds; what they left is written in at most two more.
         """
         if self._endpoint is not None:
             await self._endpoint.settle(self.options.limits.grace)
 
-    def _host(self, state: Any, nursery: trio.Nursery) -> Host:
+    def _host(self, state: Any, tasks: TaskSet) -> Host:
         limits = self.options.limits
-        pace = Pace(keepalive=limits.keepalive, stall=limits.stall, room=int(limits.room))
-        return Host(self.server, state, self.options, nursery, TaskSet(nursery), LoopGate(), pace)
+        pace = Pace(
+            keepalive=limits.keepalive,
+            stall=limits.stall,
+            room=limits.room,
+            streams=self.server.telemetry.streams,
+        )
+        store = TaskStore(self.server.options, self.server.bus, tasks.spawn)
+        return Host(self.server, state, self.options, tasks, LoopGate(), pace, store)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
@@ -122,16 +136,31 @@ class HttpApp:
         if self.options.health and http.path in ("/healthz", "/readyz"):
             await self._report_health(http)
             return
-        if http.path != self._path:
+        authorization = self._authorization
+        is_document = authorization is not None and authorization.has_document(http.path)
+        if http.path != self._path and not is_document and not self._is_measured(http):
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
-            await http.respond(204, headers=preflight(http))
-        elif self._endpoint is None:
+            await http.respond(200, headers=preflight(http))
+        elif authorization is not None and is_document:
+            await authorization.serve_document(http)
+        else:
+            await self._handle(http)
+
+    async def _handle(self, http: HttpRequest) -> None:
+        endpoint, authorization = self._endpoint, self._authorization
+        if endpoint is None:  # said first: without a lifespan verifiers may have no loop either
             logger.error(_NO_LIFESPAN)
             raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
-        else:
-            await self._endpoint.handle(http)
+        if authorization is None or await authorization.admit(http):
+            if self._metrics is not None and self._is_measured(http):
+                await _report_metrics(http, self._metrics)
+            else:
+                await endpoint.handle(http)
+
+    def _is_measured(self, http: HttpRequest) -> bool:
+        return self._metrics is not None and http.path == "/metrics"
 
     async def _report_health(self, http: HttpRequest) -> None:
         alive = http.path == "/healthz"
@@ -142,14 +171,41 @@ class HttpApp:
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        phase = "startup"
         try:
             async with self.lifespan():
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
+                phase = "shutdown"
         except Exception:  # noqa: BLE001 - the author's lifespan; the host is told, not killed
             logger.exception("the lifespan of %r failed", self.server)
             text = "The server could not be run; the log says why"
-            kind = "startup" if self._endpoint is None else "shutdown"
-            await send({"type": f"lifespan.{kind}.failed", "message": text})
+            await send({"type": f"lifespan.{phase}.failed", "message": text})
             return
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _authorization(options: HttpOptions) -> "Authorization | None":
+    if options.auth is None:
+        return None
+    from ._authorization import Authorization
+
+    return Authorization(options.auth, options.path)
+
+
+def _metrics_of(server: Server, options: HttpOptions) -> "Metrics | None":
+    if options.metrics is False:
+        return None
+    from ...telemetry import Metrics
+
+    return Metrics(server) if options.metrics is True else options.metrics
+
+
+async def _report_metrics(http: HttpRequest, metrics: "Metrics") -> None:
+    if http.method != "GET":
+        allow = [(b"allow", b"GET")]
+        raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
+    # Thousands of series take a while to write.
+    body = await trio.to_thread.run_sync(metrics.render)
+    kind = (b"content-type", metrics.content_type.encode())
+    await http.respond(200, body, [kind, (b"cache-control", b"no-store")])

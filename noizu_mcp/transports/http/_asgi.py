@@ -1,11 +1,12 @@
 """The ASGI side: what a request says, its body within bounds, and plain answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
 from typing import Any, Final
 
 import trio
 
-from ...jsonrpc import INVALID_REQUEST, ErrorResponse, encode_error
+from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, encode_error
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -36,6 +37,17 @@ class Refused(Exception):
         self.body = encode_error(ErrorResponse(None, code, text))
 
 
+def unavailable(text: str, seconds: float) -> Refused:
+    """Refuse a request that may be repeated later (503).
+
+    Args:
+        text: Why.
+        seconds: When.
+    """
+    retry = (b"retry-after", b"%d" % seconds)
+    return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])
+
+
 class Disconnected(Exception):
     """The client went away before it had sent its whole request."""
 
@@ -55,6 +67,7 @@ class HttpRequest:
             of a repeated one are joined by commas.
         principal: Who asks, verified; None where nobody verifies it.
         extra: Headers that every answer to it has.
+        size: Bytes of the body that was read.
     """
 
     __slots__ = (
@@ -66,6 +79,7 @@ class HttpRequest:
         "receive",
         "scope",
         "send",
+        "size",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,6 +91,7 @@ class HttpRequest:
         self.headers: dict[str, str] = {}
         self.principal: Any = None
         self.extra: tuple[Header, ...] = ()
+        self.size = 0
         headers = self.headers
         for raw, value in scope["headers"]:
             name = raw.decode("latin-1")
@@ -100,21 +115,18 @@ class HttpRequest:
             Refused: It is longer (413), or takes longer (408).
             Disconnected: The client went away.
         """
-        parts: list[bytes] = []
-        left = limit
+        body = bytearray()
         with trio.move_on_after(seconds):
             while True:
                 message = await self.receive()
                 if message["type"] == "http.disconnect":
                     raise Disconnected
-                part = message.get("body", b"")
-                left -= len(part)
-                if left < 0:
+                body += message.get("body", b"")
+                self.size = len(body)
+                if len(body) > limit:
                     raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
-                if part:
-                    parts.append(part)
                 if not message.get("more_body", False):
-                    return parts[0] if len(parts) == 1 else b"".join(parts)
+                    return bytes(body)
         raise Refused(408, f"The body took over {seconds:g} seconds", code=INVALID_REQUEST)
 
     async def gone(self) -> None:
@@ -125,7 +137,7 @@ class HttpRequest:
     async def respond(
         self, status: int, body: bytes = b"", headers: Iterable[Header] = (JSON,)
     ) -> None:
-        """Send a whole answer.
+        """Send a whole answer; to a client that has gone, nothing.
 
         Args:
             status: The HTTP status.
@@ -134,8 +146,9 @@ class HttpRequest:
         """
         length = (b"content-length", b"%d" % len(body))
         head = [*headers, *self.extra, length]
-        await self.send({"type": "http.response.start", "status": status, "headers": head})
-        await self.send({"type": "http.response.body", "body": body})
+        with suppress(OSError):  # what hosts raise once the client has gone (ASGI 2.4)
+            await self.send({"type": "http.response.start", "status": status, "headers": head})
+            await self.send({"type": "http.response.body", "body": body})
 
 
 def _path_below(scope: Scope) -> str:

@@ -1,15 +1,16 @@
 """A connection of a server over HTTP: a session with a handshake, or one 2026-07-28 request."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import attrs
-import trio
 
-from ...engine import Channel, Desk, LoopGate, run_leading
-from ...protocol import Dispatch
-from ...server import ROUTES, Connection, Server
+from ..._errors import McpError
+from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
+from ...jsonrpc import Decoded
+from ...protocol import Dispatch, Event
+from ...server import ROUTES, Connection, Server, TaskStore, hear
+from ._asgi import JSON, HttpRequest
 from ._options import HttpOptions
 from ._reply import Reply
 from ._sse import Pace
@@ -24,19 +25,25 @@ class Host:
         server: The server.
         state: What its lifespan yielded.
         options: How it is served.
-        nursery: Where connections run what they need.
-        lingering: What connections leave behind.
+        tasks: What goes on when a connection has ended: the last words to both sides.
         gate: The way in for other threads.
         pace: How streams treat their readers.
+        task_store: Where calls go on that outlive their requests.
     """
 
     server: Server
     state: Any
     options: HttpOptions
-    nursery: trio.Nursery
-    lingering: TaskSet
+    tasks: TaskSet
     gate: LoopGate
     pace: Pace
+    task_store: TaskStore
+
+    def hear(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
+        """Tell who listens of a message that reaches no connection."""
+        telemetry = self.server.telemetry
+        if telemetry.listeners:
+            hear(telemetry, "http", message, event, http.size)
 
 
 class HttpDesk(Desk):
@@ -80,7 +87,6 @@ class HttpConnection(Connection):
 
     Args:
         host: What it shares with the others.
-        on_stop: Ends it in order.
 
     Attributes:
         tasks: What it runs beside its requests.
@@ -88,32 +94,39 @@ class HttpConnection(Connection):
 
     desk: HttpDesk
 
-    def __init__(self, host: Host, on_stop: Callable[[], None] | None = None) -> None:
-        super().__init__(host.server, ROUTES, host.state, "http", host.gate)
-        self.tasks = TaskSet(host.nursery)
+    def __init__(self, host: Host) -> None:
+        store = host.task_store
+        super().__init__(host.server, ROUTES, host.state, "http", host.gate, tasks=store)
+        self.tasks = host.tasks.sibling()
         self._host = host
-        self._on_stop = on_stop
 
-    def begin(self, channel: Channel) -> HttpDesk:
+    def begin(self, channel: Channel) -> None:
         """Begin to take requests.
 
         Args:
             channel: Where messages go that belong to none of them.
         """
         self.desk = HttpDesk(self, channel)
-        return self.desk
+        self.desk.watch(self.listeners, self)
+
+    def deny(self, exchange: Exchange, error: McpError) -> None:
+        """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""
+        channel, auth = exchange.channel, self._host.options.auth
+        if isinstance(channel, Reply) and auth is not None:
+            challenge = auth.challenge(error.data["requiredScopes"]).headers
+            channel.headers = [JSON, *(each for each in challenge if each[0] != JSON[0])]
+        super().deny(exchange, error)
 
     def stop(self) -> None:
-        """End in order; see `Connection`."""
-        if self._on_stop is not None:
-            self._on_stop()
+        """End; see `Connection`."""
+        self.end()
 
     def linger(self, work: Work) -> None:
         """Run something that ends after the requests; see `Connection`."""
-        self._host.lingering.spawn(work)
+        self._host.tasks.spawn(work)
 
     def end(self) -> None:
-        """End: who waits for the client is told, and what still runs is cancelled."""
+        """End: what has no answer is refused, and what still runs is cancelled."""
         self.close()
-        self.desk.close()
+        self.desk.close("The session has ended")
         self.tasks.close()

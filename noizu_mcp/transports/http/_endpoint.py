@@ -3,22 +3,17 @@
 Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import trio
 
 from ...jsonrpc import (
-    HEADER_MISMATCH,
     HTTP_STATUS,
     INVALID_REQUEST,
-    METHOD_NOT_FOUND,
-    MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
+    Batch,
     Decoded,
-    ErrorResponse,
     Malformed,
-    Notification,
     Request,
     decode,
     encode,
@@ -29,30 +24,20 @@ from ...protocol import (
     Dispatch,
     Event,
     Fanout,
-    Mirrored,
     Origin,
     Send,
     is_stateless,
     unsupported,
 )
-from ._asgi import Header, HttpRequest, Refused
+from ._asgi import Header, HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
-from ._reply import Reply
-from ._session import STATUSES, Session, Sessions, unavailable
+from ._session import STATUSES, Session, Sessions
+from ._single import VERSION, SingleRequests, refuse
 
-#: Seconds in which the last answers must be taken, once nothing runs any more.
-DRAIN: Final = 2.0
 SESSION: Final = "mcp-session-id"
-VERSION: Final = "mcp-protocol-version"
-_PARAM: Final = "mcp-param-"
+#: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
+DRAIN_TIMEOUT: Final = 2.0
 _ALLOW: Final[Header] = (b"allow", b"GET, POST, DELETE")
-#: What an error of a 2026-07-28 handler is answered with; every other one with 200.
-_STATUSES: Final = {
-    METHOD_NOT_FOUND: 404,
-    HEADER_MISMATCH: 400,
-    MISSING_CLIENT_CAPABILITY: 400,
-    UNSUPPORTED_VERSION: 400,
-}
 
 
 class Endpoint:
@@ -72,9 +57,9 @@ class Endpoint:
         self._host = host
         self._limits = host.options.limits
         self._messages = host.server.options.limits
-        self._single: set[HttpConnection] = set()  # the requests of 2026-07-28
-        self._answering = 0
-        self._quiet = trio.Event()
+        self._single = SingleRequests(host)
+        self._open = 0
+        self._quiet = trio.Event()  # set once no HTTP request is open, at the end
 
     async def handle(self, http: HttpRequest) -> None:
         """Answer one HTTP request.
@@ -83,15 +68,18 @@ class Endpoint:
             Refused: It is none of the protocol.
             Disconnected: The client went away.
         """
-        if self.stopping:
-            raise unavailable("The server is shutting down", 1)
-        self._answering += 1
+        self._open += 1
         try:
+            self._check_running()
             await self._handle(http)
         finally:
-            self._answering -= 1
-            if not self._answering:
+            self._open -= 1
+            if self.stopping and not self._open:
                 self._quiet.set()
+
+    def _check_running(self) -> None:
+        if self.stopping:
+            raise unavailable("The server is shutting down", 1)
 
     async def _handle(self, http: HttpRequest) -> None:
         if http.method == "POST":
@@ -111,69 +99,50 @@ class Endpoint:
         if kind != "application/json":
             raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
         body = await http.read(self._messages.message_size, self._limits.body_time)
+        self._check_running()  # it may have come slowly
         message = decode(body, self._messages)
         if isinstance(message, Malformed):
-            await http.respond(400, encode(message.error))
+            await self._refuse_malformed(http, message)
         elif _is_stateless(http, message):
-            await self._post_stateless(http, message)
+            await self._single.post(http, message)
         else:
             await self._post_handshake(http, message)
 
-    # 2026-07-28: every request by itself
-
-    async def _post_stateless(self, http: HttpRequest, message: Decoded) -> None:
-        if isinstance(message, Request):
-            await self._serve_single(http, message)
-        elif isinstance(message, Notification):
-            # None is defined (`streamable-http`, "Sending Messages"); unknown ones mean nothing.
-            await http.respond(202, headers=())
-        else:
-            text = f"{STATELESS.name} takes one request or notification in a POST"
-            raise Refused(400, text, code=INVALID_REQUEST)
-
-    async def _serve_single(self, http: HttpRequest, request: Request) -> None:
-        if len(self._single) >= self._limits.streams:
-            raise unavailable(f"More than {self._limits.streams:g} requests at once", 1)
-        connection = HttpConnection(self._host)
-        reply = Reply(http, connection.tasks, self._host.pace, statuses=_STATUSES)
-        desk = connection.begin(reply)
-        origin = Origin(_mirrored(http), http.principal)
-        event = connection.peer.stateless.receive_request(request, origin)
-        if isinstance(event, Send):
-            await _refuse(http, event, HTTP_STATUS, 400)
-            return
-        self._single.add(connection)
-        try:
-            # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
-            await desk.lead(event, reply, tied=True)
-        finally:
-            self._single.discard(connection)
-            reply.close()
-            connection.end()
+    async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
+        self._host.hear(http, message, Send(message.error))
+        if not message.answer and SESSION in http.headers:
+            # What we asked for has been answered, in whatever way: nobody must wait for it.
+            session = self._session(http)
+            event = session.peer.receive(message)
+            if event is not None:
+                session.desk.take(event, session.standing)
+        await http.respond(400, encode(message.error))
 
     # Up to 2025-11-25: sessions
 
     async def _post_handshake(self, http: HttpRequest, message: Decoded) -> None:
         version = http.headers.get(VERSION)
-        if version is not None and version not in HANDSHAKE_VERSIONS:
-            await self._refuse_version(http, message, version)
+        if isinstance(message, Request) and not _is_handshake(version):
+            refusal = unsupported(message, version or "")
+            self._host.hear(http, message, refusal)
+            await refuse(http, refusal, HTTP_STATUS, 400)
         elif isinstance(message, Request) and message.method == "initialize":
             await self._initialize(http, message)
         else:
             session = self._session(http)
-            event = session.connection.peer.receive(message, Origin(None, http.principal))
+            if len(session.replies) >= self._limits.streams and isinstance(
+                message, Request | Batch
+            ):
+                raise unavailable(f"More than {self._limits.streams} requests at once", 1)
+            event = session.peer.receive(message, Origin(None, http.principal))
+            session.heard(message, event, http.size)
             await self._take(http, session, event)
-
-    async def _refuse_version(self, http: HttpRequest, message: Decoded, version: str) -> None:
-        if isinstance(message, Request):
-            await _refuse(http, unsupported(message, version), HTTP_STATUS, 400)
-        else:
-            text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
-            raise Refused(400, text, code=UNSUPPORTED_VERSION)
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
         session = self.sessions.make(_owner(http))
-        event = session.connection.peer.receive(request, Origin(None, http.principal))
+        session.peer.origin = Origin(None, http.principal)  # of the session, too
+        event = session.peer.receive(request)
+        session.heard(request, event, http.size)
         if isinstance(event, Dispatch):
             self.sessions.add(session)
             http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
@@ -183,14 +152,15 @@ class Endpoint:
         if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
             await self._serve(http, session, event)
         elif isinstance(event, Send):
-            await _refuse(http, event, STATUSES, 200)
+            await refuse(http, event, STATUSES, 200)
         else:
             if event is not None:
                 session.desk.take(event, session.standing)
             await http.respond(202, headers=())
 
     async def _serve(self, http: HttpRequest, session: Session, event: Dispatch | Fanout) -> None:
-        reply = session.reply(http)
+        reply = session.make_reply(http)
+        session.replies[reply] = None
         try:
             if isinstance(event, Dispatch):
                 await session.desk.lead(event, reply, tied=False)
@@ -199,15 +169,20 @@ class Endpoint:
                 await reply.finish()
         finally:
             reply.close()
-            session.used = trio.current_time()
+            del session.replies[reply]
+            self.sessions.touch(session)
 
     async def _get(self, http: HttpRequest) -> None:
-        accepted = http.headers.get("accept", "*/*")
+        accepted = http.headers.get("accept", "*/*").lower()
         if "text/event-stream" not in accepted and "*/*" not in accepted:
             raise Refused(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
         await self._session(http).read(http, http.headers.get("last-event-id"))
 
     def _session(self, http: HttpRequest) -> Session:
+        version = http.headers.get(VERSION)
+        if not _is_handshake(version):
+            text = f"MCP-Protocol-Version {str(version)[:50]!r} is not supported"
+            raise Refused(400, text, code=UNSUPPORTED_VERSION)
         return self.sessions.find(http.headers.get(SESSION), _owner(http))
 
     # The end
@@ -216,24 +191,27 @@ class Endpoint:
         """End the streams that would never end, and wait for what runs.
 
         Args:
-            grace: Seconds that running requests get.
+            grace: Seconds that running requests and tasks get; then they are refused, or cancelled,
+                and it takes at most `DRAIN_TIMEOUT` more to write what is left.
         """
         self.stopping = True
-        connections = [*self._single, *(session.connection for session in self.sessions)]
+        connections: list[HttpConnection] = [*self._single, *self.sessions]
         for connection in connections:
             connection.closing()
         for session in self.sessions:
             session.standing.end()
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._host.task_store.settle, grace)
             for connection in connections:
                 if connection.desk.busy:
                     nursery.start_soon(connection.desk.settle, grace)
-        for session in self.sessions:
-            self.sessions.end(session)
-        with trio.move_on_after(DRAIN):
-            while self._answering:
-                self._quiet = trio.Event()
+        if self._open:
+            with trio.move_on_after(DRAIN_TIMEOUT):
                 await self._quiet.wait()
+        self._single.hang_up()
+        for session in self.sessions:
+            session.hang_up()
+            self.sessions.end(session)
 
 
 def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
@@ -243,31 +221,17 @@ def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
     return isinstance(message, Request) and is_stateless(message.params)
 
 
+def _is_handshake(version: str | None) -> bool:
+    """Tell whether the header allows a session; without it, what was negotiated counts."""
+    return version is None or version in HANDSHAKE_VERSIONS
+
+
 def _is_asking(fanout: Fanout) -> bool:
     return any(isinstance(event, Dispatch | Send) for event in fanout.events)
 
 
-def _mirrored(http: HttpRequest) -> Mirrored:
-    headers = http.headers
-    params = {
-        name[len(_PARAM) :]: value for name, value in headers.items() if name.startswith(_PARAM)
-    }
-    return Mirrored(
-        headers.get(VERSION), headers.get("mcp-method"), headers.get("mcp-name"), params
-    )
-
-
 def _owner(http: HttpRequest) -> str | None:
     return None if http.principal is None else str(http.principal.key)
-
-
-async def _refuse(
-    http: HttpRequest, refusal: Send, statuses: Mapping[int, int], default: int
-) -> None:
-    """Answer with the error that the peer has found."""
-    error = refusal.message
-    code = error.code if isinstance(error, ErrorResponse) else 0
-    await http.respond(statuses.get(code, default), encode(error))
 
 
 def _not_allowed(text: str) -> Refused:

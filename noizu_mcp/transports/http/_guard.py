@@ -4,14 +4,18 @@ A page of any web site can make its visitor's browser send requests to a local s
 rebinding read the answers (2025-11-25 `basic/transports`, "Security Warning").
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
 from ...engine import logger
 from ...jsonrpc import INVALID_REQUEST
 from ._asgi import Header, HttpRequest, Refused
 
+#: Allows every host, or every origin.
+ANY: Final = "*"
+#: A name or an address, and a port; nothing that a browser would read in another way.
+_HOST: Final = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
 #: What a page of an allowed origin may send and read.
 _ALLOWED: Final[tuple[Header, ...]] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE"),
@@ -34,6 +38,8 @@ class Guard:
     """
 
     def __init__(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
+        self._any_host = ANY in hosts
+        self._any_origin = ANY in origins
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
 
@@ -47,7 +53,7 @@ class Guard:
             Refused: Another host was asked for (421), or a page of another origin asks (403).
         """
         host = http.headers.get("host", "").lower()
-        if "*" not in self._hosts and not _is_among(host, self._hosts):
+        if not (self._any_host or _is_among(host, self._hosts)):
             raise _refuse(421, http, "Host", host, "allowed_hosts")
         origin = http.headers.get("origin")
         if origin is None:
@@ -57,7 +63,7 @@ class Guard:
         return ((b"access-control-allow-origin", origin.encode("latin-1")), _EXPOSED, _VARY)
 
     def _may_ask(self, origin: str) -> bool:
-        if "*" in self._origins or origin in self._origins:
+        if self._any_origin or origin in self._origins:
             return True
         scheme, _, host = origin.partition("://")
         # A page of a host that is served asks for what is its own.
@@ -77,20 +83,8 @@ def preflight(http: HttpRequest) -> tuple[Header, ...]:
 
 
 def _is_among(host: str, allowed: frozenset[str]) -> bool:
-    return host in allowed or _name_of(host) in allowed
-
-
-def _name_of(host: str) -> str:
-    """Cut the port off."""
-    try:
-        split = urlsplit(f"//{host}")
-        name = split.hostname or ""
-        _ = split.port
-    except ValueError:
-        return ""
-    if "@" in host or "/" in host or "?" in host or "#" in host:
-        return ""
-    return f"[{name}]" if ":" in name else name
+    match = _HOST.fullmatch(host)
+    return match is not None and (host in allowed or match[1] in allowed)
 
 
 def _refuse(status: int, http: HttpRequest, name: str, value: str, option: str) -> Refused:

@@ -20,19 +20,22 @@ class EventStream:
 
     Args:
         name: Unique in its session; part of every event id.
-        limit: Bytes of events that are kept; the oldest go first.
+        history: Keeps it, and bounds what is kept.
 
     Attributes:
         ended: True once no more events come.
         size: Bytes of events that are kept.
     """
 
-    def __init__(self, name: str, limit: int) -> None:
+    __slots__ = ("_events", "_history", "_last", "_told", "_writer", "ended", "name", "size")
+
+    def __init__(self, name: str, history: "History") -> None:
         self.name = name
         self.ended = False
         self.size = 0
-        self._limit = limit
+        self._history = history
         self._last = 0
+        self._told = 0  # the last event that a reader was given
         self._events: list[tuple[int, bytes]] = []
         self._writer: EventWriter | None = None
 
@@ -46,11 +49,15 @@ class EventStream:
 
         The connection of that one may be dead without our knowing.
         """
-        if self._writer is not None:
-            self._writer.close()
+        self.hang_up()
         self._writer = writer
         if self.ended:
             writer.end()
+
+    def hang_up(self) -> None:
+        """Send the reader away, whatever it has not read."""
+        if self._writer is not None:
+            self._writer.close()
 
     def detach(self, writer: EventWriter) -> None:
         """Take the reader away, if it still is the reader."""
@@ -67,6 +74,12 @@ class EventStream:
     def abandon(self) -> None:
         """End without an answer; see `Channel`."""
         self.end()
+
+    def release(self, seconds: float, /) -> None:
+        """End the reader's answer; it is to come back for the rest; see `Channel`."""
+        if self._writer is not None:
+            self.prime(seconds)
+            self._writer.end()
 
     def deliver(self, message: bytes) -> None:
         """Send a message; one that nobody reads is kept, as long as there is space."""
@@ -96,65 +109,93 @@ class EventStream:
         Args:
             retry: Seconds that it is to wait before.
         """
-        self._last += 1
         if self._writer is not None:
+            self._last += 1
+            self._told = self._last
             self._writer.put(priming_event(f"{self.name}-{self._last}", retry))
 
-    def replay(self, number: int) -> None:
-        """Send the reader what came after an event."""
+    def replay(self, number: int | None) -> None:
+        """Send the reader what is kept of what came after an event.
+
+        Args:
+            number: The event; None: the last one that any reader was given.
+        """
+        after = self._told if number is None else number
         if self._writer is not None:
+            self._told = self._last
             for each, data in self._events:
-                if each > number:
+                if each > after:
                     self._writer.put(data)
 
     def end(self) -> None:
         """Take no more messages; the reader's answer ends when it has what was sent."""
-        self.ended = True
-        if self._writer is not None:
-            self._writer.end()
+        if not self.ended:
+            self.ended = True
+            self._history.note_end(self)
+            if self._writer is not None:
+                self._writer.end()
 
     def _put(self, message: bytes, *, droppable: bool) -> None:
+        if self.ended:
+            return
         self._last += 1
         data = event(message, f"{self.name}-{self._last}")
-        self._keep(data)
-        if self._writer is not None:
-            self._writer.put(data, droppable=droppable)
-
-    def _keep(self, data: bytes) -> None:
         self._events.append((self._last, data))
         self.size += len(data)
-        gone = 0
-        while self.size > self._limit:
-            self.size -= len(self._events[gone][1])
-            gone += 1
-        del self._events[:gone]
+        self._history.note_growth(self, len(data))
+        if self._writer is not None:
+            self._told = self._last
+            self._writer.put(data, droppable=droppable)
+
+    def shrink(self, size: int) -> int:
+        """Forget the oldest events.
+
+        Args:
+            size: How many bytes of them, at least.
+
+        Returns:
+            How many they were.
+        """
+        freed = count = 0
+        while freed < size and count < len(self._events):
+            freed += len(self._events[count][1])
+            count += 1
+        del self._events[:count]
+        self.size -= freed
+        return freed
 
 
 class History:
     """The event streams of one session.
 
     Args:
-        limit: Bytes of events that are kept, over all of them; what ended first goes first.
+        limit: Bytes of events that are kept, over all of them. What ended first goes first, then
+            the oldest events of the stream that grows.
     """
+
+    __slots__ = ("_ended", "_limit", "_opened", "_size", "_streams")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._opened = 0
+        self._size = 0
         self._streams: dict[str, EventStream] = {}
+        self._ended: dict[str, EventStream] = {}  # those of them, the first one first
 
     def open(self) -> EventStream:
         """Open a stream."""
-        self._forget()
         name = str(self._opened)
         self._opened += 1
-        stream = self._streams[name] = EventStream(name, self._limit)
+        stream = self._streams[name] = EventStream(name, self)
         return stream
 
     def find(self, event_id: str) -> tuple[EventStream, int] | None:
         """Find the stream of an event, and the number of the event in it; None: not kept."""
         name, _, number = event_id.partition("-")
         stream = self._streams.get(name)
-        if stream is None or not number.isascii() or not number.isdigit() or len(number) > DIGITS:
+        if stream is None or (stream.ended and stream.size == 0):
+            return None
+        if not number.isascii() or not number.isdigit() or len(number) > DIGITS:
             return None
         return stream, int(number)
 
@@ -165,15 +206,32 @@ class History:
 
     def end(self) -> None:
         """End all streams: the session is over."""
-        for stream in self._streams.values():
+        for stream in list(self._streams.values()):
             stream.end()
         self._streams.clear()
+        self._ended.clear()
+        self._size = 0
 
-    def _forget(self) -> None:
-        size = sum(stream.size for stream in self._streams.values())
-        ended = [stream for stream in self._streams.values() if stream.ended]
-        for count, stream in enumerate(ended):
-            if size <= self._limit and len(ended) - count <= MAX_ENDED:
-                return
-            size -= stream.size
-            del self._streams[stream.name]
+    def hang_up(self) -> None:
+        """Send all readers away."""
+        for stream in self._streams.values():
+            stream.hang_up()
+
+    def note_growth(self, stream: EventStream, size: int) -> None:
+        """Make space for what a stream has taken."""
+        self._size += size
+        while self._size > self._limit and self._ended:
+            self._forget_one()
+        if self._size > self._limit:
+            self._size -= stream.shrink(self._size - self._limit)
+
+    def note_end(self, stream: EventStream) -> None:
+        """Keep a stream that has ended, as long as there is space."""
+        self._ended[stream.name] = stream
+        while len(self._ended) > MAX_ENDED:
+            self._forget_one()
+
+    def _forget_one(self) -> None:
+        name = next(iter(self._ended))
+        del self._streams[name]
+        self._size -= self._ended.pop(name).size

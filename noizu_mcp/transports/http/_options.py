@@ -1,23 +1,29 @@
 """What is served over HTTP, to whom, and within which bounds."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from ..._limits import MIB
 
+if TYPE_CHECKING:
+    from ...auth import BearerAuth
+    from ...telemetry import Metrics
+
 #: Hosts that a browser on this machine uses for it; any port.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
-def _positive(_: object, field: Any, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-        raise ValueError(f"HttpLimits.{field.name} must be a number above 0, not {value!r}")
+def _is_above_zero(_: object, field: Any, value: Any) -> None:
+    kinds = int if field.type is int else int | float
+    if isinstance(value, bool) or not isinstance(value, kinds) or not value > 0:
+        noun = "an integer" if field.type is int else "a number"
+        raise ValueError(f"HttpLimits.{field.name} must be {noun} above 0, not {value!r}")
 
 
 def _limit(default: float) -> Any:
-    return attrs.field(default=default, validator=_positive)
+    return attrs.field(default=default, validator=_is_above_zero)
 
 
 @attrs.frozen(kw_only=True)
@@ -29,10 +35,11 @@ class HttpLimits:
         sessions: Sessions with a handshake, over all clients. Past it, the one that has been idle
             longest makes room, if that is at least a minute; else the new one is refused (503).
         session_idle: Seconds without a request or an open stream after which a session ends.
-        streams: Answers of one session that are open at once, and of all 2026-07-28 requests.
+        streams: Requests of one session that are answered at once, and of all 2026-07-28 clients.
         history: Bytes of events that one session keeps for clients that come back for them.
         keepalive: Seconds of silence on a stream after which a comment is written.
-        stall: Seconds that a client may leave a part of a stream unread; then it loses the stream.
+        stall: Seconds that a client may leave a part of a stream unread; then it loses the stream
+            (within twice the time).
         room: Bytes waiting on one stream above which progress and log messages are dropped.
         retry: Seconds that a client is told to wait before it comes back to a broken stream.
         grace: Seconds that running requests get at the end.
@@ -53,6 +60,17 @@ class HttpLimits:
     grace: float = _limit(5.0)
 
 
+def _is_a_list(_: object, field: Any, value: Any) -> None:
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    if not listed or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"{field.name} must be a list of strings, not {value!r}")
+
+
+def _is_a_path(_: object, field: Any, value: Any) -> None:
+    if not isinstance(value, str) or not value.startswith("/"):
+        raise ValueError(f"{field.name} must be a path that begins with /, not {value!r}")
+
+
 @attrs.frozen(kw_only=True)
 class HttpOptions:
     """How a server is served over HTTP.
@@ -63,14 +81,22 @@ class HttpOptions:
             any port. `*` serves every host. None: `LOCAL_HOSTS`.
         allowed_origins: Values of `Origin` that are served beside the allowed hosts themselves:
             `https://app.example.com`. `*` serves every origin.
-        auth: Checks who is calling; None: anybody may.
+        auth: Checks who is calling; None: anybody may call.
         health: Answer `/healthz` and `/readyz`.
+        metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`), to whoever may call:
+            hosts and `auth` hold for it, too. True, or `telemetry.Metrics` of the server.
         limits: What a client can make us hold or wait for.
+
+    Raises:
+        ValueError: The path is none, or what should be a list is something else.
     """
 
-    path: str = "/mcp"
-    allowed_hosts: Sequence[str] | None = None
-    allowed_origins: Sequence[str] = ()
-    auth: Any = None
+    path: str = attrs.field(default="/mcp", validator=_is_a_path)
+    allowed_hosts: Sequence[str] | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_is_a_list)
+    )
+    allowed_origins: Sequence[str] = attrs.field(default=(), validator=_is_a_list)
+    auth: "BearerAuth | None" = None
     health: bool = False
+    metrics: "bool | Metrics" = False
     limits: HttpLimits = HttpLimits()

@@ -1,12 +1,12 @@
 """The answer to one POST: one JSON object, or a stream of events once something precedes it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import trio
 
-from ._asgi import HttpRequest
+from ._asgi import JSON, Header, HttpRequest
 from ._history import EventStream
 from ._sse import EVENT_STREAM, EventWriter, Pace, event
 from ._tasks import TaskSet
@@ -28,11 +28,32 @@ class Reply:
         statuses: The HTTP status of errors by their code; 200 for what is not there.
         open_stream: Opens a stream that is kept for a client that comes back, read by the writer;
             None: the answer is sent once.
+        polls: The client may be told to come back for the rest.
 
     Attributes:
         gone: True once the client has gone, or does not read what it is sent.
         on_gone: Called then, if the answer was not complete.
+        headers: Those of an answer that is one JSON object.
     """
+
+    __slots__ = (
+        "_answer",
+        "_ended",
+        "_http",
+        "_open_stream",
+        "_over",
+        "_pace",
+        "_polls",
+        "_status",
+        "_statuses",
+        "_stream",
+        "_tasks",
+        "_watching",
+        "_writer",
+        "gone",
+        "headers",
+        "on_gone",
+    )
 
     def __init__(
         self,
@@ -42,78 +63,84 @@ class Reply:
         *,
         statuses: Mapping[int, int],
         open_stream: Callable[[EventWriter], EventStream] | None = None,
+        polls: bool = False,
     ) -> None:
         self.gone = False
         self.on_gone: Callable[[], None] | None = None
+        self.headers: Sequence[Header] = (JSON,)
         self._http = http
         self._tasks = tasks
         self._pace = pace
         self._statuses = statuses
         self._open_stream = open_stream
+        self._polls = polls
         self._answer: bytes | None = None
         self._status = 200
-        self._ended: trio.Event | None = None
         self._over = False
+        self._ended: trio.Event | None = None  # while the request waits for its end
         self._watching: trio.CancelScope | None = None
-        self._streaming: _Streaming | None = None
+        self._writer: EventWriter | None = None  # once it is a stream
+        self._stream: EventStream | None = None  # once it is one that is kept
 
     # Channel
 
     def answer(self, message: bytes, code: int | None = None, /) -> None:
         """Send the answer; see `Channel`."""
-        self._answer = message
         if code is not None:
             self._status = self._statuses.get(code, 200)
-        if self._streaming is not None:
-            self._streaming.put(message)
+        if self._writer is None:
+            self._answer = message
+        else:
+            self._put(self._writer, message)
         self.abandon()
 
     def abandon(self) -> None:
         """End; see `Channel`."""
         self._over = True
-        if self._streaming is not None:
-            self._streaming.end()
+        if self._stream is not None:
+            self._stream.end()
+        elif self._writer is not None:
+            self._writer.end()
         if self._ended is not None:
             self._ended.set()
 
+    def release(self, seconds: float, /) -> None:
+        """End the HTTP answer before the message; the client is to come back for it."""
+        if self._polls:
+            self._begin_stream()
+            if self._stream is not None:
+                self._stream.release(seconds)
+
     def deliver(self, message: bytes) -> None:
         """Send a message; see `Channel`."""
-        self._stream().put(message)
+        if not self._over:
+            self._put(self._begin_stream(), message)
 
     def offer(self, message: bytes) -> None:
         """Send a message if there is room; see `Channel`."""
-        self._stream().put(message, droppable=True)
+        if not self._over:
+            self._put(self._begin_stream(), message, droppable=True)
 
     @property
     def has_room(self) -> bool:
         """False while too much is waiting; see `Channel`."""
-        return self._streaming is None or self._streaming.writer.has_room
+        reader = self._stream or self._writer
+        return reader is None or reader.has_room
 
     async def room(self) -> None:
         """Wait until there is room; see `Channel`."""
-        if self._streaming is None:
+        reader = self._stream or self._writer
+        if reader is None:
             await trio.lowlevel.checkpoint()
         else:
-            await self._streaming.writer.room()
+            await reader.room()
 
     # The HTTP side
 
     def attend(self) -> None:
         """Look after the client from now on: the answer takes time."""
         if self._watching is None:
-            self._watching = trio.CancelScope()
-            self._tasks.spawn(partial(self._watch, self._watching))
-
-    def release(self, retry: float) -> None:
-        """End the HTTP answer before the message; the client is to come back for it.
-
-        Args:
-            retry: Seconds that it is to wait.
-        """
-        streaming = self._stream()
-        if streaming.stream is not None:
-            streaming.stream.prime(retry)
-            streaming.writer.end()
+            self._watching = self._tasks.spawn(self._watch)
 
     async def finish(self) -> None:
         """Wait until there is an answer, and send it, or wait until it is sent."""
@@ -121,79 +148,65 @@ class Reply:
             self._ended = trio.Event()
             self.attend()
             await self._ended.wait()
-        if self._watching is not None:
-            self._watching.cancel()
-        if self._streaming is not None:
-            await self._streaming.written.wait()
+        if self._writer is not None:
+            await self._writer.done.wait()
         elif not self.gone:
+            self._stop_watching()
             if self._answer is None:  # cancelled: there is nothing to say
                 await self._http.respond(200, headers=EVENT_STREAM)
             else:
-                await self._http.respond(self._status, self._answer)
+                await self._http.respond(self._status, self._answer, self.headers)
 
     def close(self) -> None:
         """Stop what is left of it."""
+        self._stop_watching()
+        if self._writer is not None:
+            self._writer.close()
+
+    def _stop_watching(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
-        if self._streaming is not None:
-            self._streaming.writer.close()
 
-    def _stream(self) -> "_Streaming":
-        if self._streaming is None:
-            writer = EventWriter(self._pace)
-            stream = None if self._open_stream is None else self._open_stream(writer)
-            self._streaming = _Streaming(writer, stream, trio.Event())
+    def _put(self, writer: EventWriter, message: bytes, *, droppable: bool = False) -> None:
+        if self._stream is None:
+            writer.put(event(message), droppable=droppable)
+        elif droppable:
+            self._stream.offer(message)
+        else:
+            self._stream.deliver(message)
+
+    def _begin_stream(self) -> EventWriter:
+        writer = self._writer
+        if writer is None:
+            writer = self._writer = EventWriter(self._pace)
             if self.gone:
                 writer.close()
-                self._streaming.written.set()
             else:
+                if self._open_stream is not None:
+                    self._stream = self._open_stream(writer)
                 self.attend()
-                self._tasks.spawn(partial(self._write, self._streaming))
-        return self._streaming
+                self._tasks.spawn(partial(self._write, writer))
+        return writer
 
-    async def _write(self, streaming: "_Streaming") -> None:
+    async def _write(self, writer: EventWriter) -> None:
         try:
-            complete = await streaming.writer.run(self._http)
-            if not complete:
-                self._leave()
+            await writer.run(self._http)
         finally:
-            if streaming.stream is not None:
-                streaming.stream.detach(streaming.writer)
-            streaming.written.set()
+            if self._stream is not None:
+                self._stream.detach(writer)
 
-    async def _watch(self, scope: trio.CancelScope) -> None:
-        with scope:
-            with trio.move_on_after(SILENCE) as silence:
-                await self._http.gone()
-            if silence.cancelled_caught:
-                self._stream()
-                await self._http.gone()
-            self._leave()
+    async def _watch(self) -> None:
+        with trio.move_on_after(SILENCE) as silence:
+            await self._http.gone()
+        if silence.cancelled_caught:
+            if self._over and self._writer is None:
+                return  # the answer is about to be sent as it is
+            await self._begin_stream().lost(self._http)
+        self._leave()
 
     def _leave(self) -> None:
-        if not self.gone:
-            self.gone = True
-            if self._streaming is not None:
-                self._streaming.writer.close()
-            if self.on_gone is not None and not self._over:
-                self.on_gone()
-
-
-class _Streaming(NamedTuple):
-    """What an answer consists of once it is a stream."""
-
-    writer: EventWriter
-    stream: EventStream | None
-    #: Set once the HTTP answer is complete, or given up.
-    written: trio.Event
-
-    def put(self, message: bytes, *, droppable: bool = False) -> None:
-        if self.stream is None:
-            self.writer.put(event(message), droppable=droppable)
-        elif droppable:
-            self.stream.offer(message)
-        else:
-            self.stream.deliver(message)
-
-    def end(self) -> None:
-        (self.stream or self.writer).end()
+        self.gone = True
+        if self._writer is not None:
+            self._writer.close()
+        if self.on_gone is not None and not self._over:
+            self.on_gone()

@@ -11,23 +11,28 @@ from typing import Final
 
 import trio
 
-from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
-from ._asgi import HttpRequest, Refused
+from ...jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR
+from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
+from ._expiry import time_left
 from ._history import EventStream, History
 from ._reply import Reply
 from ._sse import EventWriter
 
 #: Seconds that a session must have been idle before another one may take its place.
 EVICTABLE: Final = 60.0
+#: Sessions that are looked at to find such a one: more would cost each refused client too much.
+LOOKS: Final = 100
 #: Random bytes of a session id.
 ENTROPY: Final = 24
-#: With a handshake errors have no status of their own, but for what is no request.
-STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400}
+#: With a handshake what a handler answers is answered with 200, but for scopes.
+ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
+#: What is refused as no request has a status of its own as well.
+STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400, **ANSWERS}
 
 
-class Session:
-    """One session.
+class Session(HttpConnection):
+    """One session: a connection whose messages come in many requests.
 
     Args:
         host: What it shares with the others.
@@ -36,48 +41,56 @@ class Session:
 
     Attributes:
         id: What the client names it by.
-        connection: What serves it.
+        owner: As given.
         standing: The stream for what belongs to no request; a GET reads it.
         used: When it was last used, on trio's clock.
+        replies: The answers to its requests that are being given.
     """
 
     def __init__(self, host: Host, owner: str | None, table: "Sessions") -> None:
+        super().__init__(host)
         self.id = secrets.token_urlsafe(ENTROPY)
         self.owner = owner
-        self.connection = HttpConnection(host, partial(table.end, self))
         self.used = trio.current_time()
-        self._limits = host.options.limits
-        self._pace = host.pace
-        self._history = History(int(self._limits.history))
+        self.replies: dict[Reply, None] = {}
+        self._table = table
+        self._history = History(host.options.limits.history)
         self.standing = self._history.open()
-        self.desk = self.connection.begin(self.standing)
+        self.begin(self.standing)
+
+    @property
+    def is_used(self) -> bool:
+        """True while a client waits for an answer or reads a stream."""
+        return self._history.is_read or any(not reply.gone for reply in self.replies)
 
     @property
     def idle(self) -> float:
-        """Seconds since it was used; 0 while a request runs or a stream is read."""
-        if self.desk.busy or self._history.is_read:
-            return 0.0
-        return trio.current_time() - self.used
+        """Seconds since it was used."""
+        return 0.0 if self.is_used else trio.current_time() - self.used
 
     @property
     def _polls(self) -> bool:
-        return self.connection.peer.handshake.revision.polling
+        return self.peer.handshake.revision.polling
 
-    def reply(self, http: HttpRequest) -> Reply:
+    def make_reply(self, http: HttpRequest) -> Reply:
         """Make the answer to a POST; as a stream it can be read again."""
-        return Reply(
+        reply = Reply(
             http,
-            self.connection.tasks,
-            self._pace,
-            statuses=STATUSES,
+            self._host.tasks,
+            self._host.pace,
+            statuses=ANSWERS,
             open_stream=self._open_stream,
+            polls=self._polls,
         )
+        # It goes on without the client, but not for longer than a session may be idle.
+        reply.on_gone = partial(self._table.touch, self)
+        return reply
 
     def _open_stream(self, writer: EventWriter) -> EventStream:
         stream = self._history.open()
         stream.attach(writer)
         if self._polls:
-            stream.prime(self._limits.retry)
+            stream.prime(self._host.options.limits.retry)
         return stream
 
     async def read(self, http: HttpRequest, last: str | None) -> None:
@@ -85,7 +98,8 @@ class Session:
 
         Args:
             http: The request.
-            last: The last event that the client has of the stream; None: the standing one.
+            last: The last event that the client has of the stream; None: the standing one, from
+                where its last reader came to.
 
         Raises:
             Refused: That event is none of this session, or no longer kept (400).
@@ -97,34 +111,35 @@ class Session:
                 text = "Last-Event-ID is not, or no longer, known"
                 raise Refused(400, text, code=INVALID_REQUEST)
             stream, number = found
-        writer = EventWriter(self._pace)
+        writer = EventWriter(self._host.pace)
         stream.attach(writer)
-        if number is not None:
-            stream.replay(number)
-        elif self._polls:
-            stream.prime(self._limits.retry)
-        await self._write(http, stream, writer)
-
-    async def _write(self, http: HttpRequest, stream: EventStream, writer: EventWriter) -> None:
-        watching = trio.CancelScope()
-
-        async def watch() -> None:
-            with watching:
-                await http.gone()
-                writer.close()
-
-        self.desk.spawn(watch)
+        stream.replay(number)
+        if self._polls and last is None:
+            stream.prime(self._host.options.limits.retry)
+        self._host.tasks.spawn(partial(writer.run, http))
         try:
-            await writer.run(http)
+            with trio.move_on_after(time_left(http.principal)) as life:
+                await writer.lost(http)
+            if life.cancelled_caught:
+                writer.end()  # in order: whoever has another token comes back with it
+                await writer.lost(http)
         finally:
+            writer.close()
             stream.detach(writer)
-            watching.cancel()
-            self.used = trio.current_time()
+            self._table.touch(self)
+
+    def stop(self) -> None:
+        """End in order: what runs is refused, who waits is told, streams end."""
+        self._table.end(self)
 
     def end(self) -> None:
-        """End it: what runs is cancelled, who waits is told, streams end."""
+        """End, after the table has forgotten it."""
+        super().end()
         self._history.end()
-        self.connection.end()
+
+    def hang_up(self) -> None:
+        """Wait no longer for readers that have not read everything."""
+        self._history.hang_up()
 
 
 class Sessions:
@@ -146,22 +161,29 @@ class Sessions:
         return iter(list(self._sessions.values()))
 
     def make(self, owner: str | None) -> Session:
-        """Make a session, which `add` enters.
+        """Make a session, which `add` enters."""
+        return Session(self._host, owner, self)
+
+    def add(self, session: Session) -> None:
+        """Enter a session, once its handshake has begun.
 
         Raises:
             Refused: There are too many, and none has been idle for long (503).
         """
         if len(self._sessions) >= self._limits.sessions:
-            oldest = next(iter(self._sessions.values()))
-            if oldest.idle < EVICTABLE:
-                text = f"More than {self._limits.sessions:g} sessions"
-                raise unavailable(text, EVICTABLE)
-            self.end(oldest)
-        return Session(self._host, owner, self)
-
-    def add(self, session: Session) -> None:
-        """Enter a session, once its handshake has begun."""
+            self._make_room()
         self._sessions[session.id] = session
+
+    def _make_room(self) -> None:
+        for _ in range(min(LOOKS, len(self._sessions))):
+            oldest = next(iter(self._sessions.values()))
+            if oldest.idle >= EVICTABLE:
+                self.end(oldest)
+                return
+            if not oldest.is_used:
+                break  # and what is behind it was used later
+            self._sessions.move_to_end(oldest.id)
+        raise unavailable(f"More than {self._limits.sessions} sessions", EVICTABLE)
 
     def find(self, id_: str | None, owner: str | None) -> Session:
         """Find the session of a request.
@@ -178,9 +200,14 @@ class Sessions:
         session = self._sessions.get(id_)
         if session is None or session.owner != owner:
             raise Refused(404, "Session not found; initialize again", code=INVALID_REQUEST)
-        session.used = trio.current_time()
-        self._sessions.move_to_end(id_)
+        self.touch(session)
         return session
+
+    def touch(self, session: Session) -> None:
+        """Note that a session is used now."""
+        session.used = trio.current_time()
+        if session.id in self._sessions:
+            self._sessions.move_to_end(session.id)
 
     def end(self, session: Session) -> None:
         """End a session and forget it; ending it twice is fine."""
@@ -194,14 +221,3 @@ class Sessions:
             for session in self:
                 if session.idle >= self._limits.session_idle:
                     self.end(session)
-
-
-def unavailable(text: str, seconds: float) -> Refused:
-    """Refuse a request that may be repeated later (503).
-
-    Args:
-        text: Why.
-        seconds: When.
-    """
-    retry = (b"retry-after", b"%d" % seconds)
-    return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])

@@ -5,7 +5,7 @@ from typing import Final
 import attrs
 import trio
 
-from ._asgi import Header, HttpRequest, Send
+from ._asgi import Header, HttpRequest, Message
 
 #: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`).
 EVENT_STREAM: Final[tuple[Header, ...]] = (
@@ -48,11 +48,13 @@ class Pace:
         keepalive: Seconds of silence after which a comment is written.
         stall: Seconds that the reader may leave a part unread.
         room: Bytes waiting for it above which notices are dropped.
+        streams: The streams that are open, for who counts them.
     """
 
     keepalive: float
     stall: float
     room: int
+    streams: set[object] = attrs.field(factory=set, repr=False)
 
 
 class EventWriter:
@@ -62,20 +64,40 @@ class EventWriter:
         pace: How it treats the reader.
 
     Attributes:
-        closed: True once the reader is gone, or was sent away: nothing is written any more.
-        dropped: Events that were dropped for want of room.
+        closed: True once nothing is written any more: all of it is, or the reader is gone, or
+            was sent away.
+        done: Set then.
+        dropped: Events that were dropped for want of room, or of a reader.
     """
+
+    __slots__ = (
+        "_ended",
+        "_pace",
+        "_queue",
+        "_scope",
+        "_since",
+        "_size",
+        "_taken",
+        "_wake",
+        "_watching",
+        "closed",
+        "done",
+        "dropped",
+    )
 
     def __init__(self, pace: Pace) -> None:
         self.closed = False
+        self.done = trio.Event()
         self.dropped = 0
         self._pace = pace
         self._queue: list[bytes] = []
         self._size = 0
         self._ended = False
+        self._since: float | None = None  # when the part began that is being sent
         self._scope = trio.CancelScope()
-        self._wake = trio.Event()
-        self._taken = trio.Event()
+        self._watching: trio.CancelScope | None = None
+        self._wake: trio.Event | None = None  # while there is nothing to write
+        self._taken: trio.Event | None = None  # while somebody waits for room
 
     @property
     def has_room(self) -> bool:
@@ -89,77 +111,108 @@ class EventWriter:
             return
         self._queue.append(data)
         self._size += len(data)
-        self._wake.set()
+        self._rouse()
 
     async def room(self) -> None:
         """Wait until there is room; a checkpoint."""
         await trio.lowlevel.checkpoint()
         while not self.has_room:
+            if self._taken is None:
+                self._taken = trio.Event()
             await self._taken.wait()
 
     def end(self) -> None:
         """End the answer once everything is written."""
         self._ended = True
-        self._wake.set()
+        self._rouse()
 
     def close(self) -> None:
         """Write nothing more: the reader is gone, or another one takes its place."""
         self.closed = True
+        self.done.set()
         self._scope.cancel()
+        if self._watching is not None:
+            self._watching.cancel()
+        self._note_taken()
 
-    async def run(self, http: HttpRequest) -> bool:
-        """Write the whole answer: its head, and events until `end` or `close`.
+    async def run(self, http: HttpRequest) -> None:
+        """Write the answer: its head, and events until `end` or `close`.
 
         Without `end` the answer has no end: the reader must see that something is missing.
 
         Args:
             http: The request that it answers.
-
-        Returns:
-            True if all of it was written.
         """
+        self._pace.streams.add(self)
         try:
             with self._scope:
                 head = [*EVENT_STREAM, *http.extra]
-                await http.send({"type": "http.response.start", "status": 200, "headers": head})
-                return await self._run(http.send)
-        except OSError:  # what hosts raise once the client is gone (ASGI 2.4)
-            return False
-        else:
-            return False
+                start = {"type": "http.response.start", "status": 200, "headers": head}
+                await self._send(http, start)
+                await self._run(http)
+        except OSError:
+            pass  # what hosts raise once the client has gone (ASGI 2.4)
         finally:
-            self.closed = True
-            self._taken.set()
+            self._pace.streams.discard(self)
+            self.close()
 
-    async def _run(self, send: Send) -> bool:
-        body = b""
-        while True:
-            with trio.move_on_after(self._pace.stall) as patience:
-                await send({"type": "http.response.body", "body": body, "more_body": True})
-            if patience.cancelled_caught:
-                return False
-            if self._ended and not self._queue:
-                await send({"type": "http.response.body", "body": b""})
-                return True
-            body = await self._next()
+    async def lost(self, http: HttpRequest) -> None:
+        """Wait until the reader has gone, or leaves something unread for too long, or is done.
 
-    async def _next(self) -> bytes:
-        if not self._wake.is_set():
-            with trio.move_on_after(self._pace.keepalive) as patience:
+        The sending itself has no timeout: not every host can be cancelled while it sends.
+
+        Args:
+            http: The request that is answered.
+        """
+        with trio.CancelScope() as self._watching:
+            while not self.closed and not self._is_stuck():
+                with trio.move_on_after(self._pace.stall):
+                    await http.gone()
+                    return
+
+    def _is_stuck(self) -> bool:
+        return self._since is not None and trio.current_time() - self._since >= self._pace.stall
+
+    async def _run(self, http: HttpRequest) -> None:
+        part: bytes | None = b""  # hosts send the head with the first part
+        while part is not None:
+            more = {"type": "http.response.body", "body": part, "more_body": True}
+            await self._send(http, more)
+            part = await self._next()
+        await self._send(http, {"type": "http.response.body", "body": b""})
+
+    async def _send(self, http: HttpRequest, message: Message) -> None:
+        self._since = trio.current_time()
+        await http.send(message)
+        self._since = None
+
+    async def _next(self) -> bytes | None:
+        """Wait for the next part; None: all of it is written."""
+        if not self._queue and not self._ended:
+            self._wake = trio.Event()
+            with trio.move_on_after(self._pace.keepalive):
                 await self._wake.wait()
-            if patience.cancelled_caught:
+            self._wake = None
+            if not self._queue and not self._ended:
                 return KEEPALIVE
-        return self._take()
+        return self._take() if self._queue else None
 
     def _take(self) -> bytes:
         size = count = 0
         while count < len(self._queue) and size < CHUNK:
             size += len(self._queue[count])
             count += 1
-        taken, self._queue = self._queue[:count], self._queue[count:]
+        taken = b"".join(self._queue[:count])
+        del self._queue[:count]
         self._size -= size
-        if not self._queue and not self._ended:
-            self._wake = trio.Event()
-        self._taken.set()
-        self._taken = trio.Event()
-        return b"".join(taken)
+        self._note_taken()
+        return taken
+
+    def _rouse(self) -> None:
+        if self._wake is not None:
+            self._wake.set()
+
+    def _note_taken(self) -> None:
+        if self._taken is not None:
+            self._taken.set()
+            self._taken = None

@@ -7,7 +7,6 @@ import trio
 from ...engine import crashes_logged
 
 Work = Callable[[], Awaitable[object]]
-Spawn = Callable[[Work], None]
 
 
 class TaskSet:
@@ -19,17 +18,31 @@ class TaskSet:
         nursery: Where the tasks run.
     """
 
+    __slots__ = ("_closed", "_nursery", "_scopes")
+
     def __init__(self, nursery: trio.Nursery) -> None:
         self._nursery = nursery
-        self._scopes: set[trio.CancelScope] = set()
+        self._scopes: dict[trio.CancelScope, None] = {}  # an empty set is three times as large
         self._closed = False
 
-    def spawn(self, work: Work) -> None:
-        """Run something until it ends or `close` is called; what it raises is logged."""
+    def __len__(self) -> int:
+        return len(self._scopes)
+
+    def sibling(self) -> "TaskSet":
+        """Make another set in the same nursery."""
+        return TaskSet(self._nursery)
+
+    def spawn(self, work: Work) -> trio.CancelScope:
+        """Run something until it ends or `close` is called; what it raises is logged.
+
+        Returns:
+            What cancels it alone. Once the set is closed nothing is run.
+        """
+        scope = trio.CancelScope()
         if not self._closed:
-            scope = trio.CancelScope()
-            self._scopes.add(scope)
+            self._scopes[scope] = None
             self._nursery.start_soon(self._run, work, scope)
+        return scope
 
     def close(self) -> None:
         """Cancel what runs, and run nothing more."""
@@ -38,9 +51,9 @@ class TaskSet:
             scope.cancel()
 
     async def _run(self, work: Work, scope: trio.CancelScope) -> None:
-        with crashes_logged("a task of an HTTP session failed"):
+        with crashes_logged("a task of an HTTP connection failed"):
             try:
                 with scope:
                     await work()
             finally:
-                self._scopes.discard(scope)
+                del self._scopes[scope]

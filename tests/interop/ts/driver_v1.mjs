@@ -5,6 +5,9 @@ import { main } from './scenarios.mjs';
 
 const { Client } = load('@modelcontextprotocol/sdk/client/index.js');
 const { StdioClientTransport } = load('@modelcontextprotocol/sdk/client/stdio.js');
+const { StreamableHTTPClientTransport } = load(
+    '@modelcontextprotocol/sdk/client/streamableHttp.js',
+);
 const {
     CallToolResultSchema,
     CreateMessageRequestSchema,
@@ -20,19 +23,21 @@ const {
 } = load('@modelcontextprotocol/sdk/types.js');
 
 // It has no option for the version: it always offers the latest one that it knows.
-class OfferingTransport extends StdioClientTransport {
-    constructor(parameters, version) {
-        super(parameters);
-        this.version = version;
-    }
-
-    send(message) {
-        if (message.method === 'initialize') message.params.protocolVersion = this.version;
-        return super.send(message);
-    }
+function offering(transport, version, negotiated) {
+    const send = transport.send.bind(transport);
+    transport.send = (message, options) => {
+        if (message.method === 'initialize') message.params.protocolVersion = version;
+        return send(message, options);
+    };
+    const told = transport.setProtocolVersion?.bind(transport);
+    transport.setProtocolVersion = (version) => {
+        negotiated(version);
+        told?.(version);
+    };
+    return transport;
 }
 
-async function connect({ version, answers = true }, parameters, hooks) {
+async function connect({ version, url, answers = true }, parameters, hooks) {
     const client = new Client(
         { name: 'typescript-1', version: '1.32.2' },
         { capabilities: answers ? CAPABILITIES : {} },
@@ -57,10 +62,11 @@ async function connect({ version, answers = true }, parameters, hooks) {
         hooks.changed.push();
         notice(notification);
     });
-    const transport = new OfferingTransport(parameters, version);
+    const transport = url
+        ? new StreamableHTTPClientTransport(new URL(url))
+        : new StdioClientTransport(parameters);
     let negotiated;
-    transport.setProtocolVersion = (version) => (negotiated = version);
-    await client.connect(transport);
+    await client.connect(offering(transport, version, (version) => (negotiated = version)));
     return {
         handshake: () => ({
             version: negotiated,
@@ -88,7 +94,10 @@ async function connect({ version, answers = true }, parameters, hooks) {
             return {};
         },
         listen: () => undefined,
-        close: () => client.close(),
+        close: async () => {
+            await transport.terminateSession?.();
+            await client.close();
+        },
         client,
     };
 }

@@ -3,7 +3,9 @@ import { load } from './packages.mjs';
 import { CAPABILITIES } from './person.mjs';
 import { main } from './scenarios.mjs';
 
-const { Client, ProtocolError, LOG_LEVEL_META_KEY } = load('@modelcontextprotocol/client');
+const { Client, ProtocolError, LOG_LEVEL_META_KEY, StreamableHTTPClientTransport } = load(
+    '@modelcontextprotocol/client',
+);
 const { StdioClientTransport } = load('@modelcontextprotocol/client/stdio');
 
 const options = {
@@ -15,7 +17,7 @@ const options = {
 // What any result may be: the library wants a validator, the tests look at the wire.
 const anything = { '~standard': { version: 1, vendor: 'tests', validate: (value) => ({ value }) } };
 
-async function connect({ kind, version, answers = true }, parameters, hooks) {
+async function connect({ kind, version, url, answers = true }, parameters, hooks) {
     const client = new Client(
         { name: 'typescript-2', version: '2.4.0' },
         { ...options[kind](version), capabilities: answers ? CAPABILITIES : {} },
@@ -42,7 +44,10 @@ async function connect({ kind, version, answers = true }, parameters, hooks) {
         hooks.changed.push();
         hooks.notices.push([method]);
     });
-    await client.connect(new StdioClientTransport(parameters));
+    const transport = url
+        ? new StreamableHTTPClientTransport(new URL(url))
+        : new StdioClientTransport(parameters);
+    await client.connect(transport);
     const modern = client.getProtocolEra() === 'modern';
     return {
         handshake: () => ({
@@ -87,7 +92,10 @@ async function connect({ kind, version, answers = true }, parameters, hooks) {
             const requestState = `${first.requestState}x`;
             return await client.callTool({ name, arguments: {}, inputResponses, requestState });
         },
-        close: () => client.close(),
+        close: async () => {
+            if (!modern) await transport.terminateSession?.();
+            await client.close();
+        },
         client,
     };
 

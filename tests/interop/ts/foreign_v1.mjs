@@ -14,4 +14,19 @@ register(server, {
     token: (context) => context._meta?.progressToken,
     signal: (context) => context.signal,
 });
-await server.connect(new StdioServerTransport());
+
+// Serve one session on a free port, and print it.
+async function serveHttp() {
+    const { createServer } = await import('node:http');
+    const { randomUUID } = await import('node:crypto');
+    const { StreamableHTTPServerTransport } = load(
+        '@modelcontextprotocol/sdk/server/streamableHttp.js',
+    );
+    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: randomUUID });
+    await server.connect(transport);
+    const listener = createServer((request, response) => transport.handleRequest(request, response));
+    listener.listen(0, '127.0.0.1', () => console.log(listener.address().port));
+}
+
+if (process.argv[2] === 'http') await serveHttp();
+else await server.connect(new StdioServerTransport());

@@ -1,7 +1,7 @@
 // Runs scenarios with one client library, and prints what was seen as JSON.
 //
 // The first argument is a JSON array of connections, each with `label`, `kind`, `version`,
-// `command`, `journal` and `scenarios`, as the fixture `drive` gets them. What differs between the
+// `command` or `url`, `journal` and `scenarios`, as the fixture `drive` gets them. What differs between the
 // libraries is in their `connect(connection, parameters, hooks)`, which returns `handshake()`,
 // `alive()`, `list()`, `call(params, options)`, `request(method)`, `level(level)`,
 // `listen(filter)`, `close()`, the `client` itself with the methods that both libraries have, and
@@ -163,7 +163,7 @@ export async function main({ connect, peerError }) {
     const report = {};
     for (const connection of JSON.parse(process.argv[2])) {
         const found = (report[connection.label] = {});
-        const [command, ...args] = connection.command;
+        const [command, ...args] = connection.command ?? [];
         const env = { ...process.env, INTEROP_JOURNAL: connection.journal };
         try {
             const hooks = {

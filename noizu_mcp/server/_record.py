@@ -1,0 +1,250 @@
+"""From what happens on a connection to events; nothing here runs unless somebody listens."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from time import perf_counter
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+from .._errors import McpError, RequestTimeout
+from ..components import ResourceSpec
+from ..engine import Exchange, Fate, Job
+from ..jsonrpc import Batch, Decoded, ErrorResponse, Id, Notification, Rendered, Request
+from ..protocol import Event as PeerEvent
+from ..protocol import Fanout, Send
+from ._events import ENDS, Event, EventKind, Outcome
+
+if TYPE_CHECKING:
+    from ._connection import Connection
+    from ._server import Server
+    from ._telemetry import Telemetry
+
+#: Characters of a name, a URI or a method in an event; ours are shorter.
+MAX_TEXT: Final = 256
+#: Where W3C trace context travels (2026-07-28 `basic/index`, `_meta`), and the characters that its
+#: formats give it at most: Trace Context 3.2.2 and 3.3.1.5, Baggage 3.3.2.
+TRACE_KEYS: Final[Mapping[str, int]] = {"traceparent": 256, "tracestate": 8192, "baggage": 8192}
+#: Which param of a request names what it is about.
+_NAMED_BY: Final[Mapping[str, str]] = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "resources/subscribe": "uri",
+    "resources/unsubscribe": "uri",
+}
+_keys: Final = itertools.count(1)
+
+
+class _Course:
+    """One request on its way: its start is told when it is made, its end once.
+
+    Args:
+        telemetry: Who is told.
+        start: The start.
+    """
+
+    def __init__(self, telemetry: "Telemetry", start: Event) -> None:
+        self.event = start
+        self._telemetry = telemetry
+        self._over = False
+        telemetry.emit(start)
+        self._began = perf_counter()
+
+    def end(self, outcome: Outcome, code: int | None = None, size: int | None = None) -> None:
+        """Tell the end, unless it has been."""
+        if not self._over:
+            self._over = True
+            seconds = perf_counter() - self._began
+            self._telemetry.emit(
+                self.event._replace(
+                    kind=ENDS[outcome],
+                    outcome=outcome,
+                    code=code,
+                    bytes_out=size,
+                    duration=seconds,
+                )
+            )
+
+
+class RequestRecord(_Course):
+    """One request of the client; an `engine.Record`."""
+
+    def __init__(self, connection: "Connection", exchange: Exchange) -> None:
+        super().__init__(connection.server.telemetry, _start_of(connection, exchange))
+        self._fate: Outcome | None = None
+
+    def mark(self, fate: Fate) -> None:
+        """Take how it is about to end; see `engine.Record`."""
+        self._fate = fate
+
+    def replied(self, result: Mapping[str, Any] | Rendered) -> None:
+        """See the result; see `engine.Record`."""
+        if self._fate is None and isinstance(result, Mapping):
+            if result.get("isError") is True:
+                self._fate = "tool_error"
+            elif result.get("resultType") == "input_required":
+                self._fate = "input_required"
+
+    def answered(self, size: int, code: int | None) -> None:
+        """See the answer; see `engine.Record`."""
+        self.end(self._fate or ("ok" if code is None else "error"), code, size)
+
+    def cancelled(self) -> None:
+        """See that nobody waits; see `engine.Record`."""
+        self.end("cancelled")
+
+    @contextmanager
+    def asking(self, request: Request) -> Iterator[None]:
+        """Watch a request to the client; see `engine.Record`."""
+        outbound = self.event._replace(
+            key=next(_keys),
+            parent=self.event.key,
+            outbound=True,
+            method=request.method,
+            request_id=request.id,
+            name=None,
+            target=None,
+            bytes_in=None,
+        )
+        course = _Course(self._telemetry, outbound)
+        try:
+            yield
+        except McpError as error:
+            course.end("error", error.code)
+            raise
+        except BaseException as error:
+            course.end("timed_out" if isinstance(error, RequestTimeout) else "cancelled")
+            raise
+        course.end("ok")
+
+    async def run(self, job: Job) -> None:
+        """Do the rest of the work, surrounded by what the listeners want around it."""
+        with self._telemetry.around(self.event):
+            await job()
+
+
+def observe(connection: "Connection", exchange: Exchange) -> Job | None:
+    """Begin a request that somebody wants to hear of."""
+    exchange.record = record = RequestRecord(connection, exchange)
+    with connection.server.telemetry.around(record.event):
+        job = connection.handle(exchange)
+    return None if job is None else partial(record.run, job)
+
+
+def running(frame: FrameType | None) -> Event | None:
+    """Find the request whose work a stack is about; the innermost one.
+
+    Args:
+        frame: The innermost frame of the stack.
+
+    Returns:
+        Its start.
+    """
+    while frame is not None:
+        if frame.f_code is RequestRecord.run.__code__:
+            return frame.f_locals["self"].event  # type: ignore[no-any-return]  # a frame is untyped
+        if frame.f_code is observe.__code__ and "record" in frame.f_locals:
+            return frame.f_locals["record"].event  # type: ignore[no-any-return]  # as above
+        frame = frame.f_back
+    return None
+
+
+def hear(
+    telemetry: "Telemetry",
+    transport: str,
+    message: Decoded,
+    event: PeerEvent | None,
+    size: int | None,
+) -> None:
+    """Tell of a message that is no request to be handled: those tell of themselves.
+
+    Args:
+        telemetry: Who is told.
+        transport: How it came.
+        message: The message.
+        event: What it means.
+        size: Its bytes, if known.
+    """
+    if isinstance(message, Batch) and isinstance(event, Fanout):
+        for each, meaning in zip(message.messages, event.events, strict=True):
+            hear(telemetry, transport, each, meaning, None)
+    elif isinstance(message, Notification):
+        notice = _event("notice", message.method, transport)
+        telemetry.emit(notice._replace(bytes_in=size))
+    elif isinstance(event, Send):
+        method = message.method if isinstance(message, Request) else ""
+        answer = event.message
+        start = _event("start", method, transport)
+        course = _Course(telemetry, start._replace(request_id=_cut(answer.id), bytes_in=size))
+        course.end("error", answer.code if isinstance(answer, ErrorResponse) else None)
+
+
+def tell(connection: "Connection", method: str, size: int) -> None:
+    """Tell of a notification of ours."""
+    event = _event("notice", method, connection.transport)
+    connection.server.telemetry.emit(event._replace(outbound=True, bytes_out=size))
+
+
+def _event(kind: EventKind, method: str, transport: str) -> Event:
+    return Event(kind, next(_keys), method[:MAX_TEXT], transport)
+
+
+def _cut(id_: Id | None) -> Id | None:
+    return id_[:MAX_TEXT] if isinstance(id_, str) else id_
+
+
+def _start_of(connection: "Connection", exchange: Exchange) -> Event:
+    request, envelope = exchange.request, exchange.envelope
+    name, target = _subject(connection.server, request)
+    principal = envelope.origin.principal
+    return _event("start", request.method, connection.transport)._replace(
+        name=name,
+        target=target,
+        request_id=_cut(request.id),
+        revision=envelope.revision.name,
+        session=None if envelope.revision.stateless else connection.label,
+        principal=None if principal is None else str(principal.key),
+        trace=_trace_of(envelope.meta),
+        bytes_in=connection.size,
+    )
+
+
+def _trace_of(meta: Mapping[str, Any]) -> dict[str, str]:
+    """Pick out what propagators read; they ignore what is no such thing (SEP-414)."""
+    found = {key: meta.get(key) for key in TRACE_KEYS}
+    return {
+        key: value
+        for key, value in found.items()
+        if isinstance(value, str) and len(value) <= TRACE_KEYS[key]
+    }
+
+
+def _subject(server: "Server", request: Request) -> tuple[str | None, str | None]:
+    """Say what a request is about, as sent and as registered."""
+    params = request.params or {}
+    if request.method == "completion/complete":
+        ref = params.get("ref")
+        name = ref.get("name", ref.get("uri")) if isinstance(ref, Mapping) else None
+    else:
+        name = params.get(_NAMED_BY.get(request.method, ""))
+    if not isinstance(name, str):
+        return None, None
+    return name[:MAX_TEXT], _registered(server, request.method, name)
+
+
+def _registered(server: "Server", method: str, name: str) -> str | None:
+    registry = server.registry
+    if method == "tools/call":
+        return name if registry.find(name) else None
+    if method == "prompts/get":
+        return name if registry.find_prompt(name) else None
+    if method == "completion/complete":
+        templates = registry.template_shelf.specs
+        return name if registry.find_prompt(name) or name in templates else None
+    found = registry.find_resource(name)
+    if found is None:
+        return None
+    spec = found[0]
+    return str(spec.definition["uri" if isinstance(spec, ResourceSpec) else "uriTemplate"])

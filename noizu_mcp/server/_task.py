@@ -1,0 +1,233 @@
+"""One task: its status, what it asks, and what comes of it.
+
+Source: the extension `io.modelcontextprotocol/tasks`, `specification/2026-07-28/tasks`.
+"""
+
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import trio
+
+from .._errors import ConnectionClosed
+from .._util import UNSET
+from ..engine import logger
+from ..jsonrpc import INTERNAL_ERROR, render
+from ..types import InputRequest, Task, TaskStatus
+
+#: Random bytes of an id: where nobody is verified, who knows the id has the task.
+ENTROPY: Final = 24
+#: A task with one of these changes no more.
+ENDED: Final = frozenset({"completed", "failed", "cancelled"})
+
+
+class _Question:
+    """A question that waits for its answer."""
+
+    __slots__ = ("answer", "closed", "wire")
+
+    def __init__(self, wire: dict[str, Any]) -> None:
+        self.wire = wire
+        self.answer: Any = UNSET
+        self.closed = trio.Event()  # it has its answer, or will have none
+
+
+class RunningTask:
+    """A task that runs, or has run and is kept for its result.
+
+    Its result, once there, is a copy: whatever the handler does with its own later changes nothing.
+
+    Args:
+        owner: Names the principal that it belongs to; None where nobody is verified.
+        ttl: Seconds that it may run, and that its result is kept afterwards.
+        poll_interval: Seconds that clients are told to leave between two looks at it.
+        on_change: Called after each change.
+
+    Attributes:
+        id: What names it; not to be guessed.
+        owner: As given.
+        status: What it does.
+        expires: When it is forgotten, on trio's clock.
+        scope: Cancels it.
+        cancelling: True once it is to stop.
+    """
+
+    def __init__(
+        self,
+        owner: str | None,
+        *,
+        ttl: float,
+        poll_interval: float,
+        on_change: Callable[["RunningTask"], None],
+    ) -> None:
+        self.id = os.urandom(ENTROPY).hex()
+        self.owner = owner
+        self.status: TaskStatus = "working"
+        self.scope = trio.CancelScope()
+        self.cancelling = False
+        self._ttl = ttl
+        self._poll_interval = poll_interval
+        self._on_change = on_change
+        self._born = trio.current_time()
+        self._created = self._updated = _now()
+        self._message: str | None = None
+        self._questions: dict[str, _Question] = {}
+        self._asked = 0
+        self._result: Mapping[str, Any] | None = None
+        self._error: Mapping[str, Any] | None = None
+        self._deadline = self._left = math.inf
+        self.expires = self._born + ttl
+        self.expire_at(math.inf)
+
+    @property
+    def ended(self) -> bool:
+        """True once it changes no more."""
+        return self.status in ENDED
+
+    def to_wire(self, *, detailed: bool = True) -> dict[str, Any]:
+        """Write it as it is now.
+
+        Args:
+            detailed: With what it asks, or what came of it; what begins it has neither.
+        """
+        task = Task(
+            self.id,
+            self.status,
+            created_at=self._created,
+            last_updated_at=self._updated,
+            ttl_ms=_milliseconds(self.expires - self._born),
+            poll_interval_ms=_milliseconds(self._poll_interval),
+            status_message=self._message,
+        ).to_wire()
+        return {**task, **self._details()} if detailed else task
+
+    def _details(self) -> dict[str, Any]:
+        if self.status == "input_required":
+            return {"inputRequests": {key: each.wire for key, each in self._questions.items()}}
+        if self.status == "completed":
+            return {"result": self._result}
+        return {"error": self._error} if self.status == "failed" else {}
+
+    def say(self, message: str) -> None:
+        """Say what it does, for people."""
+        if not self.ended:
+            self._message = message
+            self._changed()
+
+    def _changed(self) -> None:
+        self._updated = _now()
+        self._on_change(self)
+
+    # Asking
+
+    async def ask(self, request: InputRequest, timeout: float | None) -> Any:
+        """Ask the client, and wait until it answers.
+
+        Args:
+            request: The question.
+            timeout: Not used: the life of the task is the time to answer.
+
+        Raises:
+            ConnectionClosed: The task has ended, or ends before there is an answer.
+        """
+        if self.ended:
+            raise ConnectionClosed(f"the task ended before {request.method} was sent")
+        # Never the same twice: clients tell by it what they have shown already.
+        self._asked += 1
+        key = f"{request.method.partition('/')[0]}-{self._asked}"
+        question = self._questions[key] = _Question(request.to_wire())
+        self._note_questions()
+        try:
+            await question.closed.wait()
+        finally:
+            if self._questions.pop(key, None) is not None:
+                self._note_questions()
+        if question.answer is UNSET:
+            raise ConnectionClosed(f"the task ended before {request.method} was answered")
+        return question.answer
+
+    def answer(self, answers: Mapping[str, Any]) -> None:
+        """Take answers, by key; those to nothing, or to what has its answer, mean nothing."""
+        found = {key: self._questions.pop(key) for key in answers if key in self._questions}
+        for key, question in found.items():
+            question.answer = answers[key]
+            question.closed.set()
+        if found:
+            self._note_questions()
+
+    def _note_questions(self) -> None:
+        self.status = "input_required" if self._questions else "working"
+        self._changed()
+
+    # Its time: that of a person does not count.
+
+    def expire_at(self, deadline: float) -> None:
+        """Move the deadline; on trio's clock. Past `expires` it never runs."""
+        self._deadline = deadline
+        self.scope.deadline = min(deadline, self.expires)
+
+    def pause(self) -> None:
+        """Stop the clock of the deadline; `resume` lets it go on with what was left."""
+        self._left = self._deadline - trio.current_time()
+        self.expire_at(math.inf)
+
+    def resume(self) -> None:
+        """Let the clock go on."""
+        self.expire_at(trio.current_time() + self._left)
+
+    # Its end
+
+    def cancel(self) -> None:
+        """Ask it to stop; one that has ended stays as it is."""
+        if not self.ended:
+            self.cancelling = True
+            self.scope.cancel()
+
+    def complete(self, result: Mapping[str, Any]) -> None:
+        """End with a result, one with `isError` too; one that is no JSON is an error."""
+        try:
+            self._result = json.loads(render({"resultType": "complete", **result}))
+        except (ValueError, TypeError, RecursionError) as error:
+            logger.error("the result of a task is not JSON", exc_info=error)
+            self.fail(INTERNAL_ERROR, "Result is not JSON")
+        else:
+            self._end("completed", None)
+
+    def fail(self, code: int, message: str, data: Any = None) -> None:
+        """End with an error of the protocol."""
+        error = {"code": code, "message": message}
+        if data is not None:
+            error["data"] = data
+        try:
+            self._error = json.loads(render(error))
+        except (ValueError, TypeError, RecursionError):
+            logger.exception("the data of an error is not JSON")
+            self._error = {"code": code, "message": message}
+        self._end("failed", message)
+
+    def end_cancelled(self) -> None:
+        """End without either: it was cancelled."""
+        self._end("cancelled", None)
+
+    def _end(self, status: TaskStatus, message: str | None) -> None:
+        self.status = status
+        self._message = message
+        questions, self._questions = self._questions, {}
+        for question in questions.values():
+            question.closed.set()
+        # Whoever waited for it has as long again to fetch what came of it.
+        self.expires = trio.current_time() + self._ttl
+        self._changed()
+
+
+def _now() -> str:
+    """Write the time of day as ISO 8601; `datetime` would be loaded by every server for it."""
+    seconds, rest = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:03}Z"
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

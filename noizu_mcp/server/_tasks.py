@@ -1,0 +1,203 @@
+"""The tasks of a server while it is served: what runs, and what is kept for its result."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import attrs
+import trio
+
+from .._errors import McpError
+from ..engine import crashes_logged
+from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
+from ._bus import Bus
+from ._calls import TIMED_OUT
+from ._options import ServerOptions
+from ._task import RunningTask
+
+Spawn = Callable[[Callable[[], Awaitable[object]]], object]
+#: The rest of a call; gives its result as it goes over the wire.
+Work = Callable[[], Awaitable[Mapping[str, Any]]]
+
+#: How often in the life of a task what has expired is looked for.
+SWEEPS: Final = 4
+
+
+@attrs.frozen
+class TaskChange:
+    """A task has changed; for the bus.
+
+    Attributes:
+        id: Names it.
+    """
+
+    id: str
+
+
+class TaskStore:
+    """The tasks of one connection on a pipe; over HTTP, of the whole application.
+
+    They outlive the requests that begin them, and over HTTP their connections.
+
+    Args:
+        options: The options of the server.
+        bus: Where changes are reported.
+        spawn: Runs something for as long as the connection, or the application, lasts.
+    """
+
+    def __init__(self, options: ServerOptions, bus: Bus, spawn: Spawn) -> None:
+        self._options = options
+        self._bus = bus
+        self._spawn = spawn
+        self._tasks: dict[str, RunningTask] = {}
+        self._owned: Counter[str | None] = Counter()
+        self._running: set[RunningTask] = set()
+        self._idle = trio.Event()
+        self._sweeping = False
+        self._stopping = False
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def create(self, owner: str | None) -> RunningTask:
+        """Make a task, which can be found from now on; `start` lets it run.
+
+        Args:
+            owner: Names the principal that it belongs to; None where nobody is verified.
+
+        Raises:
+            McpError: There are too many, or the server is shutting down (-32603).
+        """
+        self._check_room(owner)
+        options = self._options
+        task = RunningTask(
+            owner,
+            ttl=options.task_ttl,
+            poll_interval=options.task_poll_interval,
+            on_change=self._report,
+        )
+        self._tasks[task.id] = task
+        self._owned[owner] += 1
+        if not self._sweeping:
+            self._sweeping = True
+            self._spawn(self._sweep)
+        return task
+
+    def _check_room(self, owner: str | None) -> None:
+        if self._stopping:
+            raise McpError(INTERNAL_ERROR, "The server is shutting down")
+        if self._is_full(owner):
+            self._drop_expired()
+        if self._is_full(owner):
+            text = "Too many tasks; wait until some have ended and their time is over"
+            raise McpError(INTERNAL_ERROR, text)
+
+    def _is_full(self, owner: str | None) -> bool:
+        limits = self._options.limits
+        if len(self._tasks) >= limits.tasks:
+            return True
+        return owner is not None and self._owned[owner] >= limits.tasks_per_principal
+
+    def get(self, id_: str) -> RunningTask | None:
+        """Find a task, whoever asks; None if there is none, or not any more."""
+        task = self._tasks.get(id_)
+        if task is None or task.expires <= trio.current_time():
+            return None
+        return task
+
+    def find(self, id_: Any, owner: str | None) -> RunningTask:
+        """Find a task for whom it belongs to.
+
+        Args:
+            id_: As sent.
+            owner: Names the principal that asks.
+
+        Raises:
+            McpError: There is none, or not any more, or it belongs to somebody else (-32602).
+        """
+        if not isinstance(id_, str):
+            raise McpError(INVALID_PARAMS, "taskId must be a string")
+        task = self.get(id_)
+        if task is None or task.owner != owner:
+            raise McpError(INVALID_PARAMS, "Unknown task; it never was, or its time is over")
+        return task
+
+    def start(self, task: RunningTask, work: Work, timeout: float | None) -> None:
+        """Let a task run.
+
+        Args:
+            task: The task.
+            work: What it does; of what it raises, `McpError` is for the client.
+            timeout: Seconds that it may take; None for its life.
+        """
+        if timeout is not None:
+            task.expire_at(trio.current_time() + timeout)
+        self._running.add(task)
+        self._spawn(partial(self._run, task, work))
+
+    async def _run(self, task: RunningTask, work: Work) -> None:
+        try:
+            with crashes_logged("a task failed"), task.scope:
+                try:
+                    task.complete(await work())
+                except McpError as error:
+                    task.fail(error.code, error.message, error.data)
+            if not task.ended:
+                self._conclude(task)
+        finally:
+            self._running.discard(task)
+            if not self._running:
+                self._idle.set()
+
+    def _conclude(self, task: RunningTask) -> None:
+        """End a task that came to no end by itself."""
+        if task.cancelling:
+            task.end_cancelled()
+        elif not task.scope.cancelled_caught:
+            task.fail(INTERNAL_ERROR, "Request handler failed")
+        elif task.expires > trio.current_time():
+            task.complete(TIMED_OUT.to_wire())
+        else:
+            self._drop(task)
+
+    def _report(self, task: RunningTask) -> None:
+        self._bus.publish(TaskChange(task.id))
+
+    def _drop(self, task: RunningTask) -> None:
+        del self._tasks[task.id]
+        self._owned[task.owner] -= 1
+        if not self._owned[task.owner]:
+            del self._owned[task.owner]
+
+    def _drop_expired(self) -> None:
+        """Forget what has expired and does not run; what still runs is cancelled by its scope."""
+        now = trio.current_time()
+        for task in list(self._tasks.values()):
+            if task.expires <= now and task not in self._running:
+                self._drop(task)
+
+    async def _sweep(self) -> None:
+        while self._tasks:
+            await trio.sleep(self._options.task_ttl / SWEEPS)
+            self._drop_expired()
+        self._sweeping = False
+
+    async def settle(self, grace: float) -> None:
+        """Take no new task, wait for those that run, and cancel what is left.
+
+        What waits for the client is cancelled at once: no answer can come any more.
+
+        Args:
+            grace: Seconds.
+        """
+        self._stopping = True
+        for task in self._running:
+            if task.status == "input_required":
+                task.cancel()
+        with trio.move_on_after(grace):
+            while self._running:
+                self._idle = trio.Event()
+                await self._idle.wait()
+        for task in self._running:
+            task.cancel()

@@ -1,0 +1,73 @@
+"""Who may call: the token of each request, and the documents that say where to get one.
+
+Loads with the first application that is given `auth`.
+"""
+
+from typing import Final
+
+from ...auth import AuthRequest, BearerAuth, Challenge
+from ...jsonrpc import INVALID_REQUEST
+from ._asgi import JSON, Header, HttpRequest, Refused
+
+#: Seconds that anybody may keep a metadata document; issuers do not change by the minute.
+DOCUMENT_AGE: Final = 3600
+
+_ALLOW: Final[Header] = (b"allow", b"GET, HEAD")
+
+
+class Authorization:
+    """Lets requests in, as the `BearerAuth` of the application decides.
+
+    Args:
+        auth: Decides.
+        path: The path of the endpoint.
+
+    Raises:
+        TypeError: It is no `BearerAuth`.
+    """
+
+    def __init__(self, auth: BearerAuth, path: str) -> None:
+        if not isinstance(auth, BearerAuth):
+            raise TypeError(f"auth must be a noizu_mcp.auth.BearerAuth, not {auth!r}")
+        self._auth = auth
+        documents = auth.metadata_documents(path)
+        # The path of a request comes without its last slash.
+        self._documents = {each.rstrip("/"): body for each, body in documents.items()}
+
+    def has_document(self, path: str) -> bool:
+        """Tell whether a metadata document is at a path."""
+        return path in self._documents
+
+    async def serve_document(self, http: HttpRequest) -> None:
+        """Answer with the metadata document, whoever asks (RFC 9728 section 3).
+
+        Raises:
+            Refused: The method is another one (405).
+        """
+        if http.method not in ("GET", "HEAD"):
+            text = f"{http.method} is not allowed"
+            raise Refused(405, text, code=INVALID_REQUEST, headers=[_ALLOW])
+        body = self._documents[http.path]
+        age = (b"cache-control", b"max-age=%d" % DOCUMENT_AGE)
+        head = [JSON, age, *http.extra, (b"content-length", b"%d" % len(body))]
+        await http.send({"type": "http.response.start", "status": 200, "headers": head})
+        # To HEAD it is the same head, and nothing behind it.
+        sent = body if http.method == "GET" else b""
+        await http.send({"type": "http.response.body", "body": sent})
+
+    async def admit(self, http: HttpRequest) -> bool:
+        """Find out who sends a request; who may not is answered.
+
+        Args:
+            http: The request; gets its `principal`.
+
+        Returns:
+            True if it may go on.
+        """
+        request = AuthRequest(http.method, http.path, http.scope["headers"], http.client)
+        try:
+            http.principal = await self._auth.authenticate(request)
+        except Challenge as challenge:
+            await http.respond(challenge.status, challenge.body, challenge.headers)
+            return False
+        return True

@@ -1,0 +1,510 @@
+"""HTTP with authorisation: who is let in, what others hear, and what belongs to whom."""
+
+import asyncio
+import json
+import time
+
+import pytest
+import trio
+
+from noizu_mcp import Server, Tool
+from noizu_mcp.auth import (
+    BearerAuth,
+    InsufficientScope,
+    Principal,
+    StaticVerifier,
+    TokenVerifier,
+    VerifierUnavailable,
+    parse_challenges,
+)
+from noizu_mcp.transports.http import HttpApp, HttpOptions
+
+DOCUMENT = "/.well-known/oauth-protected-resource"
+PAGE = {"origin": "https://app.example.com"}
+
+
+def challenge_of(answer):
+    [challenge] = parse_challenges(answer.headers["www-authenticate"])
+    assert challenge.scheme == "Bearer"
+    return dict(challenge.params)
+
+
+def call(name, id_=7):
+    return {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": {"name": name}}
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE", "PUT"])
+async def test_nobody_comes_in_without_a_token(serve_app, bearer, method):
+    """Each method is answered with 401, and where to get one."""
+    async with serve_app(auth=bearer(required_scopes=["docs:read"])) as http:
+        answer = await http.send(method)
+
+    assert answer.status == 401
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert challenge_of(answer) == {
+        "scope": "docs:read",
+        "resource_metadata": f"https://mcp.example.com{DOCUMENT}/mcp",
+    }
+
+
+async def test_a_token_lets_in(serve_app, bearer):
+    """Requests of both eras are served, and know who is calling."""
+    async with serve_app(auth=bearer()) as http:
+        modern = await http.stateless("tools/call", {"name": "whoami"}, token="ada-reads")
+        session = await http.initialize("bob-writes")
+        legacy = await http.send("POST", token="bob-writes", body=call("whoami"), headers=session)
+
+    assert modern.json["result"]["content"][0]["text"] == "ada"
+    assert legacy.json["result"]["content"][0]["text"] == "bob"
+
+
+@pytest.mark.parametrize(
+    ("header", "status", "error"),
+    [
+        ("Bearer unknown", 401, "invalid_token"),
+        ("Bearer cyd-mails", 403, "insufficient_scope"),
+        ("Bearer two tokens", 400, "invalid_request"),
+        ("Basic YTpi", 401, None),
+    ],
+)
+async def test_who_is_not_let_in_hears_why(serve_app, bearer, header, status, error):
+    """Each way to fail has its status and its challenge."""
+    async with serve_app(auth=bearer(required_scopes=["docs:read"])) as http:
+        answer = await http.send("POST", headers={"authorization": header})
+
+    assert answer.status == status
+    assert challenge_of(answer).get("error") == error
+
+
+class Failing(TokenVerifier):
+    """Fails."""
+
+    def __init__(self, error):
+        self.error = error
+
+    async def verify(self, token, request):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(VerifierUnavailable("down"), 503), (KeyError("bug"), 500)]
+)
+async def test_a_verifier_that_fails_lets_nobody_in(serve_app, bearer, error, status):
+    """It is not the token that is to blame, and there is no challenge."""
+    async with serve_app(auth=bearer(Failing(error))) as http:
+        answer = await http.stateless("tools/list", token="ada-reads")
+
+    assert answer.status == status
+    assert "www-authenticate" not in answer.headers
+
+
+async def test_a_verifier_sees_the_request(serve_app, bearer):
+    """Method, path, client and each header, as they came."""
+    seen = []
+
+    class Watching(TokenVerifier):
+        async def verify(self, token, request):
+            seen.append(request)
+            return Principal(subject="ada")
+
+    async with serve_app(auth=bearer(Watching())) as http:
+        await http.send("GET", token="x", headers={"x-tenant": "a"})
+
+    assert (seen[0].method, seen[0].path, seen[0].client) == ("GET", "/mcp", "127.0.0.1")
+    assert seen[0].values("x-tenant") == ["a"]
+
+
+@pytest.mark.parametrize("path", [DOCUMENT, f"{DOCUMENT}/mcp", f"{DOCUMENT}/mcp/"])
+async def test_metadata_needs_no_token(serve_app, bearer, path):
+    """The document is at the root, and at the path of the endpoint."""
+    async with serve_app(auth=bearer()) as http:
+        got = await http.send("GET", path)
+        head = await http.send("HEAD", path)
+
+    assert (got.status, got.headers["content-type"]) == (200, "application/json")
+    assert got.json["resource"] == "https://mcp.example.com/mcp"
+    assert got.headers["cache-control"] == "max-age=3600"
+    assert (head.status, head.body, head.headers) == (200, b"", got.headers)
+
+
+async def test_a_resource_behind_a_prefix_has_its_document(serve_app):
+    """A proxy takes the prefix away; the last slash is the client's to write."""
+    auth = BearerAuth(
+        StaticVerifier({}),
+        resource="https://mcp.example.com/docs/",
+        authorization_servers=["https://login.example.com"],
+    )
+    async with serve_app(auth=auth) as http:
+        answers = [await http.send("GET", f"{DOCUMENT}{path}") for path in ("/docs/", "/docs")]
+
+    assert [each.status for each in answers] == [200, 200]
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
+async def test_metadata_is_only_read(serve_app, bearer, method):
+    """Another method is 405."""
+    async with serve_app(auth=bearer()) as http:
+        answer = await http.send(method, DOCUMENT, token="ada-reads")
+
+    assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+
+
+async def test_there_is_no_document_without_authorization(serve_app):
+    """Nor for a server that asks for keys which nobody issues online."""
+    async with serve_app() as http:
+        answer = await http.send("GET", DOCUMENT)
+
+    assert answer.status == 404
+
+
+async def test_pages_of_allowed_origins_may_read(serve_app, bearer):
+    """Challenges and documents have the headers of CORS; a preflight has no token."""
+    options = {"auth": bearer(), "allowed_origins": [PAGE["origin"]]}
+    async with serve_app(**options) as http:
+        answers = [
+            await http.send("POST", headers=PAGE),
+            await http.send("GET", DOCUMENT, headers=PAGE),
+            await http.send("OPTIONS", DOCUMENT, headers=PAGE),
+            await http.send("OPTIONS", headers=PAGE),
+        ]
+        foreign = await http.send("GET", DOCUMENT, headers={"origin": "https://evil.example"})
+
+    assert [each.status for each in answers] == [401, 200, 200, 200]
+    for each in answers:
+        assert each.headers["access-control-allow-origin"] == PAGE["origin"]
+    assert "WWW-Authenticate" in answers[0].headers["access-control-expose-headers"]
+    assert foreign.status == 403
+
+
+async def test_a_session_belongs_to_who_began_it(serve_app, bearer):
+    """For others it is not there; another token of the same user is as good."""
+    async with serve_app(auth=bearer()) as http:
+        session = await http.initialize("ada-reads")
+        answers = [
+            await http.send("POST", token=token, body=call("whoami"), headers=session)
+            for token in ("ada-writes", "bob-writes")
+        ]
+        stranger = await http.send("DELETE", token="bob-writes", headers=session)
+        standing = await http.send("GET", token="bob-writes", headers=session)
+        nobody = await http.send("POST", body=call("whoami"), headers=session)
+        owner = await http.send("DELETE", token="ada-reads", headers=session)
+
+    assert [each.status for each in answers] == [200, 404]
+    assert (stranger.status, standing.status) == (404, 404)
+    assert (nobody.status, owner.status) == (401, 200)
+
+
+async def test_the_scopes_are_those_of_the_request(serve_app, bearer):
+    """Not those with which the session began."""
+    async with serve_app(auth=bearer()) as http:
+        session = await http.initialize("ada-writes")
+        answers = [
+            await http.send("POST", token=token, body=call("write"), headers=session)
+            for token in ("ada-reads", "ada-writes")
+        ]
+
+    assert [each.status for each in answers] == [403, 200]
+
+
+async def test_init_knows_who_begins_a_session(serve_app, bearer):
+    """`ctx.auth` is there before the first request is."""
+    seen = []
+
+    class Greeting(Server, name="greeting", version="1"):
+        async def init(self, ctx):
+            seen.append(ctx.auth)
+
+    async with serve_app(Greeting(), auth=bearer()) as http:
+        session = await http.initialize("ada-reads")
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        await http.send("POST", token="ada-reads", body=ping, headers=session)
+        await trio.testing.wait_all_tasks_blocked()
+
+    assert [who.subject for who in seen] == ["ada"]
+
+
+async def test_a_missing_scope_is_403_with_a_challenge(serve_app, bearer):
+    """It names all scopes: of the application, of the server, of the tool; in both eras."""
+    auth = bearer(required_scopes=["docs:read"])
+    async with serve_app(auth=auth) as http:
+        session = await http.initialize("ada-reads")
+        answers = [
+            await http.stateless("tools/call", {"name": "publish"}, token="ada-reads"),
+            await http.send("POST", token="ada-reads", body=call("publish"), headers=session),
+        ]
+
+    for answer in answers:
+        assert (answer.status, answer.headers["content-type"]) == (403, "application/json")
+        assert challenge_of(answer) == {
+            "error": "insufficient_scope",
+            "error_description": "The access token does not allow this",
+            "scope": "docs:read docs:write docs:publish",
+            "resource_metadata": f"https://mcp.example.com{DOCUMENT}/mcp",
+        }
+        assert answer.json["id"] == 7
+        assert answer.json["error"] == {
+            "code": -31403,
+            "message": "Insufficient scope: tools/call needs docs:read docs:write docs:publish",
+            "data": {"requiredScopes": ["docs:read", "docs:write", "docs:publish"]},
+        }
+
+
+async def test_one_challenge_is_enough(serve_app, bearer):
+    """Who lacks what the server requires hears of the tool at once, too."""
+    async with serve_app(auth=bearer()) as http:
+        answer = await http.stateless("tools/call", {"name": "write"}, token="cyd-mails")
+
+    assert (answer.status, challenge_of(answer)["scope"]) == (403, "docs:read docs:write")
+
+
+async def test_a_scope_found_missing_late_is_an_error_in_the_stream(serve_app, bearer):
+    """What has begun cannot have another status."""
+    async with serve_app(auth=bearer()) as http:
+        params = {"name": "late", "_meta": {"progressToken": 1}}
+        answer = await http.stateless("tools/call", params, token="ada-reads")
+
+    assert answer.status == 200
+    progress, error = answer.events
+    assert progress["method"] == "notifications/progress"
+    assert error["error"]["code"] == -31403
+    assert error["error"]["data"] == {"requiredScopes": ["docs:read", "docs:late"]}
+
+
+async def test_in_an_array_it_is_an_error_among_answers(serve_app, bearer):
+    """Each request of 2025-03-26 has its own answer."""
+    async with serve_app(auth=bearer()) as http:
+        session = await http.initialize("ada-reads", "2025-03-26")
+        body = [call("write", 1), call("whoami", 2)]
+        answer = await http.send("POST", token="ada-reads", body=body, headers=session)
+
+    assert answer.status == 200
+    answers = {each["id"]: each for each in answer.json}
+    assert answers[1]["error"]["code"] == -31403
+    assert answers[2]["result"]["content"][0]["text"] == "ada"
+
+
+async def test_without_authorization_scopes_refuse_everybody(serve_app, caplog):
+    """There is nowhere to get a token, so there is no challenge; the log says what to do."""
+    async with serve_app() as http:
+        answer = await http.stateless("tools/call", {"name": "write"})
+        found = await http.stateless("server/discover")
+
+    assert (answer.status, found.status) == (403, 200)
+    assert "www-authenticate" not in answer.headers
+    text = "Insufficient scope: tools/call needs docs:read docs:write"
+    assert answer.json["error"]["message"] == f"{text}; nobody has verified who is calling"
+    assert "serve it with auth= over HTTP, else with principal=" in caplog.text
+
+
+async def test_sealed_state_belongs_to_who_was_asked(serve_app, bearer):
+    """Another user cannot go on with it; the same one can, with another token."""
+    asks = {"elicitation": {"form": {}}}
+    async with serve_app(auth=bearer()) as http:
+        asked = await http.stateless(
+            "tools/call", {"name": "book"}, token="ada-reads", capabilities=asks
+        )
+        result = asked.json["result"]
+        answer = {"action": "accept", "content": {"day": "Monday"}}
+        params = {
+            "name": "book",
+            "requestState": result["requestState"],
+            "inputResponses": dict.fromkeys(result["inputRequests"], answer),
+        }
+        answers = [
+            await http.stateless("tools/call", params, token=token, capabilities=asks)
+            for token in ("bob-writes", "ada-writes")
+        ]
+
+    assert answers[0].json["error"] == {"code": -32602, "message": "Invalid requestState"}
+    assert answers[1].json["result"]["content"][0]["text"] == "Monday"
+
+
+async def test_a_task_belongs_to_who_began_it(serve_app, bearer):
+    """For others there is none of that id; another token of the same user is as good."""
+
+    class Slow(Tool, task="required"):
+        """Take some time."""
+
+        async def call(self):
+            return "done"
+
+    class Tasks(Server, name="tasks", version="1"):
+        tools = [Slow]
+
+    knows = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    async with serve_app(Tasks(), auth=bearer()) as http:
+        begun = await http.stateless(
+            "tools/call", {"name": "slow"}, token="ada-reads", capabilities=knows
+        )
+        params = {"taskId": begun.json["result"]["taskId"]}
+        found = [
+            await http.stateless("tasks/get", params, token=token, capabilities=knows)
+            for token in ("bob-writes", "ada-writes")
+        ]
+
+    assert found[0].json["error"]["code"] == -32602
+    assert found[1].json["result"]["taskId"] == params["taskId"]
+
+
+def for_seconds(seconds, subject="ada"):
+    return Principal(subject=subject, scopes=["docs:read"], expires_at=time.time() + seconds)
+
+
+@pytest.mark.parametrize(("left", "least", "most"), [(600, 595, 600), (5, 30, 30)])
+async def test_a_listen_request_ends_with_its_token(
+    serve_app, bearer, autojump_clock, left, least, most
+):
+    """In order, with its result; one that is nearly over gets half a minute."""
+    who = for_seconds(left)
+    async with serve_app(auth=bearer(StaticVerifier({"short": who}))) as http:
+        start = trio.current_time()
+        params = {"notifications": {"toolsListChanged": True}}
+        answer = await http.stateless("subscriptions/listen", params, token="short")
+        took = trio.current_time() - start
+
+    assert least <= took <= most
+    assert answer.events[0]["method"] == "notifications/subscriptions/acknowledged"
+    assert answer.events[-1]["result"]["resultType"] == "complete"
+
+
+async def test_a_listen_request_that_opens_late_ends_too(serve_app, bearer, autojump_clock):
+    """The server's own code may take longer than the token lives."""
+
+    class Slow(Server, name="slow", version="1", tool_timeout=None):
+        resources = []
+
+        async def read_resource(self, uri, ctx):
+            return ""
+
+        async def subscribe(self, uri, ctx):
+            await trio.sleep(100)
+
+    auth = bearer(StaticVerifier({"short": for_seconds(40)}))
+    async with serve_app(Slow(), auth=auth) as http:
+        start = trio.current_time()
+        params = {"notifications": {"resourceSubscriptions": ["docs://a"]}}
+        answer = await http.stateless("subscriptions/listen", params, token="short")
+        took = trio.current_time() - start
+
+    assert 100 <= took <= 131
+    assert answer.events[-1]["result"]["resultType"] == "complete"
+
+
+async def test_a_standing_stream_ends_with_its_token(serve_app, bearer, autojump_clock):
+    """The session goes on: who comes with another token gets another stream."""
+    verifier = StaticVerifier({"short": for_seconds(600), "long": for_seconds(90_000)})
+    async with serve_app(auth=bearer(verifier)) as http:
+        session = await http.initialize("short")
+        start = trio.current_time()
+        answer = await http.send("GET", token="short", headers=session)
+        took = trio.current_time() - start
+        again = http.open("GET", token="long", headers=session)
+        await again.until(lambda each: each.status == 200)
+
+    assert 595 <= took <= 600
+    assert answer.complete
+
+
+async def test_a_client_that_leaves_a_standing_stream_is_let_go(serve_app, bearer):
+    """Before its token ends, and without one that ends."""
+    async with serve_app(auth=bearer()) as http:
+        session = await http.initialize("ada-reads")
+        standing = http.open("GET", token="ada-reads", headers=session)
+        await standing.until(lambda each: each.status == 200)
+        standing.leave()
+        await trio.testing.wait_all_tasks_blocked()
+        ended = await http.send("DELETE", token="ada-reads", headers=session)
+
+    assert ended.status == 200
+
+
+async def test_what_is_no_scope_is_a_crash(serve_app, bearer, caplog):
+    """The author's mistake is in the log, and no header is broken by it."""
+    async with serve_app(auth=bearer()) as http:
+        answer = await http.stateless("tools/call", {"name": "wrong"}, token="ada-reads")
+
+    assert answer.json["error"] == {"code": -32603, "message": "Request handler failed"}
+    assert "'two words' is no name of a scope" in caplog.text
+
+
+async def test_an_inline_handler_may_refuse(serve_app, bearer):
+    """By raising `InsufficientScope` with one name."""
+    async with serve_app(auth=bearer()) as http:
+        answer = await http.stateless("tools/call", {"name": "quick"}, token="ada-reads")
+
+    assert (answer.status, challenge_of(answer)["scope"]) == (403, "docs:read docs:quick")
+
+
+def test_auth_is_a_bearer_auth(docs):
+    """Anything else is refused when the application is made, not when somebody calls."""
+    with pytest.raises(TypeError, match=r"auth must be a noizu_mcp\.auth\.BearerAuth, not 'token'"):
+        HttpApp(docs, HttpOptions(auth="token"))
+
+
+def test_without_a_lifespan_it_says_so(docs, bearer, caplog):
+    """On asyncio, too, where no verifier could run: it is not the verifier that is to blame."""
+    app = HttpApp(docs, HttpOptions(auth=bearer()))
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"host", b"localhost"), (b"authorization", b"Bearer ada-reads")]
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": headers}
+    asyncio.run(app(scope, send, send))
+
+    assert sent[0]["status"] == 500
+    assert "its host has not run its lifespan" in caplog.text
+
+
+async def test_a_request_that_waits_for_its_verifier_may_come_too_late(serve_app, bearer):
+    """The application ends meanwhile: the client is told to come again."""
+    arrived, go = trio.Event(), trio.Event()
+
+    class Slow(TokenVerifier):
+        async def verify(self, token, request):
+            arrived.set()
+            await go.wait()
+            return Principal(subject="ada")
+
+    async with serve_app(auth=bearer(Slow())) as http:
+        exchange = http.open_stateless("tools/list", token="x")
+        await arrived.wait()
+        await http.app.settle()
+        go.set()
+        await exchange.until(lambda each: each.complete)
+
+    assert exchange.status == 503
+
+
+async def test_the_extra_scopes_of_a_handler_reach_the_client(serve_app, bearer):
+    """A server without registrations may refuse, too."""
+
+    class Own(Server, name="own", version="1"):
+        async def call_tool(self, name, args, ctx):
+            raise InsufficientScope(["own:call"])
+
+    async with serve_app(Own(), auth=bearer()) as http:
+        answer = await http.stateless("tools/call", {"name": "any"}, token="ada-reads")
+
+    assert (answer.status, challenge_of(answer)["scope"]) == (403, "own:call")
+
+
+async def test_results_are_not_touched(serve_app, bearer):
+    """A tool error stays a result, with 200 and no challenge."""
+
+    class Bad(Tool):
+        """Fail."""
+
+        def call(self):
+            raise ValueError("no")
+
+    class Plain(Server, name="plain", version="1"):
+        tools = [Bad]
+
+    async with serve_app(Plain(), auth=bearer()) as http:
+        answer = await http.stateless("tools/call", {"name": "bad"}, token="cyd-mails")
+
+    assert answer.status == 200
+    assert "www-authenticate" not in answer.headers
+    assert json.loads(answer.body)["result"]["isError"] is True

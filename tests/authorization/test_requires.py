@@ -1,0 +1,493 @@
+"""The option `requires`: read where it is written, and asked before anything of the author runs."""
+
+import sys
+from functools import partial
+
+import pytest
+import trio
+
+from noizu_mcp import (
+    DefinitionError,
+    McpError,
+    Prompt,
+    Reference,
+    Resource,
+    ResourceTemplate,
+    Server,
+    Stdio,
+    Tool,
+    Toolkit,
+    connect,
+    mcp,
+    prompt,
+    resource,
+    resource_template,
+    tool,
+)
+from noizu_mcp.auth import InsufficientScope, Principal, RequireScopes
+from noizu_mcp.jsonrpc import INSUFFICIENT_SCOPE
+from noizu_mcp.transports import memory_pair, serve_descriptors
+from noizu_mcp.types import ClientCapabilities
+
+VERSIONS = ("2025-11-25", "2026-07-28")
+READER = Principal(subject="ada", scopes=["docs:read"])
+WRITER = Principal(subject="ada", scopes=["docs:read", "docs:write"])
+
+
+async def refused(work):
+    """Give the scopes for want of which a request is refused."""
+    with pytest.raises(McpError) as caught:
+        await work
+    assert caught.value.code == INSUFFICIENT_SCOPE
+    return caught.value.data["requiredScopes"]
+
+
+# Where it is written
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["docs:read", ["docs:read"], ("docs:read",), RequireScopes("docs:read")],
+    ids=["text", "list", "tuple", "object"],
+)
+def test_every_component_takes_it(given):
+    """As an object, as one name, or as some."""
+
+    class Read(Tool, requires=given):
+        def call(self): ...
+
+    class Kit(Toolkit, requires="kit"):
+        @mcp(requires=given)
+        def own(self): ...
+
+        @mcp
+        def inherited(self): ...
+
+    class File(Resource, uri="a://b", requires=given):
+        def read(self): ...
+
+    class Files(ResourceTemplate, uri_template="a://b/{c}", requires=given):
+        def read(self, uri, args): ...
+
+    class Ask(Prompt, requires=given):
+        def get(self): ...
+
+    class All(Server, name="all", version="1", requires=given):
+        tools = [Read, Kit]
+        resources = [File, Files]
+        prompts = [Ask]
+
+    registry, wanted = All().registry, RequireScopes("docs:read")
+    assert All.options.requires == wanted
+    assert {name: spec.requires for name, spec in registry.tools.items()} == {
+        "read": wanted,
+        "own": wanted,
+        "inherited": RequireScopes("kit"),
+    }
+    shelves = (registry.resource_shelf, registry.template_shelf, registry.prompt_shelf)
+    assert [spec.requires for shelf in shelves for spec in shelf.specs.values()] == [wanted] * 3
+
+
+def test_a_registration_replaces_it():
+    """None takes it away; nothing leaves it as it is."""
+
+    class Read(Tool, requires="a"):
+        def call(self): ...
+
+    class File(Resource, uri="a://b", requires="a"):
+        def read(self): ...
+
+    class Files(ResourceTemplate, uri_template="a://b/{c}", requires="a"):
+        def read(self, uri, args): ...
+
+    class Ask(Prompt, requires="a"):
+        def get(self): ...
+
+    class All(Server, name="all", version="1"):
+        tools = [tool(Read, name="other", requires=["b", "c"]), tool(Read, requires=None)]
+        resources = [resource(File, requires="b"), resource_template(Files, requires="b")]
+        prompts = [prompt(Ask, requires=None), prompt(Ask, name="same")]
+
+    registry = All().registry
+    tools = [spec.requires for spec in registry.tools.values()]
+    assert tools == [RequireScopes("b", "c"), None]
+    shelves = (registry.resource_shelf, registry.template_shelf)
+    found = [spec.requires for shelf in shelves for spec in shelf.specs.values()]
+    assert found == [RequireScopes("b")] * 2
+    prompts = [spec.requires for spec in registry.prompt_shelf.specs.values()]
+    assert prompts == [None, RequireScopes("a")]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (7, "must be RequireScopes('read'), the name of a scope or some, got 7"),
+        ({"a"}, "must be RequireScopes('read'), the name of a scope or some, got {'a'}"),
+        ("", "'' is no name of a scope"),
+        ("two words", "'two words' is no name of a scope: RFC 6749 has no spaces in one"),
+        ([], "RequireScopes needs the name of a scope: RequireScopes('read')"),
+        ([1], "1 is no name of a scope"),
+    ],
+)
+def test_what_is_wrong_is_said_by_the_class(given, text):
+    """Of a tool, and of a server."""
+    with pytest.raises(DefinitionError) as of_tool:
+
+        class Bad(Tool, requires=given):
+            def call(self): ...
+
+    with pytest.raises(DefinitionError) as of_server:
+
+        class Worse(Server, name="worse", version="1", requires=given):
+            pass
+
+    assert f"Bad.requires: {text}" in str(of_tool.value)
+    assert f"Worse.requires: {text}" in str(of_server.value)
+
+
+# What is asked
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_tool_is_called_by_who_may(docs, version):
+    """Others hear all scopes that it takes, before their arguments are looked at."""
+    async with connect(docs, version=version, principal=READER) as client:
+        scopes = await refused(client.call_tool("write", {"bad": 1}))
+        free = await client.call_tool("draft")
+    async with connect(docs, version=version, principal=WRITER) as client:
+        result = await client.call_tool("write")
+
+    assert scopes == ["docs:read", "docs:write"]
+    assert free.content[0].text == result.content[0].text == "written"
+
+
+async def test_one_scope_may_stand_for_another(docs):
+    """What a `hierarchy` says holds for calls."""
+    admin = Principal(subject="ada", scopes=["docs:read", "docs:admin"])
+    async with connect(docs, principal=admin) as client:
+        result = await client.call_tool("write")
+
+    assert result.content[0].text == "written"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_everything_else_is_asked_too(docs, version):
+    """Resources, templates, prompts and completion; whatever has no scope goes on."""
+    prompt_, page = Reference.prompt("review"), Reference.resource("docs://pages/{name}")
+    async with connect(docs, version=version, principal=READER) as client:
+        denied = [
+            await refused(work)
+            for work in (
+                client.read_resource("docs://secret"),
+                client.read_resource("docs://pages/one"),
+                client.get_prompt("review", {"code": "x"}),
+                client.complete(prompt_, "code", "p"),
+                client.complete(page, "name", "o"),
+            )
+        ]
+        public = await client.read_resource("docs://public")
+    async with connect(docs, version=version, principal=WRITER) as client:
+        secret = await client.read_resource("docs://secret")
+        one = await client.read_resource("docs://pages/one")
+        review = await client.get_prompt("review", {"code": "x"})
+        values = [
+            *(await client.complete(prompt_, "code", "p")).values,
+            *(await client.complete(page, "name", "o")).values,
+        ]
+
+    assert denied == [["docs:read", "docs:write"]] * 5
+    texts = [each.contents[0].text for each in (public, secret, one)]
+    assert texts == ["hello", "42", "one"]
+    assert review.messages[0].content.text == "x"
+    assert values == ["python", "one"]
+
+
+async def test_lists_show_what_takes_scopes(docs):
+    """Else nobody could ask for them; what a template computes is left out."""
+    async with connect(docs, principal=READER) as client:
+        tools = [each.name for each in await client.list_tools()]
+        prompts = [each.name for each in await client.list_prompts()]
+        templates = [each.uri_template for each in await client.list_resource_templates()]
+        resources = [each.uri for each in await client.list_resources()]
+    async with connect(docs, principal=WRITER) as client:
+        computed = [each.uri for each in await client.list_resources()]
+
+    assert {"write", "publish"} <= {*tools}
+    assert (prompts, templates) == (["review"], ["docs://pages/{name}"])
+    assert resources == ["docs://secret", "docs://public"]
+    assert computed == [*resources, "docs://pages/one"]
+
+
+async def test_handlers_reach_no_more_than_their_callers(docs):
+    """`ctx.read_resource` reads in the name of the request."""
+    async with connect(docs, principal=READER) as client:
+        scopes = await refused(client.call_tool("peek"))
+    async with connect(docs, principal=WRITER) as client:
+        result = await client.call_tool("peek")
+
+    assert scopes == ["docs:read", "docs:write"]
+    assert result.content[0].text == "42"
+
+
+async def test_who_may_not_read_may_not_watch(docs):
+    """A subscription is refused; a listen request goes on without the resource."""
+    uris = ["docs://secret", "docs://public"]
+    async with connect(docs, version="2025-11-25", principal=READER) as client:
+        scopes = await refused(client.subscribe(uris[0]))
+        await client.subscribe(uris[1])
+        await client.unsubscribe(uris[0])  # what is not watched is fine
+    agreed = []
+    for who in (READER, WRITER):
+        async with (
+            connect(docs, version="2026-07-28", principal=who) as client,
+            client.listen(uris=[*uris, "docs://nowhere"]) as listening,
+        ):
+            agreed.append(sorted(listening["resourceSubscriptions"]))
+
+    assert scopes == ["docs:read", "docs:write"]
+    assert agreed == [["docs://public"], ["docs://public", "docs://secret"]]
+
+
+async def test_a_server_may_refuse_to_be_watched():
+    """`InsufficientScope` of its `subscribe` leaves the resource out."""
+
+    class Own(Server, name="own", version="1"):
+        async def read_resource(self, uri, ctx):
+            return ""
+
+        async def subscribe(self, uri, ctx):
+            if uri.endswith("secret"):
+                raise InsufficientScope("own:watch")
+
+    async with (
+        connect(Own, version="2026-07-28") as client,
+        client.listen(uris=["a://secret", "a://b"]) as listening,
+    ):
+        assert listening["resourceSubscriptions"] == ["a://b"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_server_asks_for_every_request(docs, version):
+    """But for those by which a client finds out what there is."""
+    async with connect(docs, version=version, principal=Principal(subject="cyd")) as client:
+        scopes = [await refused(client.list_tools()), await refused(client.call_tool("write"))]
+        scopes.append(await refused(client.call_tool("nothing")))
+        if version == "2025-11-25":
+            await client.ping()
+
+    assert scopes == [["docs:read"], ["docs:read", "docs:write"], ["docs:read"]]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": 7}),
+        ("resources/read", {}),
+        ("prompts/get", {"name": None}),
+        ("completion/complete", {"ref": "x"}),
+        ("completion/complete", {"ref": {"type": "ref/resource"}}),
+        ("completion/complete", {"ref": {"type": "ref/prompt", "name": []}}),
+    ],
+)
+async def test_malformed_requests_take_what_the_server_does(docs, method, params):
+    """And who holds it hears what is wrong with them."""
+    async with connect(docs, principal=Principal(subject="cyd")) as client:
+        scopes = await refused(client.request(method, params))
+    async with connect(docs, principal=READER) as client:
+        with pytest.raises(McpError) as caught:
+            await client.request(method, params)
+
+    assert scopes == ["docs:read"]
+    assert caught.value.code == -32602
+
+
+class Overriding(Server, name="overriding", version="1"):
+    """Serves what is registered under other names, too."""
+
+    async def call_tool(self, name, args, ctx):
+        return await super().call_tool(name.removeprefix("my-"), args, ctx)
+
+    async def read_resource(self, uri, ctx):
+        return await super().read_resource(uri.removeprefix("my-"), ctx)
+
+    async def get_prompt(self, name, args, ctx):
+        return await super().get_prompt(name.removeprefix("my-"), args, ctx)
+
+    async def complete(self, ref, argument, prefix, ctx):
+        page, review = Reference.resource("docs://pages/{name}"), Reference.prompt("review")
+        return await super().complete(page if ref.uri else review, argument, prefix, ctx)
+
+
+async def test_overrides_are_asked_like_the_rest(docs):
+    """What is registered keeps its scopes, whoever computes the answer, however it is reached."""
+
+    class Own(Overriding, name="own", version="1"):
+        tools, resources, prompts = type(docs).tools, type(docs).resources, type(docs).prompts
+
+    async with connect(Own, principal=READER) as client:
+        for work in (
+            client.call_tool("write"),
+            client.call_tool("my-write"),
+            client.call_tool("peek"),
+            client.read_resource("docs://secret"),
+            client.read_resource("my-docs://secret"),
+            client.get_prompt("review", {"code": "x"}),
+            client.get_prompt("my-review", {"code": "x"}),
+            client.complete(Reference.prompt("other"), "code", ""),
+            client.complete(Reference.resource("a://other/{name}"), "name", ""),
+        ):
+            assert await refused(work) == ["docs:write"]
+    async with connect(Own, principal=WRITER) as client:
+        result = await client.call_tool("peek")
+        secret = await client.read_resource("my-docs://secret")
+
+    assert result.content[0].text == secret.contents[0].text == "42"
+
+
+async def test_an_override_that_computes_is_asked_before(docs):
+    """What is registered keeps its scopes, also where its own `read` is not what answers."""
+
+    class Computing(Server, name="computing", version="1"):
+        tools, resources = type(docs).tools, type(docs).resources
+
+        async def read_resource(self, uri, ctx):
+            return "computed"
+
+    async with connect(Computing, principal=READER) as client:
+        for work in (client.read_resource("docs://secret"), client.call_tool("peek")):
+            assert await refused(work) == ["docs:write"]
+        public = await client.read_resource("docs://anything")
+
+    assert public.contents[0].text == "computed"
+
+
+async def test_what_is_registered_later_is_asked_too():
+    """The running set of a server may bring the first scope."""
+
+    class Write(Tool, requires="docs:write"):
+        def call(self): ...
+
+    class Empty(Server, name="empty", version="1"):
+        tools = []
+
+    server = Empty()
+    server.tools.add(Write)
+    async with connect(server, principal=READER) as client:
+        assert await refused(client.call_tool("write")) == ["docs:write"]
+        server.tools.replace(tool(Write, requires=None))
+        await client.call_tool("write")
+
+
+@pytest.mark.parametrize(
+    ("scope", "code", "text"),
+    [
+        (
+            "docs:late",
+            INSUFFICIENT_SCOPE,
+            "Insufficient scope: tools/call needs docs:read docs:late",
+        ),
+        ("two words", -32603, "Request handler failed"),
+    ],
+)
+async def test_a_task_may_find_a_scope_missing(scope, code, text):
+    """It begins for who may call it, and fails with what its handler finds."""
+
+    class Slow(Tool, requires="docs:read", task="required"):
+        async def call(self):
+            raise InsufficientScope(scope)
+
+    class Tasks(Server, name="tasks", version="1"):
+        tools = [Slow]
+
+    knows_tasks = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
+    given = {"capabilities": knows_tasks, "version": "2026-07-28"}
+    async with connect(Tasks, principal=Principal(subject="cyd"), **given) as client:
+        assert await refused(client.request("tools/call", {"name": "slow"})) == ["docs:read"]
+    async with connect(Tasks, principal=READER, **given) as client:
+        task = await client.request("tools/call", {"name": "slow"})
+        await trio.testing.wait_all_tasks_blocked()
+        ended = await client.request("tasks/get", {"taskId": task["taskId"]})
+
+    assert (ended["status"], ended["error"]["code"]) == ("failed", code)
+    assert ended["error"]["message"] == text
+
+
+# Who is calling where nobody verifies it
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_nobody_holds_no_scope(docs, version, caplog):
+    """Unless the program that serves says who is calling, scopes refuse."""
+    async with connect(docs, version=version) as client:
+        with pytest.raises(McpError, match="nobody has verified who is calling"):
+            await client.call_tool("whoami")
+
+    assert "nobody verifies who calls on memory" in caplog.text
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_the_program_says_who_is_calling(docs, version):
+    """In memory."""
+    async with connect(docs, version=version, principal=READER) as client:
+        result = await client.call_tool("whoami")
+
+    assert result.content[0].text == "ada"
+
+
+async def test_the_program_says_who_is_calling_on_descriptors(docs, pipe_stream):
+    """As `serve_stdio` does on stdin and stdout."""
+    stream, read_fd, write_fd = pipe_stream
+    async with trio.open_nursery() as nursery:
+        serve = partial(serve_descriptors, docs, read_fd, write_fd, principal=READER)
+        nursery.start_soon(serve)
+        async with connect(stream) as client:
+            result = await client.call_tool("whoami")
+
+    assert result.content[0].text == "ada"
+
+
+PROGRAM = """
+from noizu_mcp import Server, Tool
+from noizu_mcp.auth import Principal
+
+class Whoami(Tool, requires="read"):
+    def call(self, args, ctx):
+        return ctx.auth.subject
+
+class Program(Server, name="program", version="1"):
+    tools = [Whoami]
+
+Program().run(principal=Principal(subject="ada", scopes=["read"]))
+"""
+
+
+async def test_the_program_says_who_is_calling_on_stdio():
+    """Whoever starts the process is whom it says."""
+    async with connect(Stdio(sys.executable, "-c", PROGRAM)) as client:
+        result = await client.call_tool("whoami")
+
+    assert result.content[0].text == "ada"
+
+
+async def test_init_hears_it(docs):
+    """`ctx.auth` is there in `init`."""
+    seen = []
+
+    class Greeting(Server, name="greeting", version="1"):
+        async def init(self, ctx):
+            seen.append(ctx.auth)
+
+    async with connect(Greeting, version="2025-11-25", principal=READER) as client:
+        await client.ping()
+        await trio.testing.wait_all_tasks_blocked()
+
+    assert seen == [READER]
+
+
+async def test_a_principal_is_for_servers_in_memory():
+    """Every other server finds out by itself who is calling."""
+    ours, _ = memory_pair()
+    for target in (Stdio("true"), ours):
+        with pytest.raises(TypeError, match="principal= is for a server in memory"):
+            async with connect(target, principal=READER):
+                pass

@@ -1,0 +1,534 @@
+"""Calls that go on as tasks (the extension `io.modelcontextprotocol/tasks` of 2026-07-28)."""
+
+from typing import Any
+
+import pytest
+import trio
+
+STATELESS = "2026-07-28"
+EXTENSION = "io.modelcontextprotocol/tasks"
+KNOWS = {
+    "extensions": {EXTENSION: {}},
+    "elicitation": {"form": {}},
+    "sampling": {},
+    "roots": {},
+}
+ENDED = ("completed", "failed", "cancelled")
+NEEDED = {
+    "code": -32021,
+    "message": "Missing required client capability",
+    "data": {"requiredCapabilities": {"extensions": {EXTENSION: {}}}},
+}
+MODERN = pytest.mark.parametrize("revision", [STATELESS])
+HANDSHAKE = pytest.mark.parametrize("revision", ["2025-03-26", "2025-06-18", "2025-11-25"])
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"action": "accept", "content": {"name": name}}
+
+
+async def begin(wire: Any, tool: str, **arguments: Any) -> Any:
+    """Call a tool; gives the id of the task that answers."""
+    answer = await wire.call(tool, arguments)
+    assert answer["result"]["resultType"] == "task", answer
+    return answer["result"]["taskId"]
+
+
+async def look(wire: Any, id_: str, *until: str) -> dict[str, Any]:
+    """Look at a task until it is in one of some states; gives it."""
+    with trio.fail_after(10):
+        while True:
+            task = wire.bare((await wire.ask("tasks/get", {"taskId": id_}))["result"])
+            assert task["taskId"] == id_
+            if not until or task["status"] in until:
+                return task
+            await trio.lowlevel.checkpoint()
+
+
+async def end(wire: Any, id_: str) -> dict[str, Any]:
+    return await look(wire, id_, *ENDED)
+
+
+async def answer(wire: Any, id_: str, **answers: Any) -> None:
+    params = {"taskId": id_, "inputResponses": answers}
+    assert wire.bare((await wire.ask("tasks/update", params))["result"]) == {}
+
+
+async def text(wire: Any, tool: str, **arguments: Any) -> str:
+    """Call a tool, wait for its task; gives the one text of its result."""
+    task = await end(wire, await begin(wire, tool, **arguments))
+    assert task["status"] == "completed", task
+    (block,) = task["result"]["content"]
+    return block["text"]
+
+
+def asked(task: dict[str, Any]) -> dict[str, str]:
+    """The messages that a task asks, by key."""
+    return {key: each["params"]["message"] for key, each in task["inputRequests"].items()}
+
+
+@pytest.fixture
+def agency(opened: Any) -> Any:
+    """Give what opens a connection of a client that knows tasks."""
+
+    def open_wire(name: str = "Agency", **options: Any) -> Any:
+        wire = opened(name, **options)
+        return Knowing(wire)
+
+    return open_wire
+
+
+class Knowing:
+    """Makes a client say that it knows tasks."""
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+
+    async def __aenter__(self) -> Any:
+        wire = await self._manager.__aenter__()
+        wire.capabilities = KNOWS
+        return wire
+
+    async def __aexit__(self, *details: object) -> Any:
+        return await self._manager.__aexit__(*details)
+
+
+@MODERN
+async def test_a_call_goes_on_as_a_task(agency):
+    """The answer is a task, which is found at once; its end carries the result."""
+    async with agency() as wire:
+        created = (await wire.call("work", {"name": "tea"}))["result"]
+        task = await look(wire, created["taskId"])
+        assert task["status"] == created["status"] == "working"
+        assert created["ttlMs"] == 3_600_000
+        assert created["pollIntervalMs"] == 10
+        await wire.text("release", {"name": "tea"})
+        task = await end(wire, created["taskId"])
+        assert task["status"] == "completed"
+        assert task["result"]["content"] == [{"type": "text", "text": "did tea"}]
+        assert task["result"]["resultType"] == "complete"
+        assert "_meta" not in task["result"]
+        assert task["createdAt"] == created["createdAt"] <= task["lastUpdatedAt"]
+        assert task["ttlMs"] >= created["ttlMs"]
+        assert await look(wire, created["taskId"]) == task
+
+
+@MODERN
+async def test_sync_handlers_and_what_they_return(agency):
+    """One in a thread is a task like any other; the result is what a call would get."""
+    async with agency() as wire:
+        assert await text(wire, "think", name="tea") == "thought of tea"
+        assert await text(wire, "ponder") == "cancelled: False"
+        task = await end(wire, await begin(wire, "babble"))
+        wire.capabilities = {}
+        assert {k: v for k, v in task["result"].items() if k != "resultType"} == (
+            await wire.result("babble")
+        )
+
+
+@MODERN
+async def test_tools_without_tasks(agency):
+    """They answer as ever; the `task` of an older revision means nothing."""
+    async with agency() as wire:
+        assert await wire.text("greet", {"name": "Ann"}) == "Hello, Ann!"
+        params = {"name": "greet", "arguments": {"name": "Bob"}, "task": {"ttl": 60000}}
+        result = wire.bare((await wire.ask("tools/call", params))["result"])
+        assert result["content"][0]["text"] == "Hello, Bob!"
+
+
+@MODERN
+async def test_wrong_arguments_are_answered_at_once(agency):
+    """No task is begun for a call that cannot be made."""
+    async with agency() as wire:
+        result = await wire.result("think", {"name": 5})
+        assert result["isError"] is True
+
+
+@MODERN
+async def test_what_failed_is_told_apart(agency):
+    """A tool that failed has a result; only an error of the protocol makes a task fail."""
+    async with agency() as wire:
+        task = await end(wire, await begin(wire, "fail"))
+        assert task["status"] == "completed"
+        assert task["result"]["isError"] is True
+        assert task["result"]["content"][0]["text"] == "no luck"
+        assert await text(wire, "crash") == "Tool execution failed"
+        assert await text(wire, "dawdle") == "Tool execution timed out"
+        task = await end(wire, await begin(wire, "refuse"))
+        assert task["status"] == "failed"
+        assert task["error"] == {"code": 4003, "message": "not now", "data": {"why": "because"}}
+        assert task["statusMessage"] == "not now"
+        task = await end(wire, await begin(wire, "refuse_badly"))
+        assert task["error"] == {"code": 4003, "message": "not now"}
+        assert await text(wire, "begin_wrongly") == "Tool execution failed"
+
+
+@MODERN
+async def test_a_task_asks(agency):
+    """What it asks is there to be seen until it is answered; the handler goes on from there."""
+    async with agency() as wire:
+        id_ = await begin(wire, "confirm")
+        task = await look(wire, id_, "input_required")
+        assert list(asked(task).values()) == ["Name?"]
+        (key,) = task["inputRequests"]
+        assert (await look(wire, id_))["inputRequests"] == task["inputRequests"]
+        await answer(wire, id_, **{key: named("Ann")})
+        assert (await end(wire, id_))["result"]["content"][0]["text"] == "Ann"
+
+
+@MODERN
+async def test_a_wrong_answer_is_asked_again_under_another_key(agency):
+    """Keys are never used twice; answers to old and unknown ones mean nothing."""
+    async with agency() as wire:
+        id_ = await begin(wire, "confirm")
+        (first,) = (await look(wire, id_, "input_required"))["inputRequests"]
+        await answer(wire, id_, **{first: {"action": "accept", "content": {"name": 5}}})
+        (second,) = (await look(wire, id_, "input_required"))["inputRequests"]
+        assert second != first
+        await answer(wire, id_, **{first: named("Old"), "unknown": named("No")})
+        assert list((await look(wire, id_))["inputRequests"]) == [second]
+        await answer(wire, id_, **{second: {"action": "decline"}})
+        assert (await end(wire, id_))["result"]["content"][0]["text"] == "decline"
+        await answer(wire, id_, **{second: named("Late")})
+
+
+@MODERN
+async def test_some_answers_at_a_time(agency):
+    """What is answered is gone at once, the rest stays; the same question again has a new key."""
+    async with agency() as wire:
+        id_ = await begin(wire, "both")
+        while len(messages := asked(await look(wire, id_, "input_required"))) < 2:
+            pass
+        keys = {message: key for key, message in messages.items()}
+        await answer(wire, id_, **{keys["first?"]: named("Ada")})
+        task = await look(wire, id_)
+        assert task["status"] == "input_required"
+        assert asked(task) == {keys["last?"]: "last?"}
+        await answer(wire, id_, **{keys["last?"]: named("Lovelace")})
+        task = await look(wire, id_, "input_required")
+        ((key, message),) = asked(task).items()
+        assert message == "first?"
+        assert key not in messages
+        await answer(wire, id_, **{key: named("Third")})
+        assert (await end(wire, id_))["result"]["content"][0]["text"] == "Ada Lovelace Third"
+
+
+@MODERN
+async def test_roots_and_models(agency):
+    """They are asked in the same way."""
+    async with agency() as wire:
+        id_ = await begin(wire, "model")
+        task = await look(wire, id_, "input_required")
+        ((key, question),) = task["inputRequests"].items()
+        assert question["method"] == "roots/list"
+        await answer(wire, id_, **{key: {"roots": [{"uri": "file:///a"}]}})
+        task = await look(wire, id_, "input_required")
+        ((key, question),) = task["inputRequests"].items()
+        assert question["method"] == "sampling/createMessage"
+        content = {"type": "text", "text": "here"}
+        sampled = {"role": "assistant", "content": content, "model": "m"}
+        await answer(wire, id_, **{key: sampled})
+        assert (await end(wire, id_))["result"]["content"][0]["text"] == "here"
+
+
+@MODERN
+async def test_asking_for_what_the_client_cannot_do(agency):
+    """It ends the task with the error of the protocol."""
+    async with agency() as wire:
+        wire.capabilities = {"extensions": {EXTENSION: {}}}
+        task = await end(wire, await begin(wire, "confirm"))
+        assert task["status"] == "failed"
+        assert task["error"]["code"] == -32021
+        assert task["error"]["data"]["requiredCapabilities"] == {"elicitation": {}}
+
+
+@MODERN
+async def test_asking_by_hand(agency):
+    """The questions of an `InputRequired` become those of the task; then it is run again."""
+    async with agency() as wire:
+        id_ = await begin(wire, "by_hand")
+        while len(messages := asked(await look(wire, id_, "input_required"))) < 2:
+            pass
+        answers = {key: named(message[0].upper()) for key, message in messages.items()}
+        await answer(wire, id_, **answers)
+        assert (await end(wire, id_))["result"]["content"][0]["text"] == "A B asked"
+
+
+@MODERN
+async def test_the_time_of_a_person_does_not_count(agency):
+    """The timeout of the tool stands still while the task asks."""
+    async with agency() as wire:
+        id_ = await begin(wire, "be_patient")
+        (key,) = (await look(wire, id_, "input_required"))["inputRequests"]
+        await text(wire, "dawdle")
+        await wire.is_alive()
+        await answer(wire, id_, **{key: named("Ann")})
+        assert (await end(wire, id_))["result"]["content"][0]["text"] == "Ann"
+
+
+@MODERN
+async def test_progress_is_what_a_task_says(agency):
+    """There are no progress notices and no log messages of tasks."""
+    async with agency() as wire:
+        params = {"name": "report", "arguments": {}}
+        meta = {"progressToken": "p", "io.modelcontextprotocol/logLevel": "debug"}
+        created = (await wire.ask("tools/call", params, **meta))["result"]
+        id_ = created["taskId"]
+        said = []
+        for name in ("a", "b", "c"):
+            while (task := await look(wire, id_)).get("statusMessage") in (None, *said):
+                pass
+            said.append(task["statusMessage"])
+            await wire.text("release", {"name": name})
+        assert said == ["1 of 4", "2", "nearly"]
+        task = await end(wire, id_)
+        assert "statusMessage" not in task
+        (block,) = task["result"]["content"]
+        assert block["text"].endswith("cancelled: False")
+        assert wire.notices == []
+
+
+@MODERN
+async def test_cancelling(agency):
+    """The answer is an acknowledgement; a task that has ended stays as it is."""
+    async with agency() as wire:
+        id_ = await begin(wire, "work", name="never")
+        for _ in range(2):
+            assert wire.bare((await wire.ask("tasks/cancel", {"taskId": id_}))["result"]) == {}
+        assert (await end(wire, id_))["status"] == "cancelled"
+        id_ = await begin(wire, "confirm")
+        await look(wire, id_, "input_required")
+        await wire.ask("tasks/cancel", {"taskId": id_})
+        assert (await end(wire, id_))["status"] == "cancelled"
+        id_ = await begin(wire, "think", name="tea")
+        task = await end(wire, id_)
+        assert "result" in await wire.ask("tasks/cancel", {"taskId": id_})
+        assert await look(wire, id_) == task
+
+
+@MODERN
+async def test_cancelling_the_request_does_not_stop_the_task(agency, transport):
+    """The request has its answer; what was begun by it goes on."""
+    if transport == "http":
+        pytest.skip("the end of the HTTP request cancels it: an answer on its way is lost")
+    async with agency() as wire:
+        request = await wire.begin_call("work", {"name": "tea"})
+        await wire.cancel(request)
+        id_ = (await wire.answer(request))["result"]["taskId"]
+        await wire.text("release", {"name": "tea"})
+        assert (await end(wire, id_))["status"] == "completed"
+
+
+@MODERN
+async def test_a_client_that_does_not_know_tasks(opened):
+    """It is answered as ever, or told what it lacks; what it said before does not count."""
+    async with opened("Agency") as wire:
+        wire.capabilities = KNOWS
+        id_ = await begin(wire, "work", name="tea")
+        for capabilities in ({}, {"extensions": {}}, {"extensions": 5}, {"tasks": {}}):
+            wire.capabilities = capabilities
+            assert await wire.text("think", {"name": "tea"}) == "thought of tea"
+            assert (await wire.call("fail"))["error"] == NEEDED
+            assert (await wire.call("by_hand_later"))["error"] == NEEDED
+            for method in ("get", "update", "cancel"):
+                params = {"taskId": id_, "inputResponses": {}}
+                assert (await wire.ask(f"tasks/{method}", params))["error"] == NEEDED
+            wanted = {"notifications": {"taskIds": [id_]}}
+            assert (await wire.ask("subscriptions/listen", wanted))["error"] == NEEDED
+
+
+@MODERN
+async def test_unknown_tasks_and_wrong_params(agency, transport):
+    """They are wrong params; the methods of the older form do not exist."""
+    async with agency() as wire:
+        id_ = await begin(wire, "work", name="tea")
+        for method in ("get", "update", "cancel"):
+            for unknown in ("nope", 5, None):
+                params = {"taskId": unknown, "inputResponses": {}}
+                code = (await wire.ask(f"tasks/{method}", params))["error"]["code"]
+                # Over HTTP the header that mirrors an id that is no text is missed first.
+                unnamed = transport == "http" and unknown != "nope"
+                assert code == (-32020 if unnamed else -32602)
+        for answers in (None, [], "x"):
+            params = {"taskId": id_, "inputResponses": answers}
+            assert (await wire.ask("tasks/update", params))["error"]["code"] == -32602
+        for method in ("tasks/result", "tasks/list"):
+            assert (await wire.ask(method, {"taskId": id_}))["error"]["code"] == -32601
+
+
+@MODERN
+async def test_a_server_without_tasks(agency):
+    """It says nothing of them, knows none of the methods, and agrees to tell of none."""
+    async with agency("Kitchen") as wire:
+        discovered = (await wire.ask("server/discover"))["result"]
+        assert "extensions" not in discovered["capabilities"]
+        for method in ("get", "update", "cancel"):
+            assert (await wire.ask(f"tasks/{method}", {"taskId": "x"}))["error"]["code"] == -32601
+        await wire.begin("subscriptions/listen", {"notifications": {"taskIds": ["x"]}})
+        params = await wire.notice("notifications/subscriptions/acknowledged")
+        assert params["notifications"] == {}
+
+
+@MODERN
+async def test_the_extension_is_offered(agency):
+    """Once a tool is registered that can go on as a task."""
+    async with agency() as wire:
+        discovered = (await wire.ask("server/discover"))["result"]
+        assert discovered["capabilities"]["extensions"] == {EXTENSION: {}}
+        assert "tasks" not in discovered["capabilities"]
+        for tool in (await wire.ask("tools/list"))["result"]["tools"]:
+            assert "execution" not in tool
+
+
+@HANDSHAKE
+async def test_revisions_with_a_handshake(opened):
+    """They have nothing of it: such a tool is a tool, or says what it needs."""
+    async with opened("Agency", start=False) as wire:
+        wire.capabilities = {"extensions": {EXTENSION: {}}}
+        result = await wire.start()
+        assert {"tasks", "extensions"}.isdisjoint(result["capabilities"])
+        assert await wire.text("think", {"name": "tea"}) == "thought of tea"
+        assert await wire.text("at_once") == "begun"
+        result = await wire.result("fail")
+        assert result["isError"] is True
+        assert result["content"][0]["text"].startswith("This tool runs as a task")
+        for method in ("get", "update", "cancel", "result", "list"):
+            assert (await wire.ask(f"tasks/{method}", {"taskId": "x"}))["error"]["code"] == -32601
+
+
+@MODERN
+async def test_a_task_that_its_handler_begins(agency):
+    """What is asked before is asked in rounds, what is asked after in the task; steps run once."""
+    async with agency() as wire:
+        first = (await wire.call("later"))["result"]
+        assert first["resultType"] == "input_required"
+        assert "taskId" not in first
+        (key,) = first["inputRequests"]
+        params = {"name": "later", "arguments": {}, "requestState": first["requestState"]}
+        second = (await wire.ask("tools/call", {**params, "inputResponses": {key: named("Ada")}}))[
+            "result"
+        ]
+        assert second["resultType"] == "task"
+        task = await look(wire, second["taskId"], "input_required")
+        ((key, message),) = asked(task).items()
+        assert message == "Last?"
+        await answer(wire, task["taskId"], **{key: named("Lovelace")})
+        task = await end(wire, task["taskId"])
+        assert task["result"]["content"][0]["text"] == "Ada Lovelace 1 2"
+
+
+@MODERN
+async def test_a_handler_that_begins_no_task(agency):
+    """Its result is the answer, whatever the client knows."""
+    async with agency() as wire:
+        arguments = {"go_on": False}
+        for turn, capabilities in enumerate((KNOWS, {"elicitation": {}}), start=1):
+            wire.capabilities = capabilities
+            first = (await wire.call("later", arguments))["result"]
+            (key,) = first["inputRequests"]
+            params = {"name": "later", "arguments": arguments}
+            params |= {"requestState": first["requestState"], "inputResponses": {key: named("A")}}
+            result = wire.bare((await wire.ask("tools/call", params))["result"])
+            assert result["content"][0]["text"] == f"A {turn}, at once"
+
+
+@MODERN
+async def test_a_task_that_is_begun_before_anything_else(agency):
+    """Once, however often it is begun; for a client that knows no tasks it is no task."""
+    async with agency() as wire:
+        assert await text(wire, "at_once") == "begun"
+        assert await text(wire, "at_once", stubborn=True) == "begun"
+        wire.capabilities = {}
+        assert await wire.text("at_once") == "begun"
+
+
+@MODERN
+async def test_asking_by_hand_before_the_task(agency):
+    """The answers and the state of the rounds are there in the task."""
+    async with agency() as wire:
+        first = (await wire.call("by_hand_later"))["result"]
+        assert list(first["inputRequests"]) == ["a"]
+        params = {"name": "by_hand_later", "arguments": {}, "requestState": first["requestState"]}
+        params["inputResponses"] = {"a": named("Ann")}
+        second = (await wire.ask("tools/call", params))["result"]
+        task = await end(wire, second["taskId"])
+        assert task["result"]["content"][0]["text"] == "Ann asked"
+
+
+@MODERN
+async def test_a_call_tool_of_its_own(agency):
+    """A server that overrides `call_tool` answers in the task, too."""
+    async with agency("Bureau") as wire:
+        assert await text(wire, "work", name="return") == "work by hand"
+        assert await text(wire, "think", name="tea") == "thought of tea"
+        assert (await end(wire, await begin(wire, "refuse")))["error"]["code"] == 4003
+        assert await text(wire, "at_once") == "begun"
+        assert (await wire.call("unknown"))["error"]["code"] == -32602
+        assert await wire.text("greet", {"name": "Ann"}) == "Hello, Ann!"
+        wire.capabilities = {}
+        assert await wire.text("at_once") == "begun"
+        assert (await wire.call("fail"))["error"] == NEEDED
+
+
+async def listen(wire: Any, *ids: str, **more: Any) -> Any:
+    """Listen to tasks; gives the id of the request, and what was agreed on."""
+    id_ = await wire.begin("subscriptions/listen", {"notifications": {"taskIds": ids, **more}})
+    params = await wire.notice("notifications/subscriptions/acknowledged")
+    return id_, params["notifications"]
+
+
+async def told(wire: Any, *until: str) -> list[dict[str, Any]]:
+    """Hear of a task until it is in one of some states; gives all that was heard."""
+    heard = []
+    while not heard or heard[-1]["status"] not in until:
+        heard.append(await wire.notice("notifications/tasks"))
+    return heard
+
+
+@MODERN
+async def test_hearing_of_tasks(agency):
+    """How they are when the client begins to listen, and then each change, as a whole task."""
+    async with agency() as wire:
+        id_ = await begin(wire, "confirm")
+        task = await look(wire, id_, "input_required")
+        number, agreed = await listen(wire, id_, "unknown", toolsListChanged=True)
+        assert agreed == {"toolsListChanged": True, "taskIds": [id_]}
+        first = await wire.notice("notifications/tasks")
+        assert first.pop("_meta") == {"io.modelcontextprotocol/subscriptionId": number}
+        assert first == task
+        (key,) = task["inputRequests"]
+        await answer(wire, id_, **{key: named("Ann")})
+        last = (await told(wire, "completed"))[-1]
+        del last["_meta"]
+        assert last == await look(wire, id_)
+        await text(wire, "think", name="another one")
+        assert wire.notices == []
+
+
+@MODERN
+async def test_listening_to_what_has_ended(agency):
+    """Its end is told: whoever listens too late must not wait for it for ever."""
+    async with agency() as wire:
+        id_ = await begin(wire, "think", name="tea")
+        await end(wire, id_)
+        await listen(wire, id_)
+        (heard,) = await told(wire, "completed")
+        assert heard["result"]["content"][0]["text"] == "thought of tea"
+
+
+@MODERN
+async def test_what_is_no_list_of_ids(agency):
+    """It is a wrong filter."""
+    async with agency() as wire:
+        for ids in ("x", [5], {}):
+            wanted = {"notifications": {"taskIds": ids}}
+            assert (await wire.ask("subscriptions/listen", wanted))["error"]["code"] == -32602
+
+
+@MODERN
+async def test_the_end_with_running_tasks(agency):
+    """They get the grace, then they are cancelled; what asks is cancelled at once."""
+    async with agency(grace=0.05) as wire:
+        await begin(wire, "work", name="never")
+        id_ = await begin(wire, "confirm")
+        await look(wire, id_, "input_required")

@@ -1,0 +1,111 @@
+"""A client that knows tasks, and one that is told of one that it does not know."""
+
+import pytest
+
+from noizu_mcp import (
+    Accept,
+    ClientHandler,
+    McpError,
+    ProtocolError,
+    Server,
+    Task,
+    TaskStarted,
+    Tool,
+    connect,
+)
+from noizu_mcp.types import TASKS, ClientCapabilities
+
+KNOWS = ClientCapabilities(extensions={TASKS: {}})
+
+
+class Long(Tool, task="required"):
+    """Takes long."""
+
+    async def call(self):
+        return "done"
+
+
+class Asking(Tool, task="optional", starts_task=True):
+    """Asks first."""
+
+    async def call(self, args, ctx):
+        answer = await ctx.elicit("Name?", {"name": str})
+        await ctx.start_task()
+        return answer.content.name
+
+
+class Office(Server, name="office", version="1"):
+    tools = [Long, Asking]
+
+
+class Person(ClientHandler):
+    async def handle_elicitation(self, params):
+        return Accept({"name": "Ann"})
+
+
+async def ended(client, task):
+    while not task.ended:
+        task = Task.from_wire(await client.request("tasks/get", {"taskId": task.task_id}))
+    return task
+
+
+@pytest.mark.parametrize("version", [None, "2026-07-28"])
+async def test_a_call_goes_on_as_a_task(version):
+    """The client hears of it as an exception with the task; any request can follow it."""
+    async with connect(Office, version=version, capabilities=KNOWS) as client:
+        with pytest.raises(TaskStarted, match="goes on as the task") as caught:
+            await client.call_tool("long")
+        task = caught.value.task
+        assert task.status == "working"
+        assert task.meta is None
+        assert task.extra == {}
+        assert (await ended(client, task)).result["content"] == [{"type": "text", "text": "done"}]
+
+
+async def test_questions_before_the_task():
+    """They are answered as ever; the task comes in the last round."""
+    both = connect(Office, capabilities=KNOWS, handler=Person())
+    async with both as client:
+        with pytest.raises(TaskStarted) as caught:
+            await client.call_tool("asking")
+        task = await ended(client, caught.value.task)
+        assert task.result["content"][0]["text"] == "Ann"
+
+
+async def test_a_client_that_does_not_know_tasks():
+    """It is refused, or served in its request."""
+    async with connect(Office, handler=Person()) as client:
+        with pytest.raises(McpError) as caught:
+            await client.call_tool("long")
+        assert caught.value.code == -32021
+        assert (await client.call_tool("asking")).content[0].text == "Ann"
+
+
+TASK = {
+    "resultType": "task",
+    "taskId": "t",
+    "status": "working",
+    "createdAt": "2026-07-28T00:00:00Z",
+    "lastUpdatedAt": "2026-07-28T00:00:00Z",
+    "ttlMs": None,
+}
+
+
+@pytest.mark.parametrize("capabilities", [None, ClientCapabilities(extensions={"x.y/z": {}})])
+async def test_a_task_that_nobody_asked_for(scripted, capabilities):
+    """A server must not answer so a client that does not say that it knows tasks."""
+    async with scripted({"tools/call": TASK}, capabilities=capabilities) as (client, _):
+        with pytest.raises(ProtocolError, match="unknown kind of result: 'task'"):
+            await client.call_tool("long")
+
+
+async def test_tasks_in_other_places(scripted):
+    """Only calls of tools go on as tasks; anything else is no valid answer."""
+    answers = {"tools/call": {**TASK, "taskId": 5}, "prompts/get": TASK, "resources/read": TASK}
+    async with scripted(answers, capabilities=KNOWS) as (client, _):
+        with pytest.raises(ProtocolError, match="taskId: expected a string"):
+            await client.call_tool("long")
+        with pytest.raises(ProtocolError, match="unknown kind of result: 'task'"):
+            await client.get_prompt("p")
+        with pytest.raises(ProtocolError, match="unknown kind of result: 'task'"):
+            await client.read_resource("r:")

@@ -1,0 +1,236 @@
+"""`noizu-mcp run --http`: a process that serves, and ends in order whatever its clients do."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+
+PATIENCE = 30.0
+SERVER = """
+import trio
+from noizu_mcp import Server, Toolkit, mcp
+
+class Kit(Toolkit):
+    @mcp
+    async def echo(self, *, text: str) -> str:
+        return text
+
+    @mcp
+    async def hang(self, args, ctx):
+        await ctx.report_progress(1)
+        await trio.sleep_forever()
+
+    @mcp
+    def block(self):
+        import time
+        time.sleep(2)
+
+class Demo(Server, name="demo", version="1"):
+    tools = [Kit]
+"""
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+OPEN = []
+
+
+@pytest.fixture(autouse=True)
+def _no_open_connections():
+    """Close what the clients of a test have left open."""
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
+def connect(address):
+    connection = http.client.HTTPConnection(*address, timeout=PATIENCE)
+    OPEN.append(connection)
+    return connection
+
+
+@pytest.fixture
+def app(tmp_path):
+    """The file of a server."""
+    path = tmp_path / "app.py"
+    path.write_text(SERVER)
+    return path
+
+
+@contextmanager
+def running(app, *words):
+    """Run the command until the block ends; gives the process and the address it says."""
+    command = [sys.executable, "-m", "noizu_mcp", "run", str(app), "--http", *words]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=app.parent)
+    try:
+        yield process, address_of(process.stderr.readline())
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def address_of(line):
+    found = re.fullmatch(r"noizu-mcp: demo serves at http://(127\.0\.0\.1):(\d+)/mcp\n", line)
+    assert found, line
+    return found[1], int(found[2])
+
+
+def post(address, method, params=None, **headers):
+    """Send one request; the response is not read yet."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}
+    if method.startswith("notifications/"):
+        del body["id"]
+    connection = connect(address)
+    fixed = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request("POST", "/mcp", json.dumps(body), {**fixed, **names})
+    answer = connection.getresponse()
+    OPEN.append(answer)
+    return answer
+
+
+def call(address, name, token=None, **arguments):
+    """Call a tool on 2026-07-28."""
+    meta = META if token is None else {**META, "progressToken": token}
+    params = {"name": name, "arguments": arguments, "_meta": meta}
+    headers = {"mcp_protocol_version": "2026-07-28", "mcp_method": "tools/call", "mcp_name": name}
+    return post(address, "tools/call", params, **headers)
+
+
+def begin(address):
+    """Begin a session; gives its headers."""
+    client = {"name": "test", "version": "1"}
+    params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
+    answer = post(address, "initialize", params)
+    answer.read()
+    headers = {"mcp_session_id": answer.headers["Mcp-Session-Id"]}
+    assert post(address, "notifications/initialized", **headers).status == 202
+    return headers
+
+
+def end(process, number):
+    """Send a signal; gives the status, what was written to stderr, and the seconds it took."""
+    before = time.monotonic()
+    process.send_signal(number)
+    stderr = process.communicate(timeout=PATIENCE)[1]
+    return process.returncode, stderr, time.monotonic() - before
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_order(app, number):
+    """It answers, then ends with status 0 and says nothing more."""
+    with running(app, "--port", "0") as (process, address):
+        assert json.load(call(address, "echo", text="x"))["result"]["content"][0]["text"] == "x"
+        assert end(process, number)[:2] == (0, "")
+
+
+def test_nobody_keeps_it_from_ending(app):
+    """Calls of both eras, both kinds of streams, and a client that reads nothing: within 10 s."""
+    with running(app, "--port", "0") as (process, address):
+        session = begin(address)
+        progress = {"_meta": {"progressToken": 1}}
+        handshake = post(address, "tools/call", {"name": "hang", **progress}, **session)
+        assert handshake.readline()
+        stateless = call(address, "hang", token=1)
+        assert stateless.readline()
+        standing = connect(address)
+        get = {"accept": "text/event-stream", "mcp-session-id": session["mcp_session_id"]}
+        standing.request("GET", "/mcp", headers=get)
+        stream = standing.getresponse()
+        OPEN.append(stream)
+        assert stream.status == 200
+        listening = {"notifications": {"toolsListChanged": True}, "_meta": META}
+        listen = post(
+            address,
+            "subscriptions/listen",
+            listening,
+            mcp_protocol_version="2026-07-28",
+            mcp_method="subscriptions/listen",
+        )
+        assert listen.readline()
+        stuck = socket.create_connection(address)
+        stuck.sendall(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{")
+        status, stderr, seconds = end(process, signal.SIGTERM)
+        assert (status, stderr) == (0, "")
+        assert seconds < 10
+        assert b'"resultType":"complete"' in listen.read()
+        for answer in (handshake, stateless):
+            assert b"The server is shutting down" in answer.read()
+        assert b"data: {" not in stream.read()
+        stuck.close()
+
+
+def test_a_port_that_is_taken(app):
+    """One line says so, and the status."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [
+            sys.executable,
+            "-m",
+            "noizu_mcp",
+            "run",
+            str(app),
+            "--http",
+            "--port",
+            f"{port}",
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    text = f"noizu-mcp: cannot listen on http://127.0.0.1:{port}: address already in use\n"
+    assert done.stderr == text
+
+
+def test_every_address_needs_names(app):
+    """A server that listens everywhere says whom it serves."""
+    command = [sys.executable, "-m", "noizu_mcp", "run", str(app)]
+    options = ["--http", "--host", "0.0.0.0", "--port", "0"]
+    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
+        assert "set allowed_hosts to the names that clients use" in process.stderr.readline()
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+
+def test_it_starts_again_when_a_file_changes(app):
+    """With `--reload`; a change that breaks the program is waited out."""
+    with running(app, "--port", "0", "--reload") as (process, _):
+        lines = iter(process.stderr.readline, "")
+
+        def change(text):
+            app.write_text(text)
+            os.utime(app, (time.time() + 5, time.time() + 5))
+            assert any("has changed" in line for line in lines)
+            return next(lines)
+
+        assert "oops" in change(f"{SERVER}\noops\n")
+        address = address_of(change(f"{SERVER}\n"))
+        assert json.load(call(address, "echo", text="x"))["result"]["content"]
+        assert end(process, signal.SIGINT)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--port", "80"], "--port needs --http; on stdin and stdout it means nothing"),
+        (["--reload"], "--reload needs --http"),
+        (["--http", "--port", "x"], "must be a number from 0 to 65535, got 'x'"),
+        (["--http", "--keyfile", "x"], "keyfile needs certfile"),
+        (["--http", "--certfile", "missing.pem"], "missing.pem"),
+    ],
+)
+def test_wrong_words(app, words, text):
+    """Each is one line."""
+    command = [sys.executable, "-m", "noizu_mcp", "run", str(app), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=app.parent)
+    assert done.returncode in (1, 2)
+    assert text in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,197 @@
+"""The revisions with a handshake over HTTP, byte for byte, as clients of their time speak.
+
+The conformance suite negotiates none but the newest of them.
+"""
+
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+SERVER = Path(__file__).parents[2] / "docs" / "examples" / "everything.py"
+OLDEST, FORMS, SESSION = "2025-03-26", "2025-06-18", "2025-11-25"
+REVISIONS = [OLDEST, FORMS, SESSION]
+PATIENCE = 20
+
+
+class Client:
+    """Sends what a test says, each on a connection of its own."""
+
+    def __init__(self, url: str, version: str) -> None:
+        self.parts = urlsplit(url)
+        self.version = version
+        self.headers: dict[str, str] = {}
+        self._open: list[http.client.HTTPConnection] = []
+
+    def send(self, method: str, body: Any = None, **headers: str) -> http.client.HTTPResponse:
+        """Send one request; a header without text is left out."""
+        connection = http.client.HTTPConnection(self.parts.netloc, timeout=PATIENCE)
+        self._open.append(connection)
+        data = None if body is None else json.dumps(body)
+        sent = {"Accept": "application/json, text/event-stream", **self.headers}
+        if data is not None:
+            sent["Content-Type"] = "application/json"
+        sent.update({name.replace("_", "-"): value for name, value in headers.items()})
+        sent = {name: value for name, value in sent.items() if value}
+        connection.request(method, self.parts.path, data, sent)
+        return connection.getresponse()
+
+    def ask(self, method: str, params: Any = None, id_: Any = 1, **headers: str) -> Any:
+        """Send one request of the protocol; gives its answer."""
+        message = {"jsonrpc": "2.0", "id": id_, "method": method, "params": params or {}}
+        response = self.send("POST", message, **headers)
+        assert response.status == 200
+        return read(response)[-1]
+
+    def initialize(self, version: str) -> Any:
+        params = {
+            "protocolVersion": version,
+            "capabilities": {},
+            "clientInfo": {"name": "old", "version": "1"},
+        }
+        message = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}
+        response = self.send("POST", message)
+        assert response.status == 200
+        self.headers["Mcp-Session-Id"] = response.headers["Mcp-Session-Id"]
+        return read(response)[-1]["result"]
+
+    def begin(self) -> None:
+        """Shake hands as a client of the revision does."""
+        assert self.initialize(self.version)["protocolVersion"] == self.version
+        if self.version != OLDEST:  # which has no such header
+            self.headers["MCP-Protocol-Version"] = self.version
+        ready = self.send("POST", {"jsonrpc": "2.0", "method": "notifications/initialized"})
+        assert (ready.status, ready.read()) == (202, b"")
+
+    def close(self) -> None:
+        for connection in self._open:
+            connection.close()
+
+
+def read(response: http.client.HTTPResponse) -> list[Any]:
+    """Read the messages of an answer, from either form."""
+    body = response.read()
+    if response.headers.get_content_type() == "application/json":
+        return [json.loads(body)]
+    assert response.headers.get_content_type() == "text/event-stream"
+    lines = [line for line in body.decode().splitlines() if line.startswith("data: ")]
+    return [json.loads(line[6:]) for line in lines if line != "data: "]
+
+
+@pytest.fixture(scope="module")
+def url(serve_url: Callable[[str, str], str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    return serve_url(f"{SERVER}:Everything", str(tmp_path_factory.mktemp("journal") / "unused"))
+
+
+@pytest.fixture(params=REVISIONS)
+def client(request: pytest.FixtureRequest, url: str) -> Iterator[Client]:
+    client = Client(url, request.param)
+    yield client
+    client.close()
+
+
+def test_a_session(client):
+    """From the handshake to the end: what each revision says, and what it does not."""
+    client.begin()
+    assert client.ask("ping")["result"] == {}
+    tools = {tool["name"]: tool for tool in client.ask("tools/list")["result"]["tools"]}
+    assert "outputSchema" not in tools["test_simple_text"]
+    assert all(("title" in tool) <= (client.version != OLDEST) for tool in tools.values())
+    result = client.ask("tools/call", {"name": "test_simple_text"})["result"]
+    assert result["content"][0]["text"] == "This is a simple text response for testing."
+    assert "resultType" not in result
+    assert client.send("DELETE").status == 200
+    gone = client.send("POST", {"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert gone.status == 404
+    assert client.send("DELETE").status == 404
+
+
+def test_progress_comes_before_the_answer(client):
+    """As events on the stream of the call; 2025-11-25 primes it with an id to come back with."""
+    client.begin()
+    params = {"name": "test_tool_with_progress", "_meta": {"progressToken": "p"}}
+    message = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
+    response = client.send("POST", message)
+    first = response.readline()
+    assert first.startswith(b"id: ")
+    assert response.readline().startswith(b"retry: " if client.version == SESSION else b"event: ")
+    *notices, answer = read(response)
+    assert {each["method"] for each in notices} == {"notifications/progress"}
+    assert answer["id"] == 5
+
+
+def test_the_version_header(client):
+    """It may be missing; another one than was agreed on, or one of nothing, is refused."""
+    client.begin()
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert client.send("POST", ping, MCP_Protocol_Version="").status == 200
+    assert client.send("POST", ping, MCP_Protocol_Version=client.version).status == 200
+    refused = client.send("POST", ping, MCP_Protocol_Version="1999-01-01")
+    assert refused.status == 400
+    assert read(refused)[0]["error"]["code"] == -32022
+
+
+def test_the_session_header(client):
+    """Without it a request is refused, and with one that nobody has it finds nothing."""
+    client.begin()
+    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+    assert client.send("POST", ping, Mcp_Session_Id="").status == 400
+    assert client.send("POST", ping, Mcp_Session_Id="unknown").status == 404
+    assert client.send("GET", Mcp_Session_Id="unknown", Accept="text/event-stream").status == 404
+
+
+def test_the_standing_stream(client):
+    """It is open until the client leaves, and says what belongs to no request."""
+    client.begin()
+    stream = client.send("GET", Accept="text/event-stream")
+    assert stream.status == 200
+    assert stream.headers.get_content_type() == "text/event-stream"
+    client.ask("tools/call", {"name": "test_trigger_tool_change"})
+    line = stream.readline()
+    while not line.startswith(b"data: {"):
+        line = stream.readline()
+    assert json.loads(line[6:])["method"] == "notifications/tools/list_changed"
+    assert client.send("DELETE").status == 200
+    assert all(not rest.startswith(b"data: {") for rest in stream)
+
+
+def test_arrays(client):
+    """2025-03-26 answers an array with one; later revisions refuse it."""
+    client.begin()
+    array = [
+        {"jsonrpc": "2.0", "id": "a", "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/x"},
+        {"jsonrpc": "2.0", "id": "b", "method": "tools/call", "params": {"name": "no_such"}},
+        {
+            "jsonrpc": "2.0",
+            "id": "c",
+            "method": "tools/call",
+            "params": {"name": "test_simple_text", "arguments": {}},
+        },
+    ]
+    response = client.send("POST", array)
+    if client.version != OLDEST:
+        assert response.status == 400
+        assert read(response)[0]["error"]["code"] == -32600
+        return
+    assert response.status == 200
+    (answers,) = read(response)
+    found = {each["id"]: each for each in answers}
+    assert set(found) == {"a", "b", "c"}
+    assert found["a"]["result"] == {}
+    assert found["b"]["error"]["code"] == -32602
+    assert found["c"]["result"]["content"][0]["type"] == "text"
+    quiet = client.send("POST", array[1:2])
+    assert (quiet.status, quiet.read()) == (202, b"")
+
+
+@pytest.mark.parametrize("asked", ["2024-11-05", "2026-07-28", "1999-01-01"])
+def test_a_version_that_has_no_handshake_here(url, asked):
+    """The newest one that has is offered instead."""
+    client = Client(url, SESSION)
+    assert client.initialize(asked)["protocolVersion"] == SESSION
+    client.close()

@@ -1,0 +1,104 @@
+"""Headers that mirror a request."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noizu_mcp.jsonrpc import Request
+from noizu_mcp.protocol import Mirrored, param_fault
+from noizu_mcp.protocol._mirror import decode_value, encode_value, standard_fault
+
+
+@given(st.text())
+def test_values_travel_as_they_are(text):
+    """Any text comes back, in visible ASCII, without space around it."""
+    sent = encode_value(text)
+    assert all(" " <= char <= "~" for char in sent)
+    assert sent.strip() == sent
+    assert decode_value(sent) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ("", ""),
+        ("plain text", "plain text"),
+        (" x", "=?base64?IHg=?="),
+        ("x\t", "=?base64?eAk=?="),
+        ("é", "=?base64?w6k=?="),
+        ("=?base64?x?=", "=?base64?PT9iYXNlNjQ/eD89?="),
+        ("=?base64?=", "=?base64?="),
+        ("=?BASE64?eA==?=", "=?BASE64?eA==?="),
+        ("=?base64?eA==", "=?base64?eA=="),
+    ],
+)
+def test_how_values_travel(text, sent):
+    """Only what is unsafe, or looks as if it had been, is encoded."""
+    assert encode_value(text) == sent
+    assert decode_value(sent) == text
+
+
+@pytest.mark.parametrize(
+    "sent", ["=?base64?eA?=", "=?base64?e A==?=", "=?base64?/w==?=", "=?base64?e-A_?=", "é", "a\tb"]
+)
+def test_values_that_are_none(sent):
+    """Bad base64, bad UTF-8, and characters that must be encoded."""
+    with pytest.raises(ValueError, match="base64"):
+        decode_value(sent)
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "headers", "fault"),
+    [
+        ("tools/list", None, Mirrored(method="tools/list"), None),
+        ("tools/list", None, Mirrored(method="tools/list", name="x"), None),
+        ("tools/list", None, Mirrored(), "Mcp-Method header is missing"),
+        ("tools/list", None, Mirrored(method="Tools/list"), "Mcp-Method header differs"),
+        ("tools/call", {"name": "é"}, Mirrored(method="tools/call", name="=?base64?w6k=?="), None),
+        ("prompts/get", {"name": "x"}, Mirrored(method="prompts/get"), "Mcp-Name header is miss"),
+        ("resources/read", {"uri": "a:b"}, Mirrored(method="resources/read", name="a:b"), None),
+        ("tasks/get", {"taskId": "1"}, Mirrored(method="tasks/get", name="2"), "taskId"),
+        ("tools/call", None, Mirrored(method="tools/call", name=""), "Mcp-Name header differs"),
+        ("tools/call", {"name": 1}, Mirrored(method="tools/call", name="1"), "differs from name"),
+        ("tools/call", {"name": "x"}, Mirrored(method="tools/call", name="é"), "is invalid"),
+    ],
+)
+def test_the_standard_headers(method, params, headers, fault):
+    """The method always, the name where there is one."""
+    found = standard_fault(Request(1, method, params), headers)
+    assert (found is None) if fault is None else fault in found
+
+
+DECLARED = {"Region": ("region",), "Deep": ("a", "b")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "headers", "fault"),
+    [
+        ({}, {}, None),
+        ({"region": None}, {}, None),
+        ({"region": "x"}, {"region": "x", "unknown": "y"}, None),
+        ({"region": "x"}, {"region": "X"}, "differs"),
+        ({"region": "x"}, {}, "is missing"),
+        ({"region": None}, {"region": ""}, "without its argument"),
+        ({"region": ""}, {"region": ""}, None),
+        ({"region": "é"}, {"region": "=?base64?w6k=?="}, None),
+        ({"region": "é"}, {"region": "=?base64?w6k?="}, "is invalid"),
+        ({"region": 0}, {"region": "0"}, None),
+        ({"region": 42}, {"region": "42.0"}, None),
+        ({"region": 42}, {"region": "43"}, "differs"),
+        ({"region": 42}, {"region": "x"}, "differs"),
+        ({"region": 42}, {"region": "NaN"}, "differs"),
+        ({"region": True}, {"region": "true"}, None),
+        ({"region": False}, {"region": "false"}, None),
+        ({"region": False}, {"region": "0"}, "differs"),
+        ({"region": ["x"]}, {"region": "x"}, "differs"),
+        ({"a": {"b": "x"}}, {"deep": "x"}, None),
+        ({"a": {}}, {"deep": "x"}, "without its argument"),
+        ({"a": "x"}, {"deep": "x"}, "without its argument"),
+    ],
+)
+def test_the_headers_of_arguments(arguments, headers, fault):
+    """Those that a tool declares; null counts as absent, numbers by their value."""
+    found = param_fault(DECLARED, arguments, Mirrored(params=headers))
+    assert (found is None) if fault is None else fault in found

@@ -1,0 +1,374 @@
+"""The store of tasks: how long they live, how many there may be, whose they are."""
+
+import logging
+from functools import partial
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noizu_mcp import ConnectionClosed, Limits, McpError, Server
+from noizu_mcp.server import TaskStore
+from noizu_mcp.server._bus import Bus
+from noizu_mcp.server._options import ServerOptions
+from noizu_mcp.server._tasks import TaskChange
+from noizu_mcp.types import InputRequest, Task
+
+TTL = 100.0
+ASK = InputRequest("roots/list")
+
+
+class Bench:
+    """A store in a nursery."""
+
+    def __init__(self, nursery, **options):
+        self.changes = []
+        bus = Bus()
+        bus.add(self.changes.append)
+        kept = ServerOptions("s", "1", task_ttl=TTL, **options)
+        self.nursery = nursery
+        self.store = TaskStore(kept, bus, nursery.start_soon)
+        self.go_on = trio.Event()
+
+    def begin(self, work=None, *, owner=None, timeout=None):
+        task = self.store.create(owner)
+        self.store.start(task, work or self.wait, timeout)
+        return task
+
+    async def wait(self):
+        await self.go_on.wait()
+        return {"content": []}
+
+    def is_known(self, task):
+        return self.store.get(task.id) is task
+
+
+async def done():
+    return {"content": []}
+
+
+async def settled():
+    """Let everything run that can."""
+    await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_a_result_is_kept_as_long_as_the_task_might_run(nursery, autojump_clock):
+    """From the end of the task on; then it is unknown, and forgotten soon."""
+    bench = Bench(nursery)
+    task = bench.begin()
+    assert task.to_wire()["ttlMs"] == 100_000
+    await trio.sleep(60)
+    bench.go_on.set()
+    await settled()
+    assert task.status == "completed"
+    assert task.to_wire()["ttlMs"] == 160_000
+    await trio.sleep(TTL - 1)
+    assert bench.is_known(task)
+    assert bench.store.find(task.id, None) is task
+    await trio.sleep(1)
+    assert bench.store.get(task.id) is None
+    with pytest.raises(McpError, match="Unknown task") as caught:
+        bench.store.find(task.id, None)
+    assert caught.value.code == -32602
+    await trio.sleep(TTL)
+    assert len(bench.store) == 0
+
+
+async def test_what_runs_for_too_long_is_cancelled(nursery, autojump_clock):
+    """At the end of its life a task is gone, whatever it does."""
+    bench = Bench(nursery)
+    task = bench.begin()
+    asking = bench.begin(lambda: asking_task.ask(ASK, 5))
+    asking_task = asking
+    await trio.sleep(TTL + 1)
+    assert len(bench.store) == 0
+    assert not bench.is_known(task)
+    await bench.store.settle(10)  # nothing runs any more
+    assert trio.current_time() < 2 * TTL
+
+
+async def test_the_store_sweeps_only_while_there_is_something(nursery, autojump_clock):
+    """After the last task nothing runs; the next one starts it again."""
+    for _ in range(2):
+        bench = Bench(nursery)
+        bench.begin(done)
+        await trio.sleep(2 * TTL)
+        assert len(bench.store) == 0
+        assert nursery.child_tasks == frozenset()
+        bench.begin(done)
+        await trio.sleep(2 * TTL)
+        assert len(bench.store) == 0
+        assert nursery.child_tasks == frozenset()
+
+
+async def test_a_timeout_is_a_result(nursery, autojump_clock):
+    """The clock of the tool stands still while it asks, that of the task goes on."""
+    bench = Bench(nursery)
+    task = bench.begin(timeout=10)
+    await trio.sleep(9)
+    task.pause()
+    await trio.sleep(50)
+    task.resume()
+    await trio.sleep(0.5)
+    assert task.status == "working"
+    await trio.sleep(1)
+    assert task.status == "completed"
+    assert task.to_wire()["result"]["isError"] is True
+
+
+async def test_there_may_be_so_many(nursery, autojump_clock):
+    """Ended ones count while they are kept; what has expired makes room."""
+    bench = Bench(nursery, limits=Limits(tasks=2))
+    bench.begin(done)
+    await trio.sleep(TTL / 2)
+    bench.begin(done)
+    with pytest.raises(McpError, match="Too many tasks") as caught:
+        bench.begin(done)
+    assert caught.value.code == -32603
+    await trio.sleep(TTL / 2)
+    bench.begin(done)
+    assert len(bench.store) == 2
+
+
+async def test_each_principal_may_have_so_many(nursery):
+    """One that has too many takes nothing from the others; who is not verified is no principal."""
+    bench = Bench(nursery, limits=Limits(tasks_per_principal=1))
+    bench.begin(owner="ann")
+    with pytest.raises(McpError, match="Too many tasks"):
+        bench.begin(owner="ann")
+    bench.begin(owner="bob")
+    bench.begin()
+    bench.begin()
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_task_is_its_owners(nursery):
+    """Nobody else finds it, verified or not; the ids cannot be guessed."""
+    bench = Bench(nursery)
+    task = bench.begin(owner="ann")
+    anybodys = bench.begin()
+    assert bench.store.find(task.id, "ann") is task
+    for owner in ("bob", None):
+        with pytest.raises(McpError, match="Unknown task"):
+            bench.store.find(task.id, owner)
+    with pytest.raises(McpError, match="Unknown task"):
+        bench.store.find(anybodys.id, "ann")
+    assert len(task.id) >= 32
+    assert task.id != anybodys.id
+    nursery.cancel_scope.cancel()
+
+
+async def test_changes_are_reported(nursery):
+    """Each one, and nothing once it has ended."""
+    bench = Bench(nursery)
+    task = bench.begin()
+    task.say("half")
+    assert bench.changes == [TaskChange(task.id)]
+    assert task.to_wire()["statusMessage"] == "half"
+    bench.go_on.set()
+    await settled()
+    assert len(bench.changes) == 2
+    task.say("after all")
+    task.cancel()
+    task.answer({"roots-1": {}})
+    assert len(bench.changes) == 2
+    assert "statusMessage" not in task.to_wire()
+    assert not task.cancelling
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_result_is_a_copy(nursery):
+    """What the handler does with its own later changes nothing."""
+    bench = Bench(nursery)
+    result = {"content": []}
+
+    async def give():
+        return result
+
+    task = bench.begin(give)
+    await settled()
+    result["content"].append("more")
+    assert task.to_wire()["result"] == {"resultType": "complete", "content": []}
+    assert Task.from_wire(task.to_wire()).ended
+    nursery.cancel_scope.cancel()
+
+
+async def test_what_is_no_json(nursery, caplog):
+    """It is an internal error, and stands in the log."""
+    bench = Bench(nursery)
+
+    async def give():
+        return {"content": [object()]}
+
+    task = bench.begin(give)
+    await settled()
+    assert task.to_wire()["error"] == {"code": -32603, "message": "Result is not JSON"}
+    assert "not JSON" in caplog.text
+    nursery.cancel_scope.cancel()
+
+
+async def fail_on_the_way_out():
+    try:
+        await trio.sleep_forever()
+    finally:
+        raise RuntimeError("on the way out")
+
+
+async def test_failing_while_it_is_cancelled(nursery, caplog):
+    """It is cancelled all the same, and the failure stands in the log."""
+    bench = Bench(nursery)
+
+    async def work():
+        async with trio.open_nursery() as inner:
+            inner.start_soon(fail_on_the_way_out)
+            await trio.sleep_forever()
+
+    task = bench.begin(work)
+    await settled()
+    task.cancel()
+    await settled()
+    assert task.status == "cancelled"
+    assert "on the way out" in caplog.text
+    nursery.cancel_scope.cancel()
+
+
+async def test_failing_in_a_way_that_nobody_expects(nursery, caplog):
+    """It ends the task and nothing else."""
+    bench = Bench(nursery)
+
+    async def work():
+        raise RuntimeError("secret")
+
+    task = bench.begin(work)
+    await settled()
+    assert task.to_wire()["error"] == {"code": -32603, "message": "Request handler failed"}
+    assert "secret" in caplog.text
+    nursery.cancel_scope.cancel()
+
+
+async def test_work_that_is_done_is_done(nursery):
+    """A task that is cancelled too late is completed."""
+    bench = Bench(nursery)
+
+    async def work():
+        with trio.CancelScope(shield=True):
+            await bench.go_on.wait()
+        return {"content": []}
+
+    task = bench.begin(work)
+    await settled()
+    task.cancel()
+    bench.go_on.set()
+    await settled()
+    assert task.status == "completed"
+    nursery.cancel_scope.cancel()
+
+
+@given(st.lists(st.integers(-3, 12), max_size=30))
+def test_every_question_has_a_key_of_its_own(moves):
+    """Below 0 a move asks, else it answers that key, whether or not it waits; keys never return."""
+
+    async def play():
+        async with trio.open_nursery() as nursery:
+            task = Bench(nursery).begin()
+            waiting, seen, answered = set(), set(), {}
+
+            async def ask():
+                answer = await task.ask(ASK, None)
+                answered[answer["key"]] = True
+
+            for move in moves:
+                keys = sorted(seen)
+                if move < 0:
+                    nursery.start_soon(ask)
+                elif move < len(keys):
+                    task.answer({keys[move]: {"key": keys[move]}, "unknown": {}})
+                    waiting.discard(keys[move])
+                await settled()
+                asked = set(task.to_wire().get("inputRequests", ()))
+                assert (asked - waiting).isdisjoint(seen)
+                assert waiting <= asked
+                assert task.status == ("input_required" if asked else "working")
+                waiting, seen = asked, seen | asked
+                assert answered.keys() == seen - waiting
+            nursery.cancel_scope.cancel()
+
+    trio.run(play)
+
+
+async def test_asking_after_the_end(nursery):
+    """Who asks from outside of the handler is told that nobody will answer."""
+    bench = Bench(nursery)
+    task = bench.begin()
+
+    async def ask(told):
+        with pytest.raises(ConnectionClosed, match="before roots/list was"):
+            await task.ask(ASK, None)
+        told.set()
+
+    pending, late = trio.Event(), trio.Event()
+    nursery.start_soon(ask, pending)
+    await settled()
+    assert task.status == "input_required"
+    bench.go_on.set()
+    await pending.wait()
+    assert task.status == "completed"
+    nursery.start_soon(ask, late)
+    await late.wait()
+    assert task.status == "completed"
+    nursery.cancel_scope.cancel()
+
+
+async def test_the_end_of_the_store(nursery, autojump_clock, caplog):
+    """What runs gets its time, what asks is cancelled at once, and nothing new begins."""
+    bench = Bench(nursery)
+    quick = bench.begin(partial(sleep_for, 3))
+    slow = bench.begin()
+    asking = bench.begin(lambda: asking.ask(ASK, None))
+    await settled()
+    start = trio.current_time()
+    async with trio.open_nursery() as settling:
+        settling.start_soon(bench.store.settle, 5)
+        await settled()
+        assert asking.status == "cancelled"
+        with pytest.raises(McpError, match="shutting down"):
+            bench.store.create(None)
+        await trio.sleep(4)
+        assert (quick.status, slow.status) == ("completed", "working")
+    assert trio.current_time() == start + 5
+    await settled()
+    assert slow.status == "cancelled"
+    assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+
+
+async def sleep_for(seconds):
+    await trio.sleep(seconds)
+    return {"content": []}
+
+
+async def test_the_end_of_a_store_where_all_ends_in_time(nursery, autojump_clock):
+    """It does not take longer than what runs."""
+    bench = Bench(nursery)
+    tasks = [bench.begin(partial(sleep_for, seconds)) for seconds in (1, 2)]
+    start = trio.current_time()
+    await bench.store.settle(5)
+    assert trio.current_time() == start + 2
+    assert {task.status for task in tasks} == {"completed"}
+
+
+@pytest.mark.parametrize("option", ["task_ttl", "task_poll_interval"])
+@pytest.mark.parametrize("value", [0, -1, None, "1", True, float("inf")])
+def test_wrong_options_of_a_server(option, value):
+    """Tasks live for some time, and are looked at from time to time."""
+    with pytest.raises(TypeError, match=f"{option}: must be seconds above 0"):
+        type("S", (Server,), {"name": "s", "version": "1", option: value})
+
+
+async def test_times_on_the_wire_are_never_nothing(nursery):
+    """However short, they are whole milliseconds."""
+    bench = Bench(nursery, task_poll_interval=1e-9)
+    task = bench.begin(done)
+    assert task.to_wire()["pollIntervalMs"] == 1
+    nursery.cancel_scope.cancel()

@@ -1,0 +1,17 @@
+"""Fixtures of the tests of telemetry; the rest stands in `kit.py`."""
+
+import pytest
+
+from .kit import App, Heard
+
+
+@pytest.fixture
+def server():
+    return App()
+
+
+@pytest.fixture
+def heard(server):
+    heard = Heard()
+    server.telemetry.add(heard)
+    return heard

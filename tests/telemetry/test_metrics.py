@@ -1,0 +1,242 @@
+"""What is counted, under which labels, and who may read it."""
+
+import importlib
+import sys
+from functools import partial
+
+import httpx2
+import pytest
+import trio
+import trio.testing
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from noizu_mcp import McpError, connect
+from noizu_mcp.auth import BearerAuth, StaticVerifier
+from noizu_mcp.server import Event
+from noizu_mcp.telemetry import Metrics
+from noizu_mcp.telemetry._metrics import MAX_NAMES
+from noizu_mcp.transports.http import HttpOptions, serve_http
+from noizu_mcp.types import Principal
+
+from .kit import META, STATELESS, App, Http, over_http
+
+METERED = HttpOptions(metrics=True)
+ISSUERS = {"authorization_servers": ["https://issuer.example"]}
+
+
+@pytest.fixture
+def metrics(server):
+    return Metrics(server)
+
+
+def value(metrics, sample, /, **labels):
+    return metrics.registry.get_sample_value(sample, labels)
+
+
+async def test_calls_and_errors(server, metrics):
+    """Requests are counted by what they were about and how they ended, with their time."""
+    async with connect(server, version="2026-07-28") as client:
+        for _ in range(3):
+            await client.call_tool("echo", {"text": "hi"})
+        await client.call_tool("fail", {"how": "crash"})
+
+    labels = {"method": "tools/call", "name": "echo"}
+    assert value(metrics, "mcp_requests_total", **labels, outcome="ok") == 3
+    assert value(metrics, "mcp_request_duration_seconds_count", **labels) == 3
+    assert value(metrics, "mcp_request_duration_seconds_bucket", **labels, le="+Inf") == 3
+    failed = {"method": "tools/call", "name": "fail", "outcome": "crashed"}
+    assert value(metrics, "mcp_requests_total", **failed) == 1
+    assert value(metrics, "mcp_received_bytes_total", method="tools/call") > 400
+    assert value(metrics, "mcp_sent_bytes_total", method="tools/call") > 400
+    listed = {"method": "server/discover", "name": "", "outcome": "ok"}
+    assert value(metrics, "mcp_requests_total", **listed) == 1
+
+
+async def test_requests_in_flight(server, metrics):
+    """The gauge goes up with a request and down with its end, whatever that is."""
+    async with connect(server) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "hang")
+        await server.hanging.wait()
+        assert value(metrics, "mcp_requests_in_flight", method="tools/call") == 1
+        nursery.cancel_scope.cancel()
+
+    assert value(metrics, "mcp_requests_in_flight", method="tools/call") == 0
+
+
+async def test_labels_take_few_values(server, metrics):
+    """What clients make up is `other`: names, methods, notifications."""
+    async with connect(server, version="2025-11-25") as client:
+        for n in range(5):
+            for name, method in ((f"tool{n}", "tools/call"), (None, f"made/up{n}")):
+                with pytest.raises(McpError):
+                    await client.request(method, {"name": name})
+            await client.notify(f"notifications/made{n}", {})
+
+    labels = {"name": "other", "outcome": "error"}
+    assert value(metrics, "mcp_requests_total", method="tools/call", **labels) == 5
+    assert value(metrics, "mcp_requests_total", method="other", name="", outcome="error") == 5
+    assert value(metrics, "mcp_notifications_total", method="other", direction="in") == 5
+    assert "made" not in metrics.render().decode()
+
+
+def test_names_that_come_and_go(server, metrics):
+    """A server that renames its tools for ever fills no memory."""
+    for n in range(MAX_NAMES + 3):
+        start = Event("start", n, "tools/call", "stdio", name="x", target=f"tool{n}")
+        metrics(start)
+        metrics(start._replace(kind="stop", outcome="ok", duration=0.1))
+
+    labels = {"method": "tools/call", "outcome": "ok"}
+    assert value(metrics, "mcp_requests_total", name="tool0", **labels) == 1
+    assert value(metrics, "mcp_requests_total", name="other", **labels) == 3
+
+
+def test_ends_without_a_beginning(metrics):
+    """What began before it listened is not counted, so that nothing goes below zero."""
+    metrics(Event("stop", 1, "ping", "stdio", outcome="ok", duration=0.1))
+
+    assert value(metrics, "mcp_requests_in_flight", method="ping") is None
+    assert value(metrics, "mcp_requests_total", method="ping", name="", outcome="ok") is None
+
+
+async def test_notifications_and_sessions(server, metrics):
+    """Notifications have a direction; sessions, streams and what is offered are looked up."""
+    async with connect(server, version="2025-11-25") as client:
+        await client.call_tool("talk")
+        assert value(metrics, "mcp_sessions") == 1
+        server.tools.remove("talk")
+
+    said = {"method": "notifications/message", "direction": "out"}
+    ready = {"method": "notifications/initialized", "direction": "in"}
+    assert value(metrics, "mcp_notifications_total", **said) == 1
+    assert value(metrics, "mcp_notifications_total", **ready) == 1
+    assert value(metrics, "mcp_sessions") == 0
+    assert value(metrics, "mcp_streams") == 0
+    offered = {
+        k: value(metrics, "mcp_registered", kind=k) for k in ("tools", "resources", "prompts")
+    }
+    assert offered == {"tools": 5, "resources": 2, "prompts": 1}
+
+
+async def test_a_registry_for_each_server(server, metrics):
+    """Two servers share nothing, unless they are given one registry, which says so."""
+    other = Metrics(App())
+    async with connect(server) as client:
+        await client.call_tool("now")
+
+    labels = {"method": "tools/call", "name": "now", "outcome": "ok"}
+    assert value(metrics, "mcp_requests_total", **labels) == 1
+    assert value(other, "mcp_requests_total", **labels) is None
+    registry = CollectorRegistry()
+    assert Metrics(App(), registry=registry).registry is registry
+    with pytest.raises(ValueError, match="Duplicated"):
+        Metrics(App(), registry=registry)
+
+
+async def test_the_end_of_counting(server, metrics):
+    """After `close` it counts no more."""
+    metrics.close()
+    async with connect(server) as client:
+        await client.call_tool("now")
+
+    assert value(metrics, "mcp_requests_in_flight", method="tools/call") is None
+    with pytest.raises(ValueError, match="not in list"):
+        metrics.close()
+
+
+async def test_over_http(server):
+    """`/metrics` gives what Prometheus reads, if it is switched on."""
+    async with over_http(server, metrics=True) as http:
+        await http.ask("tools/call", {"name": "now"})
+        status, headers, body = await http(method="GET", path="/metrics")
+
+    families = {family.name for family in text_string_to_metric_families(body.decode())}
+    assert status == 200
+    assert headers[b"content-type"] == b"text/plain; version=0.0.4; charset=utf-8"
+    assert headers[b"cache-control"] == b"no-store"
+    assert {"mcp_requests", "mcp_request_duration_seconds", "mcp_streams"} <= families
+    assert 'mcp_requests_total{method="tools/call",name="now",outcome="ok"} 1.0' in body.decode()
+
+
+async def test_off_by_default(server):
+    """Nothing is there, and nobody listens, unless it is asked for."""
+    async with over_http(server) as http:
+        status, _, _ = await http(method="GET", path="/metrics")
+
+    assert status == 404
+    assert server.telemetry.listeners == []
+
+
+async def test_metrics_of_ones_own(server, metrics):
+    """Metrics that the application has already are the ones that are shown."""
+    async with over_http(server, metrics=metrics) as http:
+        await http.ask("tools/call", {"name": "now"})
+        _, _, body = await http(method="GET", path="/metrics")
+
+    assert server.telemetry.listeners == [metrics]
+    assert body == metrics.render()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example"}, 421),
+        ({"origin": "https://evil.example"}, 403),
+        ({"method": "POST"}, 405),
+    ],
+)
+async def test_guarded_like_the_rest(server, headers, status):
+    """A page of another site, a host that is not served, and what does not read are refused."""
+    async with over_http(server, metrics=True) as http:
+        got, _, body = await http(path="/metrics", **{"method": "GET", **headers})
+
+    assert got == status
+    assert b"mcp_requests" not in body
+
+
+def test_without_the_library(monkeypatch):
+    """The error says what to install."""
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    monkeypatch.delitem(sys.modules, "noizu_mcp.telemetry._metrics")
+
+    with pytest.raises(ImportError, match=r"pip install 'noizu-mcp\[prometheus\]'"):
+        importlib.import_module("noizu_mcp.telemetry._metrics")
+
+
+async def test_asgi_takes_the_option(server):
+    """`asgi(metrics=True)` switches it on."""
+    app = server.asgi(metrics=True)
+    async with app.lifespan():
+        status, _, body = await Http(app)(method="GET", path="/metrics")
+
+    assert status == 200
+    assert b"mcp_registered" in body
+
+
+async def test_over_a_socket(server, nursery):
+    """Prometheus reads it from the port that serves the protocol, whatever its client."""
+    host = await nursery.start(partial(serve_http, server, port=0, options=METERED))
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    call["params"] = {"name": "now", "_meta": META}
+    headers = {"mcp-protocol-version": STATELESS, "mcp-method": "tools/call", "mcp-name": "now"}
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{host.port}") as client:
+        answer = await client.post("/mcp", json=call, headers=headers)
+        metrics = await client.get("/metrics")
+    host.stop()
+
+    assert answer.json()["result"]["content"][0]["text"] == "now"
+    assert 'mcp_requests_total{method="tools/call",name="now",outcome="ok"} 1.0' in metrics.text
+
+
+@pytest.mark.parametrize(("token", "status"), [("", 401), ("Bearer t0ken", 200)])
+async def test_a_token_like_for_any_request(server, token, status):
+    """Where callers are verified, who reads the metrics is, too."""
+    verifier = StaticVerifier({"t0ken": Principal(subject="prometheus", client_id="p")})
+    auth = BearerAuth(verifier, resource="https://app.example/mcp", **ISSUERS)
+    headers = {"authorization": token} if token else {}
+    async with over_http(server, metrics=True, auth=auth) as http:
+        got, _, body = await http(method="GET", path="/metrics", **headers)
+
+    assert got == status
+    assert (b"mcp_registered" in body) == (status == 200)

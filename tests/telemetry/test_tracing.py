@@ -1,0 +1,255 @@
+"""Spans as OpenTelemetry's own SDK records them."""
+
+import importlib
+import sys
+
+import pytest
+import trio
+import trio.lowlevel
+from opentelemetry import baggage, context, trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode
+
+from noizu_mcp import ClientHandler, Context, Decline, McpError, Tool, connect
+from noizu_mcp.server import Event
+from noizu_mcp.telemetry import Tracing
+
+from .kit import over_http
+
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+TRACE, SPAN = 0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7
+
+
+class Person(ClientHandler):
+    async def handle_elicitation(self, params):
+        return Decline()
+
+
+class Spans:
+    """A recording provider."""
+
+    def __init__(self):
+        self.provider = TracerProvider(shutdown_on_exit=False)
+        self._exporter = InMemorySpanExporter()
+        self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+
+    def named(self, name):
+        (span,) = [span for span in self._exporter.get_finished_spans() if span.name == name]
+        return span
+
+    @property
+    def names(self):
+        return [span.name for span in self._exporter.get_finished_spans()]
+
+
+@pytest.fixture
+def spans(server):
+    spans = Spans()
+    server.telemetry.add(Tracing(tracer_provider=spans.provider))
+    return spans
+
+
+async def test_a_call(server, spans):
+    """The attributes are those of the semantic conventions."""
+    async with connect(server, version="2025-11-25") as client:
+        await client.call_tool("echo", {"text": "hunter2"})
+
+    span = spans.named("tools/call echo")
+    attributes = dict(span.attributes)
+    assert attributes.pop("noizu_mcp.bytes_in") > 0
+    assert attributes.pop("noizu_mcp.bytes_out") > 0
+    assert len(attributes.pop("mcp.session.id")) == 16
+    assert attributes.pop("jsonrpc.request.id").isdigit()
+    assert attributes == {
+        "mcp.method.name": "tools/call",
+        "mcp.protocol.version": "2025-11-25",
+        "gen_ai.tool.name": "echo",
+        "gen_ai.operation.name": "execute_tool",
+        "rpc.system.name": "jsonrpc",
+        "jsonrpc.protocol.version": "2.0",
+        "noizu_mcp.outcome": "ok",
+    }
+    assert span.kind is SpanKind.SERVER
+    assert span.status.status_code is StatusCode.UNSET
+    assert span.parent is None
+    assert "hunter2" not in span.to_json()
+
+
+async def test_the_parent_is_that_of_the_client(server, spans):
+    """The span continues the trace that `_meta` names, with its state."""
+    meta = {"traceparent": PARENT, "tracestate": "vendor=x"}
+    async with connect(server) as client:
+        await client.request("tools/call", {"name": "now", "_meta": meta})
+
+    span = spans.named("tools/call now")
+    assert (span.context.trace_id, span.parent.span_id) == (TRACE, SPAN)
+    assert span.parent.is_remote
+    assert span.context.trace_state.get("vendor") == "x"
+    assert span.links == ()
+
+
+@pytest.mark.parametrize("parent", ["", "00-0-0-01", "x" * 255, PARENT.replace("4bf9", "ZZZZ"), 7])
+async def test_what_is_no_parent_is_ignored(server, spans, parent):
+    """A value of another form begins a new trace, and harms nothing (SEP-414)."""
+    async with connect(server) as client:
+        await client.request("tools/call", {"name": "now", "_meta": {"traceparent": parent}})
+
+    assert spans.named("tools/call now").parent is None
+
+
+async def test_the_span_around_it_is_linked_or_the_parent(server, spans):
+    """A span of the HTTP request is the parent, unless the client names one: then it is linked."""
+    tracer = spans.provider.get_tracer("test")
+    async with over_http(server) as http:
+        with tracer.start_as_current_span("POST") as outer:
+            await http.ask("tools/call", {"name": "now"})
+            await http.ask("tools/list", {"_meta": {"traceparent": PARENT}})
+
+    inner, named = spans.named("tools/call now"), spans.named("tools/list")
+    assert inner.parent == outer.get_span_context()
+    assert inner.links == ()
+    assert inner.attributes["network.transport"] == "tcp"
+    assert named.parent.span_id == SPAN
+    assert [link.context for link in named.links] == [outer.get_span_context()]
+
+
+class Look(Tool):
+    """Remembers the current span before and after it waits, in a task and in a thread."""
+
+    async def call(self, args, ctx: Context):
+        found = ctx.server.found = [trace.get_current_span()]
+        await trio.lowlevel.checkpoint()
+
+        async def task():
+            found.append(trace.get_current_span())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(task)
+        found.append(trace.get_current_span())
+
+
+class LookInThread(Tool):
+    """The same in a sync handler."""
+
+    def call(self, args, ctx: Context):
+        ctx.server.found = [trace.get_current_span()]
+
+
+class LookInline(Tool, inline=True):
+    """The same where the request is read."""
+
+    def call(self, args, ctx: Context):
+        ctx.server.found = [trace.get_current_span()]
+
+
+@pytest.mark.parametrize("name", ["look", "look_in_thread", "look_inline"])
+async def test_handlers_see_the_span(server, spans, name):
+    """The span is the current one wherever the handler runs, and nowhere else."""
+    server.tools.add(Look, LookInThread, LookInline)
+    async with connect(server) as client:
+        await client.call_tool(name)
+        here = trace.get_current_span()
+
+    ids = {span.get_span_context().span_id for span in server.found}
+    assert ids == {spans.named(f"tools/call {name}").context.span_id}
+    assert not here.get_span_context().is_valid
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "error", "status"),
+    [
+        (
+            ("tools/call", {"name": "fail", "arguments": {"how": "tool"}}),
+            "fail",
+            "tool_error",
+            None,
+        ),
+        (("tools/call", {"name": "fail", "arguments": {"how": "time"}}), "fail", "timeout", None),
+        (
+            ("tools/call", {"name": "fail", "arguments": {"how": "error"}}),
+            "fail",
+            "-32099",
+            "-32099",
+        ),
+        (("tools/call", {"name": "made up"}), "", "-32602", "-32602"),
+    ],
+)
+async def test_failures(server, spans, call, name, error, status, autojump_clock):
+    """A failed tool is an error, too; names that clients make up are in no name of a span."""
+    async with connect(server) as client:
+        try:
+            await client.request(*call)
+        except McpError:
+            assert status is not None
+
+    span = spans.named(f"tools/call {name}".strip())
+    assert span.status.status_code is StatusCode.ERROR
+    assert span.attributes["error.type"] == error
+    assert span.attributes.get("rpc.response.status_code") == status
+
+
+async def test_methods_that_clients_make_up(server, spans):
+    """They share one name."""
+    async with connect(server) as client:
+        with pytest.raises(McpError):
+            await client.request("made/up", {})
+
+    assert spans.named("unknown method").attributes["mcp.method.name"] == "made/up"
+
+
+async def test_resources_are_in_an_attribute(server, spans):
+    """A URI takes too many values for a name."""
+    async with connect(server) as client:
+        await client.read_resource("db://users/schema")
+
+    assert spans.named("resources/read").attributes["mcp.resource.uri"] == "db://users/schema"
+
+
+async def test_questions_are_below_the_call(server, spans):
+    """A request to the client is a client's span, below that of the handler that asks."""
+    async with connect(server, version="2025-11-25", handler=Person()) as client:
+        await client.call_tool("ask")
+
+    call, question = spans.named("tools/call ask"), spans.named("elicitation/create")
+    assert question.kind is SpanKind.CLIENT
+    assert question.parent.span_id == call.context.span_id
+    assert "notifications/initialized" not in spans.names
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+async def test_baggage_only_if_wanted(server, wanted):
+    """What a client sends as baggage goes on to other services only if the author says so."""
+
+    class Carry(Tool):
+        async def call(self, args, ctx: Context):
+            ctx.server.found = baggage.get_baggage("user", context.get_current())
+
+    spans = Spans()
+    server.tools.add(Carry)
+    server.telemetry.add(Tracing(tracer_provider=spans.provider, baggage=wanted))
+    async with connect(server) as client:
+        await client.request("tools/call", {"name": "carry", "_meta": {"baggage": "user=ada"}})
+
+    assert server.found == ("ada" if wanted else None)
+
+
+async def test_what_began_before(server):
+    """A request whose start it did not hear has no span, and nothing around it."""
+    spans = Spans()
+    tracing = Tracing(tracer_provider=spans.provider)
+    tracing(Event("stop", 1, "ping", "stdio", outcome="ok"))
+    with tracing.around(Event("start", 1, "ping", "stdio")):
+        assert not trace.get_current_span().get_span_context().is_valid
+
+    assert spans.names == []
+
+
+def test_without_the_library(monkeypatch):
+    """The error says what to install."""
+    monkeypatch.setitem(sys.modules, "opentelemetry", None)
+    monkeypatch.delitem(sys.modules, "noizu_mcp.telemetry._tracing")
+
+    with pytest.raises(ImportError, match=r"pip install 'noizu-mcp\[otel\]'"):
+        importlib.import_module("noizu_mcp.telemetry._tracing")

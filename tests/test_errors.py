@@ -1,0 +1,83 @@
+"""The exceptions: what survives a copy, and a way to another process."""
+
+import copy
+import pickle
+
+import pytest
+
+import noizu_mcp
+from noizu_mcp import _errors
+from noizu_mcp._errors import (
+    DefinitionError,
+    InsufficientScope,
+    InvalidToken,
+    McpError,
+    Problem,
+    RequestTimeout,
+    SchemaUnsupported,
+    TaskStarted,
+    ToolError,
+    TransportError,
+    VerifierUnavailable,
+)
+from noizu_mcp.types import Content, Task
+
+MADE = [
+    McpError(-32000, "no", {"a": [1]}),
+    McpError(-32000, "no"),
+    ToolError("text"),
+    ToolError([Content.text("x"), "y"], meta={"k": 1}),
+    ToolError(),
+    DefinitionError([Problem("A.b", "is wrong", "app.py", 3), Problem("C", "too")]),
+    SchemaUnsupported("cannot serve it", "unevaluatedItems"),
+    RequestTimeout("late"),
+    TaskStarted(Task("t", "working", created_at="then", last_updated_at="now", ttl_ms=5)),
+    InvalidToken("expired"),
+    InsufficientScope(["docs:read", "docs:write"]),
+    VerifierUnavailable("no keys"),
+    TransportError("no answer", status=502),
+]
+WAYS = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    **{
+        f"pickle {n}": lambda error, n=n: pickle.loads(pickle.dumps(error, n))
+        for n in range(pickle.HIGHEST_PROTOCOL + 1)
+    },
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("error", MADE, ids=repr)
+def test_a_copy_is_the_same(error, way):
+    """Text, fields and notes: nothing is lost, and nothing is made up."""
+    error.add_note("a note")
+    again = WAYS[way](error)
+    assert type(again) is type(error)
+    assert again is not error
+    assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
+
+
+def test_a_subclass_with_a_constructor_of_its_own():
+    """The constructor is not called again: it may take anything."""
+    again = copy.copy(Own(3))
+    assert (again.code, again.number, str(again)) == (-32003, 3, "own (-32003)")
+
+
+class Own(McpError):
+    """An error of a program."""
+
+    def __init__(self, number):
+        self.number = number
+        super().__init__(-32000 - number, "own")
+
+
+def test_every_public_exception_is_tried():
+    """One with a constructor of its own needs a line above."""
+    public = [getattr(noizu_mcp, name) for name in noizu_mcp.__all__]
+    found = {
+        each
+        for each in [*public, *vars(_errors).values()]
+        if isinstance(each, type) and issubclass(each, BaseException) and "__init__" in vars(each)
+    }
+    assert found <= {type(error) for error in MADE}

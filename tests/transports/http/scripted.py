@@ -1,0 +1,153 @@
+"""An HTTP server that says byte for byte what a test wants."""
+
+import json
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+import attrs
+import trio
+
+EVENTS = "text/event-stream"
+JSON = "application/json"
+CAPABILITIES = {"tools": {}}
+
+
+@attrs.frozen
+class Heard:
+    """A request, and the connection to answer it on."""
+
+    method: str
+    headers: dict[str, str]
+    body: bytes
+    stream: trio.SocketStream
+
+    @property
+    def message(self):
+        return json.loads(self.body)
+
+    async def head(self, status=200, kind=None, **headers):
+        """Begin an answer that ends with the connection."""
+        lines = [f"HTTP/1.1 {status} Said", "connection: close"]
+        if kind is not None:
+            lines.append(f"content-type: {kind}")
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        await self.stream.send_all("\r\n".join([*lines, "", ""]).encode())
+
+    async def say(self, status=200, body=b"", kind=JSON, **headers):
+        """Answer as a whole."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        await self.head(status, kind if data else None, content_length=len(data), **headers)
+        await self.stream.send_all(data)
+
+    async def result(self, result, **headers):
+        """Answer a request."""
+        await self.say(200, self.answer(result), **headers)
+
+    async def refuse(self, status, code, message, *, own=True, data=None):
+        """Answer with an error, with or without the id."""
+        error = {"code": code, "message": message, **({} if data is None else {"data": data})}
+        id_ = {"id": self.message["id"]} if own else {}
+        await self.say(status, {"jsonrpc": "2.0", **id_, "error": error})
+
+    def answer(self, result):
+        return {"jsonrpc": "2.0", "id": self.message["id"], "result": result}
+
+    async def event(self, message=None, **fields):
+        """Send one event."""
+        lines = [f"{name}: {value}" for name, value in fields.items()]
+        if message is not None:
+            lines.append(f"data: {message if isinstance(message, str) else json.dumps(message)}")
+        await self.stream.send_all("\n".join([*lines, "", ""]).encode())
+
+    async def gone(self):
+        """Wait until the client has closed the connection."""
+        try:
+            while await self.stream.receive_some():
+                pass
+        except trio.BrokenResourceError:
+            pass
+
+
+class Script:
+    """Answers as the most common servers do; a test replaces what it is about.
+
+    `answers` has a coroutine function by the method of the message, or by `GET` and `DELETE`.
+    """
+
+    def __init__(self, **answers):
+        self.answers = answers
+        self.heard = []
+        self.url = ""
+
+    def of(self, method):
+        """What was heard of one method."""
+        return [each for each in self.heard if self._name(each) == method]
+
+    def _name(self, heard):
+        if heard.method != "POST":
+            return heard.method
+        return "array" if type(heard.message) is list else heard.message.get("method", "answer")
+
+    async def answer(self, heard):
+        self.heard.append(heard)
+        name = self._name(heard)
+        found = self.answers.get(
+            name.replace("/", "_"), getattr(self, name.replace("/", "_"), None)
+        )
+        if found is None:
+            await heard.say(202)
+        else:
+            await found(heard)
+
+    async def GET(self, heard):  # noqa: N802 - the name of the method
+        await heard.say(405)
+
+    async def server_discover(self, heard):
+        await heard.say(400, {"error": "no session"})
+
+    async def initialize(self, heard):
+        version = heard.message["params"]["protocolVersion"]
+        info = {"name": "scripted", "version": "1"}
+        result = {"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": info}
+        await heard.result(result, mcp_session_id="s-1")
+
+    async def ping(self, heard):
+        await heard.result({})
+
+
+async def modern(heard):
+    """Answer `server/discover` as a server of 2026-07-28."""
+    versions = {"supportedVersions": ["2026-07-28"], "capabilities": CAPABILITIES}
+    await heard.result({"resultType": "complete", **versions, "ttlMs": 0, "cacheScope": "public"})
+
+
+async def _serve(script, stream):
+    async with stream:
+        buffer = b""
+        while b"\r\n\r\n" not in buffer:
+            more = await stream.receive_some()
+            if not more:
+                return
+            buffer += more
+        head, _, body = buffer.partition(b"\r\n\r\n")
+        first, *lines = head.decode().split("\r\n")
+        headers = {}
+        for line in lines:
+            name, _, value = line.partition(":")
+            headers[name.lower()] = value.strip()
+        while len(body) < int(headers.get("content-length", 0)):
+            body += await stream.receive_some()
+        with suppress(trio.BrokenResourceError):  # the client has left
+            await script.answer(Heard(first.split()[0], headers, body, stream))
+
+
+@asynccontextmanager
+async def serving(script):
+    """Serve a script on a socket of this machine."""
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(
+            partial(trio.serve_tcp, partial(_serve, script), 0, host="127.0.0.1")
+        )
+        script.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/mcp"
+        yield script
+        nursery.cancel_scope.cancel()

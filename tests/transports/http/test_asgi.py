@@ -1,0 +1,79 @@
+"""Bodies: too long, too slow, in pieces, and cut off."""
+
+import json
+
+import pytest
+import trio
+
+from noizu_mcp import Server
+from noizu_mcp._limits import Limits
+
+from .shop import Echo, Shop
+from .wire import META, call, serving
+
+MODERN = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "echo"}
+BODY = json.dumps(call("echo", {"text": "é" * 20}, _meta=META)).encode()
+
+
+class Small(Server, name="small", version="1", limits=Limits(message_size=1000)):
+    tools = [Echo]
+
+
+def part(body, *, more=True):
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+async def test_a_body_comes_in_parts(autojump_clock, size):
+    """Cut anywhere."""
+    parts = [part(BODY[at : at + size]) for at in range(0, len(BODY), size)]
+    async with serving(Shop()) as wire:
+        for end in (part(b"", more=False), {"type": "http.request"}):
+            done = await wire.send("POST", None, MODERN, parts=[*parts, end])
+            assert done.status == 200
+
+
+async def test_a_body_that_is_too_long(autojump_clock):
+    """413, as soon as it is; the rest is not read."""
+    async with serving(Small()) as wire:
+        rest = [part(b" " * 600), part(b" " * 600), part(b" " * 600, more=False)]
+        done = await wire.send("POST", None, MODERN, parts=rest)
+        assert (done.status, done.error) == (413, -32600)
+        assert "1000 bytes" in done.json["error"]["message"]
+        padded = [part(BODY + b" " * (1000 - len(BODY)), more=False)]
+        assert (await wire.send("POST", None, MODERN, parts=padded)).status == 200
+
+
+async def test_a_body_that_is_too_slow(autojump_clock):
+    """408 after the time for all of it, however it trickles."""
+    async with serving(Shop(), limits={"body_time": 5}) as wire:
+        exchange = wire.make("POST", None, MODERN)
+
+        async def receive():
+            await trio.sleep(1)
+            return part(b" ")
+
+        exchange._receive = receive
+        await exchange.run()
+        assert (exchange.status, exchange.error) == (408, -32600)
+        assert trio.current_time() == pytest.approx(5)
+
+
+async def test_a_client_that_leaves_in_its_body(autojump_clock, caplog):
+    """Nothing is answered, and nothing done."""
+    async with serving(Shop()) as wire:
+        parts = [part(BODY[:10]), {"type": "http.disconnect"}]
+        done = await wire.send("POST", None, MODERN, parts=parts)
+        assert done.sent == []
+        assert not wire.endpoint._open
+    assert not caplog.records
+
+
+async def test_headers_are_read_as_they_may_come(autojump_clock):
+    """White space around values means nothing; clients without an address are served."""
+    async with serving(Shop()) as wire:
+        headers = {**MODERN, "mcp-name": "\t echo ", "host": "evil.com"}
+        done = await wire.send("POST", BODY, headers, client=None)
+        assert done.status == 421
+        done = await wire.send("POST", BODY, {**headers, "host": " localhost "})
+        assert done.status == 200

@@ -1,0 +1,1032 @@
+"""The client's end of Streamable HTTP, against servers that keep to it and servers that do not."""
+
+import importlib.util
+import json
+import ssl
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp import (
+    AuthError,
+    ClientHandler,
+    ConnectionClosed,
+    Decline,
+    Http,
+    McpError,
+    ProtocolError,
+    RequestTimeout,
+    TransportError,
+    connect,
+)
+from noizu_mcp.engine import Unanswered
+from noizu_mcp.transports import HttpStream
+from noizu_mcp.transports.http import _client, _inbox, _post, _reading
+
+
+def _load():
+    path = Path(__file__).with_name("scripted.py")
+    spec = importlib.util.spec_from_file_location("scripted_http", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+scripted = _load()
+EVENTS, Script, modern, serving = (
+    scripted.EVENTS,
+    scripted.Script,
+    scripted.modern,
+    scripted.serving,
+)
+TOOL = {"name": "t", "inputSchema": {"type": "object"}}
+DONE = {"content": [{"type": "text", "text": "done"}]}
+
+
+class Ears(ClientHandler):
+    """Keeps notifications, and says no to questions."""
+
+    def __init__(self):
+        self.send, self.heard = trio.open_memory_channel(100)
+
+    async def handle_notification(self, method, params):
+        self.send.send_nowait(method)
+
+    async def handle_elicitation(self, params):
+        return Decline()
+
+
+async def done(heard):
+    await heard.result(DONE)
+
+
+# What a URL is
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("ftp://x/mcp", "must begin with http"),
+        ("http:///mcp", "must begin with http"),
+        ("http://x:nine/mcp", "not a URL"),
+        ("http://me:secret@x/mcp", "must hold no credentials"),
+        ("http://x/mcp#part", "has no #fragment"),
+    ],
+)
+def test_what_is_no_url_of_a_server(url, said):
+    """It is said at once, without the secret."""
+    with pytest.raises(ValueError, match=said) as caught:
+        Http(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_what_is_no_text():
+    """A URL and headers are texts."""
+    with pytest.raises(TypeError, match="a URL must be text"):
+        Http(5)
+    with pytest.raises(TypeError, match="headers must be text: 'x'"):
+        Http("http://x", headers={"x": 5})
+
+
+def test_secrets_are_not_shown():
+    """What messages show has neither headers nor what follows the path."""
+    target = Http("http://x/mcp?key=secret", headers={"authorization": "secret"})
+    assert repr(target) == "Http('http://x/mcp')"
+
+
+async def test_what_is_no_target():
+    """A text is a URL."""
+    with pytest.raises(ValueError, match="must begin with http"):
+        async with connect("server.py"):
+            raise AssertionError
+
+
+async def test_the_library_is_an_extra(monkeypatch):
+    """Who connects to a URL without it reads what to install."""
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(TransportError, match=r"pip install 'noizu-mcp\[http\]'"):
+        async with connect("http://127.0.0.1:9/mcp"):
+            raise AssertionError
+
+
+# A session with a handshake
+
+
+async def test_a_session():
+    """What each request carries, from the probe to the end."""
+    async with serving(Script(tools_call=done)) as script:
+        async with connect(Http(script.url, headers={"X-Key": "k"})) as client:
+            assert client.protocol_version == "2025-11-25"
+            assert (await client.call_tool("t")).content[0].text == "done"
+    methods = [script._name(each) for each in script.heard]
+    assert sorted(methods) == sorted(
+        [
+            "server/discover",
+            "initialize",
+            "notifications/initialized",
+            "GET",
+            "tools/call",
+            "DELETE",
+        ]
+    )
+    assert methods[:3] == ["server/discover", "initialize", "notifications/initialized"]
+    assert methods[-1] == "DELETE"
+    for heard in script.heard:
+        assert heard.headers["x-key"] == "k"
+        assert heard.headers["accept-encoding"] == "identity"
+        if heard.method == "POST":
+            assert heard.headers["content-type"] == "application/json"
+            assert heard.headers["accept"] == "application/json, text/event-stream"
+    assert "mcp-protocol-version" not in script.of("initialize")[0].headers
+    for heard in script.heard[2:]:
+        assert heard.headers["mcp-session-id"] == "s-1"
+        assert heard.headers["mcp-protocol-version"] == "2025-11-25"
+        assert "mcp-method" not in heard.headers
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 406, 410, 415])
+async def test_an_old_server_refuses_the_probe(status):
+    """Any 4xx that no server of 2026-07-28 would send leads to a handshake."""
+
+    async def refuse(heard):
+        await heard.say(status, b"<html>", kind="text/html")
+
+    async with serving(Script(server_discover=refuse)) as script:
+        async with connect(script.url) as client:
+            await client.ping()
+            assert client.protocol_version == "2025-11-25"
+
+
+@pytest.mark.parametrize("own", [True, False])
+async def test_an_old_server_answers_the_probe_with_an_error(own):
+    """With and without the id of the request."""
+
+    async def refuse(heard):
+        await heard.refuse(400, -32000, "Bad Request: no session", own=own)
+
+    async with serving(Script(server_discover=refuse)) as script:
+        async with connect(script.url) as client:
+            assert client.protocol_version == "2025-11-25"
+
+
+async def test_a_modern_server_names_what_it_serves():
+    """-32022 with the versions that there are, also without the id."""
+
+    async def refuse(heard):
+        data = {"supported": ["2025-06-18"], "requested": "2026-07-28"}
+        await heard.refuse(400, -32022, "Unsupported protocol version", own=False, data=data)
+
+    async with serving(Script(server_discover=refuse)) as script:
+        async with connect(script.url) as client:
+            assert client.protocol_version == "2025-06-18"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "said"),
+    [
+        (401, AuthError, "answered 401"),
+        (403, AuthError, "answered 403 Said: Origin is not served"),
+        (408, TransportError, "answered 408"),
+        (429, TransportError, "answered 429"),
+        (500, TransportError, "answered 500"),
+        (503, TransportError, "answered 503 Said: Origin is not served"),
+        (302, TransportError, "it has moved to https://else"),
+        (307, TransportError, "it has moved to https://else"),
+        (204, ProtocolError, "answered server/discover with 204 Said and nothing"),
+    ],
+)
+async def test_what_says_nothing_of_the_era(status, error, said):
+    """Credentials, overload, failures and moves elsewhere end the attempt with one exception."""
+
+    async def refuse(heard):
+        body = {"jsonrpc": "2.0", "error": {"code": -32600, "message": "Origin is not served"}}
+        whole = body if status in (403, 503) else b""
+        await heard.say(status, whole, location="https://else")
+
+    async with serving(Script(server_discover=refuse)) as script:
+        with pytest.raises(error, match=said):
+            async with connect(script.url):
+                raise AssertionError
+    assert len(script.heard) == 1
+
+
+async def test_a_web_page_is_no_server():
+    """200 with HTML."""
+
+    async def page(heard):
+        await heard.say(200, b"<html>", kind="text/html; charset=utf-8")
+
+    async with serving(Script(server_discover=page)) as script:
+        with pytest.raises(ProtocolError, match="with 200 Said and text/html"):
+            async with connect(script.url):
+                raise AssertionError
+
+
+async def test_nobody_listens():
+    """One exception, which names the URL."""
+    with pytest.raises(TransportError, match=r"cannot reach http://127\.0\.0\.1:9/mcp: "):
+        async with connect("http://127.0.0.1:9/mcp?key=secret"):
+            raise AssertionError
+
+
+async def test_a_server_that_hangs_up_at_once():
+    """Before it has answered anything at all it counts as not reached."""
+
+    async def hang_up(heard):
+        pass
+
+    async with serving(Script(server_discover=hang_up)) as script:
+        with pytest.raises(TransportError, match="cannot reach"):
+            async with connect(script.url):
+                raise AssertionError
+
+
+async def test_a_version_that_the_server_does_not_serve():
+    """A pinned 2026-07-28 that is refused by a status is said as such; a failure is not."""
+    async with serving(Script()) as script:
+        with pytest.raises(ProtocolError, match=r"does not serve 2026-07-28: .* answered 400"):
+            async with connect(script.url, version="2026-07-28"):
+                raise AssertionError
+
+        async def fail(heard):
+            await heard.say(502)
+
+        script.answers["server_discover"] = fail
+        with pytest.raises(TransportError, match="answered 502"):
+            async with connect(script.url, version="2026-07-28"):
+                raise AssertionError
+
+
+async def test_a_session_that_is_gone():
+    """404 with a session id says what to do."""
+
+    async def gone(heard):
+        await heard.refuse(404, -32600, "Session not found", own=False)
+
+    seen = []
+
+    def tap(direction, data):
+        seen.append((direction, json.loads(data)["method" if direction == "sent" else "id"]))
+
+    async with serving(Script(tools_call=gone)) as script:
+        async with connect(script.url, version="2025-06-18", tap=tap) as client:
+            with pytest.raises(ConnectionClosed, match="has ended the session; connect again"):
+                await client.call_tool("t")
+    assert seen[-1] == ("sent", "tools/call")
+
+
+async def test_an_error_with_a_status_is_an_error():
+    """Whatever the status: who asked gets the code and the text."""
+
+    async def refuse(heard):
+        await heard.refuse(404, -32601, "Method not found")
+
+    async with serving(Script(tools_call=refuse)) as script:
+        async with connect(script.url, version="2025-06-18") as client:
+            with pytest.raises(McpError) as caught:
+                await client.call_tool("t")
+    assert caught.value.code == -32601
+
+
+async def test_a_scope_that_is_missing():
+    """403 is a matter of credentials, also where it answers the request."""
+
+    async def refuse(heard):
+        await heard.refuse(403, -31403, "Insufficient scope")
+
+    async with serving(Script(tools_call=refuse)) as script:
+        async with connect(script.url, version="2025-06-18") as client:
+            with pytest.raises(AuthError, match="answered 403 Said: Insufficient scope"):
+                await client.call_tool("t")
+            await client.ping()
+
+
+async def test_a_server_without_sessions():
+    """No id: nothing is repeated, and nothing is ended."""
+
+    async def initialize(heard):
+        result = {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": TOOL}
+        await heard.result({**result, "serverInfo": {"name": "x", "version": "1"}})
+
+    async with serving(Script(initialize=initialize)) as script:
+        async with connect(script.url, version="2025-03-26") as client:
+            await client.ping()
+    assert script.of("DELETE") == []
+    assert all("mcp-session-id" not in heard.headers for heard in script.heard)
+
+
+async def test_a_message_that_is_not_taken(caplog):
+    """A notification that is refused is in the log; nobody waits for it."""
+
+    async def refuse(heard):
+        await heard.say(500)
+
+    async with serving(Script(notifications_x=refuse)) as script:
+        async with connect(script.url, version="2025-06-18") as client:
+            await client.notify("notifications/x")
+            await client.ping()
+    assert "a message was not delivered: " in caplog.text
+    assert "answered 500" in caplog.text
+
+
+async def test_a_notification_comes_before_what_follows():
+    """What is sent behind it waits until it is taken, and it waits for what is before it."""
+    released = trio.Event()
+
+    async def slow(heard):
+        await released.wait()
+        await heard.say(202)
+
+    async with serving(Script(notifications_x=slow)) as script:
+        async with (
+            connect(script.url, version="2025-06-18") as client,
+            trio.open_nursery() as nursery,
+        ):
+            await client.notify("notifications/x")
+            nursery.start_soon(client.ping)
+            await trio.testing.wait_all_tasks_blocked()
+            assert script.of("ping") == []
+            released.set()
+        assert len(script.of("ping")) == 1
+
+
+async def test_a_notification_that_nobody_takes(autojump_clock, caplog):
+    """It holds up the others for so long and no longer."""
+    sent = []
+
+    class Deaf:
+        """Never answers a notification."""
+
+        def send(self, method, headers, body=None, on_written=None):
+            return self
+
+        async def __aenter__(self):
+            sent.append(trio.current_time())
+            await trio.sleep_forever()
+
+        async def __aexit__(self, *exc):
+            pass
+
+        async def aclose(self):
+            pass
+
+    stream = HttpStream(Http("http://x/mcp"))
+    await stream._backend.aclose()
+    stream._backend = stream._shared.backend = Deaf()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(stream.run)
+        notice = b'{"jsonrpc":"2.0","method":"notifications/x"}'
+        began = trio.current_time()
+        await stream.send([notice, notice])
+        assert trio.current_time() - began == 2 * _client.TAKE_TIMEOUT
+        await stream.aclose()
+    assert "did not take a message in time" in caplog.text
+    with pytest.raises(trio.ClosedResourceError):
+        stream.send_nowait([notice])
+    assert await stream.receive() == []
+
+
+async def test_a_stream_that_never_ran():
+    """Closing it is fine, and twice."""
+    stream = HttpStream(Http("https://x/mcp", tls=ssl.create_default_context()))
+    with pytest.raises(trio.ClosedResourceError):
+        stream.send_nowait([b"{}"])
+    await stream.aclose()
+    await stream.aclose()
+
+
+# Answers that are streams
+
+
+async def test_an_answer_as_a_stream():
+    """Notices before it arrive; comments, empty data and other events mean nothing."""
+
+    async def call(heard):
+        await heard.head(kind=EVENTS)
+        await heard.stream.send_all(b": hello\n\nevent: ping\ndata: {}\n\ndata: \n\ndata: what\n\n")
+        await heard.event({"jsonrpc": "2.0", "method": "notifications/x"})
+        await heard.event(heard.answer(DONE))
+        await heard.gone()  # the client does not wait for the end of the stream for ever
+
+    ears = Ears()
+    async with serving(Script(tools_call=call)) as script:
+        async with connect(script.url, version="2025-06-18", handler=ears) as client:
+            assert (await client.call_tool("t")).content[0].text == "done"
+            assert await ears.heard.receive() == "notifications/x"
+
+
+async def test_a_question_on_a_stream():
+    """The answer is a POST of its own, and is taken before anything else goes out."""
+    question = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
+    answered = trio.Event()
+
+    async def call(heard):
+        await heard.head(kind=EVENTS)
+        ask = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": question}
+        await heard.event(ask)
+        await answered.wait()
+        await heard.event(heard.answer(DONE))
+
+    async def answer(heard):
+        assert heard.message == {"jsonrpc": "2.0", "id": "q", "result": {"action": "decline"}}
+        await heard.say(202)
+        answered.set()
+
+    async with serving(Script(tools_call=call, answer=answer)) as script:
+        async with connect(script.url, version="2025-06-18", handler=Ears()) as client:
+            assert (await client.call_tool("t")).content[0].text == "done"
+
+
+async def test_a_stream_that_breaks_without_an_id():
+    """There is nothing to come back with."""
+
+    async def call(heard):
+        await heard.head(kind=EVENTS)
+        await heard.event({"jsonrpc": "2.0", "method": "notifications/x"})
+
+    async with serving(Script(tools_call=call)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            with pytest.raises(ConnectionClosed, match="the answer to tools/call broke off"):
+                await client.call_tool("t")
+
+
+async def test_a_connection_that_breaks():
+    """In the middle of a body, and before the head."""
+
+    async def call(heard):
+        await heard.head(kind="application/json", content_length=100)
+        await heard.stream.send_all(b"{")
+
+    async with serving(Script(tools_call=call)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            with pytest.raises(ConnectionClosed, match="broke before tools/call was answered"):
+                await client.call_tool("t")
+
+
+async def test_an_answer_is_read_on_after_a_break():
+    """By a GET with the last id, after the time that the server named; more than once."""
+    broken = trio.Event()
+
+    async def call(heard):
+        await heard.head(kind=EVENTS, transfer_encoding="chunked")
+        await heard.stream.send_all(b"1f\r\nid: a-1\nretry: 10\ndata: \n\nid: 9\n\r\n")  # no end
+
+    async def again(heard):
+        last = heard.headers.get("last-event-id")
+        if last is None:
+            await heard.say(405)
+        elif last == "a-1" and not broken.is_set():
+            broken.set()  # hangs up
+        elif last == "a-1":
+            await heard.head(kind=EVENTS)
+            await heard.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="a-2")
+        else:
+            await heard.head(kind=EVENTS)
+            await heard.event(script.of("tools/call")[0].answer(DONE), id="a-3")
+
+    ears = Ears()
+    async with serving(Script(tools_call=call, GET=again)) as script:
+        async with connect(script.url, version="2025-11-25", handler=ears) as client:
+            assert (await client.call_tool("t")).content[0].text == "done"
+            assert await ears.heard.receive() == "notifications/x"
+    seen = [heard.headers.get("last-event-id") for heard in script.of("GET")]
+    assert [each for each in seen if each] == ["a-1", "a-1", "a-2"]
+    assert all(heard.headers["mcp-session-id"] == "s-1" for heard in script.of("GET"))
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(404, ConnectionClosed), (400, TransportError), (405, TransportError)]
+)
+async def test_a_stream_that_cannot_be_read_on(status, error):
+    """What the server says to it is what the call comes to."""
+
+    async def call(heard):
+        await heard.head(kind=EVENTS)
+        await heard.event("", id="a-1", retry="1")
+
+    async def refuse(heard):
+        await heard.say(status if "last-event-id" in heard.headers else 405)
+
+    async with serving(Script(tools_call=call, GET=refuse)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            with pytest.raises(error):
+                await client.call_tool("t")
+
+
+async def test_coming_back_has_an_end(monkeypatch):
+    """A server that only hangs up is given up after so many attempts."""
+    monkeypatch.setattr(_reading, "RETRY", 0.001)
+
+    async def call(heard):
+        await heard.head(kind=EVENTS)
+        await heard.event("", id="a-1", retry="1")
+
+    async def hang_up(heard):
+        pass
+
+    async with serving(Script(tools_call=call, GET=hang_up)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            with pytest.raises(ConnectionClosed, match="broke before tools/call was answered"):
+                await client.call_tool("t")
+    seen = [heard for heard in script.of("GET") if "last-event-id" in heard.headers]
+    assert len(seen) == _post.MAX_ATTEMPTS
+
+
+@pytest.mark.parametrize(
+    ("retry", "failures", "seconds"),
+    [(None, 0, 1), (None, 1, 2), (None, 9, 60), (0.5, 0, 0.5), (0.5, 1, 2), (90.0, 4, 90)],
+)
+def test_how_long_to_wait(retry, failures, seconds):
+    """As the server says; failures in a row make it longer, up to a bound."""
+    parser = _post.EventParser(10)
+    parser.retry = retry
+    assert _reading.pause(parser, failures) == seconds
+
+
+async def test_answers_have_a_largest_size():
+    """Too much is one failed call, as an object and as an event."""
+
+    async def call(heard):
+        if heard.message["params"]["name"] == "object":
+            await heard.result({"content": [], "x": "y" * 3000})
+        elif heard.message["params"]["name"] == "parts":
+            await heard.head(kind=EVENTS, transfer_encoding="chunked")
+            await heard.stream.send_all(b"%x\r\ndata: %b\r\n3\r\nabc\r\n" % (3006, b"y" * 3000))
+        else:
+            await heard.head(kind=EVENTS)
+            await heard.event(heard.answer({"content": [], "x": "y" * 3000}))
+
+    async with serving(Script(tools_call=call)) as script:
+        stream = HttpStream(Http(script.url), _client.Limits(message_size=2000))
+        async with trio.open_nursery() as nursery:
+            await nursery.start(stream.run)
+            async with connect(stream, version="2025-11-25") as client:
+                for name in ("object", "event", "parts"):
+                    with pytest.raises(ProtocolError, match="over the size limit"):
+                        await client.call_tool(name)
+                await client.ping()
+
+
+async def test_an_answer_that_is_no_message():
+    """JSON that is none of JSON-RPC."""
+
+    async def call(heard):
+        await heard.say(200, {"hello": 1})
+
+    async with serving(Script(tools_call=call)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            with pytest.raises(ProtocolError, match="is no message of JSON-RPC"):
+                await client.call_tool("t")
+
+
+async def test_an_answer_to_something_else():
+    """It is not the answer; there will be none."""
+
+    async def call(heard):
+        await heard.say(200, {"jsonrpc": "2.0", "id": "other", "result": {}})
+
+    async with serving(Script(tools_call=call)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            with pytest.raises(ConnectionClosed, match="the answer to tools/call broke off"):
+                await client.call_tool("t")
+
+
+async def test_cancelling_in_a_session():
+    """It is a message; the stream gets a moment to end, and nothing is read on."""
+
+    async def call(heard):
+        await heard.head(kind=EVENTS)
+        await heard.event("", id="a-1", retry="1")
+
+    async with serving(Script(tools_call=call)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            script.answers["tools_call"] = hold = Holding()
+            with pytest.raises(RequestTimeout):
+                await client.call_tool("t", timeout=0.05)
+            await hold.left.wait()
+    (cancelled,) = script.of("notifications/cancelled")
+    (heard,) = script.of("tools/call")
+    assert cancelled.message["params"]["requestId"] == heard.message["id"]
+
+
+class Holding:
+    """Answers nothing, and notes when the client leaves."""
+
+    def __init__(self):
+        self.left = trio.Event()
+        self.began = trio.Event()
+
+    async def __call__(self, heard):
+        await heard.head(kind=EVENTS)
+        self.began.set()
+        await heard.gone()
+        self.left.set()
+
+
+# The standing stream
+
+
+async def test_the_standing_stream():
+    """It is read after the handshake, and again when it ends; its place is kept."""
+    notice = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+
+    async def stand(heard):
+        await heard.head(kind=EVENTS)
+        number = len(script.of("GET"))
+        await heard.event("{}", id=f"s-{number}", retry="1")
+        await heard.event(notice, id=f"s-{number}")
+        if number == 3:
+            await heard.gone()
+
+    ears = Ears()
+    async with serving(Script(GET=stand)) as script:
+        async with connect(script.url, version="2025-11-25", handler=ears) as client:
+            for _ in range(3):
+                assert await ears.heard.receive() == "notifications/tools/list_changed"
+            await client.ping()
+    seen = [heard.headers.get("last-event-id") for heard in script.of("GET")]
+    assert seen == [None, "s-1", "s-2"]
+    assert script.of("GET")[0].headers["accept"] == EVENTS
+
+
+async def test_a_standing_stream_with_troubles(monkeypatch):
+    """It hangs up, it is overloaded, it has forgotten the id; then it works."""
+    monkeypatch.setattr(_reading, "RETRY", 0.001)
+    turns = []
+
+    async def stand(heard):
+        turns.append(heard.headers.get("last-event-id"))
+        if len(turns) == 1:
+            return
+        if len(turns) == 2:
+            await heard.say(503)
+        elif len(turns) == 3:
+            await heard.head(kind=EVENTS)
+            await heard.event("", id="s-1", retry="1")
+        elif len(turns) == 4:
+            await heard.say(400)
+        else:
+            await heard.head(kind=EVENTS)
+            await heard.event({"jsonrpc": "2.0", "method": "notifications/x"})
+            await heard.gone()
+
+    ears = Ears()
+    async with serving(Script(GET=stand)) as script:
+        async with connect(script.url, version="2025-11-25", handler=ears):
+            assert await ears.heard.receive() == "notifications/x"
+    assert turns == [None, None, None, "s-1", None]
+
+
+async def test_a_standing_stream_that_is_refused(caplog):
+    """Something else than 405 is in the log; calls go on."""
+    refused = trio.Event()
+
+    async def refuse(heard):
+        await heard.say(404)
+        refused.set()
+
+    async with serving(Script(GET=refuse)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            await refused.wait()
+            while "says nothing unasked" not in caplog.text:
+                await client.ping()
+    assert len(script.of("GET")) == 1
+
+
+# 2026-07-28
+
+
+async def test_an_error_that_never_ends():
+    """What is behind the part that is looked at is not read."""
+
+    async def refuse(heard):
+        await heard.head(500, "text/plain")
+        with trio.move_on_after(60):
+            while True:
+                await heard.stream.send_all(b"x" * 1_000_000)
+
+    async with serving(Script(server_discover=refuse)) as script:
+        with pytest.raises(TransportError, match="answered 500"):
+            async with connect(script.url):
+                raise AssertionError
+
+
+async def test_requests_of_2026_07_28():
+    """Each mirrors itself in its head; there is no session and no stream."""
+
+    async def read(heard):
+        await heard.result({"resultType": "complete", "contents": []})
+
+    async with serving(
+        Script(server_discover=modern, tools_call=done, resources_read=read)
+    ) as script:
+        async with connect(script.url) as client:
+            await client.call_tool("naïve")
+            await client.read_resource("file:///x")
+            await client.notify("notifications/x")
+    discover, call, resource, notice = script.heard
+    for heard in script.heard:
+        assert heard.headers["mcp-protocol-version"] == "2026-07-28"
+        assert heard.headers["mcp-method"] == heard.message["method"]
+        assert "mcp-session-id" not in heard.headers
+    assert "mcp-name" not in discover.headers
+    assert call.headers["mcp-name"] == "=?base64?bmHDr3Zl?="
+    assert resource.headers["mcp-name"] == "file:///x"
+    assert "mcp-name" not in notice.headers
+
+
+HEADED = {
+    "name": "t",
+    "inputSchema": {
+        "type": "object",
+        "properties": {
+            "region": {"type": "string", "x-mcp-header": "Region"},
+            "n": {"type": "integer", "x-mcp-header": "N"},
+            "deep": {
+                "type": "object",
+                "properties": {"flag": {"type": "boolean", "x-mcp-header": "Flag"}},
+            },
+        },
+    },
+}
+INVALID = {
+    "name": "bad",
+    "inputSchema": {"type": "object", "properties": {"x": {"x-mcp-header": "not a token"}}},
+}
+
+
+async def tools(heard):
+    result = {"resultType": "complete", "tools": [HEADED, INVALID, TOOL | {"name": "plain"}]}
+    await heard.result({**result, "ttlMs": 0, "cacheScope": "public"})
+
+
+async def test_arguments_in_headers(caplog):
+    """What the listed definition says; a tool that says it wrongly is left out."""
+    async with serving(Script(server_discover=modern, tools_call=done, tools_list=tools)) as script:
+        async with connect(script.url) as client:
+            assert [tool.name for tool in await client.list_tools()] == ["t", "plain"]
+            await client.call_tool("t", {"region": " eu", "n": 7, "deep": {"flag": False}})
+            await client.call_tool("t", {"region": "", "n": None})
+    assert "left out the tool 'bad': header 'not a token' is no HTTP token" in caplog.text
+    first, second = (
+        {k: v for k, v in heard.headers.items() if k.startswith("mcp-param-")}
+        for heard in script.of("tools/call")
+    )
+    assert first == {
+        "mcp-param-region": "=?base64?IGV1?=",
+        "mcp-param-n": "7",
+        "mcp-param-flag": "false",
+    }
+    assert second == {"mcp-param-region": ""}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+async def test_headers_that_were_wrong(times):
+    """The definitions are asked for again, and the call is sent once more, not twice."""
+
+    async def call(heard):
+        if len(script.of("tools/call")) <= times:
+            await heard.refuse(400, -32020, "Mcp-Param-N header is missing")
+        else:
+            await done(heard)
+
+    async with serving(Script(server_discover=modern, tools_call=call, tools_list=tools)) as script:
+        async with connect(script.url) as client:
+            if times == 1:
+                assert (await client.call_tool("t", {"n": 7})).content[0].text == "done"
+            else:
+                with pytest.raises(McpError, match="Mcp-Param-N"):
+                    await client.call_tool("t", {"n": 7})
+    first, second = script.of("tools/call")
+    assert "mcp-param-n" not in first.headers
+    assert second.headers["mcp-param-n"] == "7"
+    assert first.message["id"] != second.message["id"]
+
+
+@pytest.mark.parametrize(
+    "page", [{"tools": 5}, {"tools": [5]}, {"tools": [{"name": 5, "inputSchema": {}}]}]
+)
+async def test_definitions_that_are_none(page):
+    """Who reads them says so."""
+
+    async def listed(heard):
+        await heard.result({"resultType": "complete", **page})
+
+    async with serving(Script(server_discover=modern, tools_list=listed)) as script:
+        async with connect(script.url) as client:
+            with pytest.raises(Exception, match=r"tools|name|inputSchema|object"):
+                await client.list_tools()
+
+
+async def test_cancelling_on_2026_07_28():
+    """The end of the HTTP request is all that the server hears."""
+    hold = Holding()
+    async with serving(Script(server_discover=modern, tools_call=hold)) as script:
+        async with connect(script.url) as client:
+            with pytest.raises(RequestTimeout):
+                await client.call_tool("t", timeout=0.05)
+            await hold.left.wait()
+            await client.notify("notifications/cancelled", {"requestId": 99})
+    assert script.of("notifications/cancelled") == []
+
+
+async def test_nothing_is_read_on_on_2026_07_28():
+    """An id means nothing there; a broken answer is lost."""
+
+    async def call(heard):
+        await heard.head(kind=EVENTS)
+        await heard.event("", id="a-1", retry="1")
+
+    async with serving(Script(server_discover=modern, tools_call=call)) as script:
+        async with connect(script.url) as client:
+            with pytest.raises(ConnectionClosed, match="the answer to tools/call broke off"):
+                await client.call_tool("t")
+    assert script.of("GET") == []
+
+
+async def test_closing_with_open_requests():
+    """Calls and streams in flight end at once, and the client within a bound."""
+    hold = Holding()
+    async with serving(Script(server_discover=modern, tools_call=hold)) as script:
+        failed = []
+
+        async def call():
+            try:
+                await client.call_tool("t")
+            except ConnectionClosed as error:
+                failed.append(str(error))
+
+        async with trio.open_nursery() as nursery:
+            async with connect(script.url) as client:
+                nursery.start_soon(call)
+                await hold.began.wait()
+            await hold.left.wait()
+        assert failed == ["the connection ended before tools/call was answered"]
+
+
+# Headers, moves, and the end
+
+
+async def test_headers_may_change():
+    """A function gives them for each request; what it raises is what the request comes to."""
+    count = 0
+
+    async def headers():
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise AuthError("the token has run out")
+        return {"Authorization": f"Bearer {count}", "Content-Type": "x/y"}
+
+    async with serving(Script(server_discover=modern, tools_call=done)) as script:
+        async with connect(Http(script.url, headers=headers)) as client:
+            await client.call_tool("t")
+            with pytest.raises(AuthError, match="run out"):
+                await client.call_tool("t")
+            await client.call_tool("t")
+    tokens = [heard.headers["authorization"] for heard in script.heard]
+    assert tokens == ["Bearer 1", "Bearer 2", "Bearer 4"]
+    assert {heard.headers["content-type"] for heard in script.heard} == {"application/json"}
+
+
+async def test_headers_that_fail_in_the_background(caplog):
+    """The standing stream and the end of the session are in the log."""
+    count = 0
+
+    async def headers():
+        nonlocal count
+        count += 1
+        if count > 2:
+            raise AuthError("no more")
+        return {}
+
+    async with serving(Script()) as script:
+        async with connect(Http(script.url, headers=headers), version="2025-11-25"):
+            while "the standing stream of" not in caplog.text:
+                await trio.lowlevel.checkpoint()
+    assert "was not ended" in caplog.text
+
+
+async def test_a_server_that_moves_on_its_origin():
+    """It is followed, with method and body, once for all; in circles it is not."""
+
+    async def move(heard):
+        if heard.message["id"] > 2:
+            await heard.say(308, location="/mcp")
+        else:
+            script.answers["server_discover"] = modern
+            await heard.say(307, location="/mcp/")
+
+    async with serving(Script(server_discover=move, tools_call=done)) as script:
+        async with connect(script.url) as client:
+            await client.call_tool("t")
+            script.answers["tools_call"] = move
+            with pytest.raises(ConnectionClosed, match="moves in circles"):
+                await client.call_tool("t")
+
+
+@pytest.mark.parametrize(
+    "location", ["http://127.0.0.1:1/mcp", "//me@127.0.0.1/x", "http://x:port/", ""]
+)
+async def test_a_server_that_moves_elsewhere(location):
+    """Nothing goes there: the headers may be secret."""
+
+    async def move(heard):
+        await heard.say(307, location=location)
+
+    async with serving(Script(server_discover=move)) as script:
+        with pytest.raises((TransportError, ConnectionClosed)):
+            async with connect(script.url):
+                raise AssertionError
+
+
+async def test_a_full_inbox_makes_readers_wait():
+    """More than the capacity is never read ahead."""
+    inbox = _inbox.Inbox()
+    big = b"x" * (_inbox.CAPACITY + 1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(inbox.put, big)
+        await trio.testing.wait_all_tasks_blocked()
+        assert await inbox.take() == [big]
+    inbox.put_nowait(Unanswered(1, ValueError()))
+    inbox.close()
+    inbox.put_nowait(b"late")
+    assert len(await inbox.take()) == 1
+    assert await inbox.take() == []
+
+
+async def test_broken_messages_of_our_own():
+    """A test client may send anything: who has an id gets the error, and so does who has none."""
+
+    async def refuse(heard):
+        await heard.say(400, {"jsonrpc": "2.0", "error": {"code": -32600, "message": "no"}})
+
+    async with serving(Script(answer=refuse)) as script:
+        stream = HttpStream(Http(script.url))
+        async with trio.open_nursery() as nursery:
+            await nursery.start(stream.run)
+            await stream.send([b'{"jsonrpc":"2.0"}'])
+            (arrived,) = await stream.receive()
+            assert json.loads(arrived)["error"]["message"] == "no"
+            await stream.send([b'{"jsonrpc":"1.0","id":"mine","method":"x"}'])
+            (arrived,) = await stream.receive()
+            assert arrived.id == "mine"
+            await stream.send(
+                [
+                    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}',
+                    b'[{"jsonrpc":"2.0","method":"notifications/x"}]',
+                ]
+            )
+            meta = {"io.modelcontextprotocol/protocolVersion": 5}
+            odd = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": meta}}
+            await stream.send([json.dumps(odd).encode()])
+            assert json.loads((await stream.receive())[0])["result"] == {}
+            assert "mcp-protocol-version" not in script.heard[-1].headers
+            await stream.aclose()
+    assert len(script.heard) == 4
+
+
+@pytest.mark.parametrize("name", ["ConnectTimeout", "ProxyError"])
+async def test_what_the_library_calls_otherwise(name, monkeypatch):
+    """Not reached is not reached, however long it took and through whom."""
+    httpx2 = pytest.importorskip("httpx2")
+
+    def stream(*args, **options):
+        raise getattr(httpx2, name)("refused")
+
+    monkeypatch.setattr(httpx2.AsyncClient, "stream", stream)
+    said = "no connection within 3 s" if name == "ConnectTimeout" else "refused"
+    with pytest.raises(TransportError, match=f"cannot reach http://x/mcp: {said}"):
+        async with connect(Http("http://x/mcp", connect_timeout=3)):
+            raise AssertionError
+
+
+async def test_two_requests_with_one_id():
+    """Each gets its answer; only a client of a test does so."""
+
+    async def slow(heard):
+        await answered.wait()
+        await heard.result({})
+
+    async def quick(heard):
+        script.answers["ping"] = slow
+        await began.wait()
+        await heard.result({})
+
+    began, answered = trio.Event(), trio.Event()
+    async with serving(Script(ping=quick)) as script:
+        stream = HttpStream(Http(script.url))
+        async with trio.open_nursery() as nursery:
+            await nursery.start(stream.run)
+            ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+            assert stream.send_nowait([ping, ping])
+            while len(script.heard) < 2:
+                await trio.lowlevel.checkpoint()
+            for event in (began, answered):
+                event.set()
+                assert len(await stream.receive()) == 1
+            await stream.aclose()

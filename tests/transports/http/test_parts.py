@@ -1,0 +1,174 @@
+"""The parts of the transport by themselves."""
+
+import pytest
+import trio
+from hypothesis import given
+from hypothesis import strategies as st
+
+from noizu_mcp.transports.http._history import MAX_ENDED, History
+from noizu_mcp.transports.http._sse import CHUNK, EventWriter, Pace, event, priming_event
+from noizu_mcp.transports.http._tasks import TaskSet
+
+from .wire import settled
+
+PACE = Pace(keepalive=10, stall=10, room=100)
+
+
+class Reader:
+    """What a writer takes for a request."""
+
+    extra = ((b"x-extra", b"1"),)
+
+    def __init__(self):
+        self.parts = []
+
+    async def send(self, part):
+        await trio.lowlevel.checkpoint()
+        self.parts.append(part.get("body", part))
+
+
+def test_events():
+    """Each line has its field; an id comes first."""
+    assert event(b"{}") == b"event: message\ndata: {}\n\n"
+    assert event(b"{}", "1-2") == b"id: 1-2\nevent: message\ndata: {}\n\n"
+    assert priming_event("1-1", 0.25) == b"id: 1-1\nretry: 250\ndata: \n\n"
+
+
+async def test_a_writer_writes_in_parts():
+    """As much as has come, up to a bound; its end is the last part."""
+    writer, reader = EventWriter(PACE), Reader()
+    blocks = [b"x" * (CHUNK // 2 - 1)] * 5
+    for block in blocks:
+        writer.put(block)
+    writer.end()
+    await writer.run(reader)
+    head, first, *rest = reader.parts
+    assert (b"x-extra", b"1") in head["headers"]
+    assert (first, rest[-1]) == (b"", b"")
+    assert b"".join(rest) == b"".join(blocks)
+    assert [len(part) // (CHUNK // 2 - 1) for part in rest] == [3, 2, 0]
+    assert writer.done.is_set()
+    writer.put(b"late")
+    assert writer.dropped == 1
+
+
+async def test_a_writer_that_is_closed_first(autojump_clock):
+    """Nothing is written, and nobody waits for it."""
+    writer, reader = EventWriter(PACE), Reader()
+    writer.put(b"x" * 101)
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(writer.room)
+        await settled()
+        writer.close()
+    await writer.run(reader)
+    assert len(reader.parts) <= 1
+    await writer.lost(reader)
+
+
+async def test_tasks_of_a_set(nursery, caplog):
+    """They end together; what they raise is logged; afterwards nothing runs."""
+    tasks, done = TaskSet(nursery), []
+
+    async def fail():
+        raise ValueError("mine")
+
+    tasks.spawn(fail)
+    tasks.spawn(trio.sleep_forever)
+    alone = tasks.spawn(trio.sleep_forever)
+    await settled()
+    assert (len(tasks), "mine" in caplog.text) == (2, True)
+    alone.cancel()
+    await settled()
+    assert len(tasks) == 1
+    other = tasks.sibling()
+    other.spawn(trio.sleep_forever)
+    tasks.close()
+    tasks.spawn(lambda: done.append(1))
+    await settled()
+    assert (len(tasks), len(other), done) == (0, 1, [])
+    other.close()
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.sampled_from(["put", "end"]), st.integers(0, 60)),
+        max_size=60,
+    ),
+    st.integers(50, 300),
+)
+def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
+    """Whatever streams say: within the bound, each by itself, in order, without a gap."""
+    history = History(limit)
+    streams, said = [history.open() for _ in range(4)], {}
+    for number, kind, size in steps:
+        stream = streams[number]
+        if kind == "end":
+            stream.end()
+        else:
+            if not stream.ended:
+                said.setdefault(stream.name, []).append(b"%d" % size * size)
+            stream.deliver(b"%d" % size * size)
+        kept = [found[0] for each in streams if (found := history.find(f"{each.name}-0"))]
+        assert sum(each.size for each in kept) == history._size <= limit
+    for stream in streams:
+        writer = EventWriter(PACE)
+        stream.attach(writer)
+        stream.replay(0)
+        lines = b"".join(writer._queue).split(b"\n")
+        replayed = [line[6:] for line in lines if line.startswith(b"data: ")]
+        everything = said.get(stream.name, [])
+        assert replayed == everything[len(everything) - len(replayed) :]
+
+
+def test_streams_that_have_ended_are_bounded():
+    """The first to end goes first."""
+    history = History(10_000)
+    streams = [history.open() for _ in range(MAX_ENDED + 3)]
+    for stream in reversed(streams):
+        stream.answer(b"{}")
+        stream.end()
+    assert [history.find(f"{each.name}-0") is None for each in streams[-4:]] == [
+        False,
+        True,
+        True,
+        True,
+    ]
+
+
+async def test_a_stream_without_a_reader():
+    """There is room, nothing to release or replay, and nobody to prime."""
+    history = History(100)
+    stream = history.open()
+    stream.release(1)
+    stream.prime(1)
+    stream.replay(None)
+    assert stream.has_room
+    await stream.room()
+    stream.offer(b"{}")
+    history.hang_up()
+    assert not history.is_read
+    stream.abandon()
+    stream.deliver(b"late")
+    reader = EventWriter(PACE)
+    stream.attach(reader)
+    assert stream.has_room
+    await stream.room()
+    stream.replay(0)
+    other = EventWriter(PACE)
+    stream.detach(other)
+    assert history.is_read
+    stream.detach(reader)
+    assert not history.is_read
+    sent = Reader()
+    await reader.run(sent)
+    assert b"".join(sent.parts[1:]) == event(b"{}", "0-1")
+
+
+@pytest.mark.parametrize("limit", [10, 1000])
+def test_a_stream_of_which_nothing_is_kept(limit):
+    """It cannot be read again: it would only seem to have ended."""
+    history = History(limit)
+    stream = history.open()
+    stream.answer(b"x" * 50)
+    assert (history.find("0-0") is None) == (limit == 10)

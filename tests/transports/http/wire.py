@@ -1,0 +1,264 @@
+"""Clients of an ASGI application that do with their requests what they like."""
+
+import json
+from contextlib import asynccontextmanager
+
+import trio
+import trio.testing
+
+from noizu_mcp.transports.http._app import HttpApp
+from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
+
+VERSION = "io.modelcontextprotocol/protocolVersion"
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+META = {VERSION: "2026-07-28", CAPABILITIES: {}}
+BOTH = "application/json, text/event-stream"
+NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def message(method, params=None, id_=None):
+    body = {"jsonrpc": "2.0", "method": method}
+    if id_ is not None:
+        body["id"] = id_
+    return body if params is None else {**body, "params": params}
+
+
+def call(name, arguments=None, id_=1, **params):
+    return message("tools/call", {"name": name, "arguments": arguments or {}, **params}, id_)
+
+
+class Exchange:
+    """One HTTP request, and what has been answered so far."""
+
+    def __init__(self, app, scope, parts=({"type": "http.request"},)):
+        self.sent = []
+        self.ended = trio.Event()
+        self.cancel = trio.CancelScope()
+        self.broken = False
+        self.failure = None
+        self._app = app
+        self._scope = scope
+        self._parts = list(parts)
+        self._gone = trio.Event()
+        self._reading = trio.Event()
+        self._reading.set()
+        self._changed = trio.Event()
+
+    async def run(self):
+        try:
+            with self.cancel:
+                await self._app(self._scope, self._receive, self._send)
+        except Exception as error:
+            self.failure = error
+        finally:
+            self.ended.set()
+            self._change()
+            self._gone.set()  # as hosts do once the answer is complete
+
+    async def _receive(self):
+        if self._parts:
+            await trio.lowlevel.checkpoint()
+            return self._parts.pop(0)
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, part):
+        await trio.lowlevel.checkpoint()
+        await self._reading.wait()
+        if self.broken:
+            raise BrokenPipeError
+        self.sent.append(part)
+        self._change()
+
+    def _change(self):
+        self._changed.set()
+        self._changed = trio.Event()
+
+    def leave(self):
+        """Disconnect."""
+        self._gone.set()
+
+    def stall(self):
+        """Read no more."""
+        self._reading = trio.Event()
+
+    def read_on(self):
+        self._reading.set()
+
+    async def until(self, condition):
+        while not condition(self):
+            assert not self.ended.is_set(), self.sent
+            await self._changed.wait()
+
+    async def event(self, number):
+        """Wait for an event, by its number."""
+        await self.until(lambda self: len(self.events) > number)
+        return self.events[number]
+
+    @property
+    def status(self):
+        return self.sent[0]["status"]
+
+    @property
+    def headers(self):
+        return {name.decode(): value.decode() for name, value in self.sent[0]["headers"]}
+
+    @property
+    def body(self):
+        return b"".join(part.get("body", b"") for part in self.sent[1:])
+
+    @property
+    def complete(self):
+        return len(self.sent) > 1 and not self.sent[-1].get("more_body", False)
+
+    @property
+    def is_stream(self):
+        return self.headers.get("content-type") == "text/event-stream"
+
+    @property
+    def json(self):
+        assert self.complete
+        assert self.headers["content-type"] == "application/json", self.headers
+        assert int(self.headers["content-length"]) == len(self.body)
+        return json.loads(self.body)
+
+    @property
+    def error(self):
+        return self.json["error"]["code"]
+
+    @property
+    def events(self):
+        """What was streamed: each event by its fields, `data` decoded; comments left out."""
+        found = []
+        for block in self.body.decode().split("\n\n")[:-1]:
+            lines = [line.partition(": ") for line in block.split("\n") if line[0] != ":"]
+            if lines:
+                fields = {name: value for name, _, value in lines}
+                fields["data"] = json.loads(fields["data"]) if fields["data"] else None
+                found.append(fields)
+        return found
+
+    @property
+    def messages(self):
+        return [event["data"] for event in self.events if event["data"]]
+
+
+class Wire:
+    """An application, and requests to it."""
+
+    def __init__(self, app, nursery):
+        self.app = app
+        self.nursery = nursery
+
+    @property
+    def endpoint(self):
+        return self.app._endpoint
+
+    @property
+    def tasks(self):
+        """What runs beside the requests."""
+        return self.endpoint.sessions._host.tasks
+
+    def make(self, method, body=None, headers=(), *, path="/mcp", parts=None, **scope):
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        given = {"host": "localhost", "content-type": "application/json", "accept": BOTH}
+        given.update(headers)
+        raw = [(k.encode(), str(v).encode("latin-1")) for k, v in given.items() if v is not None]
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "headers": raw,
+            "client": ("192.0.2.1", 1),
+            **scope,
+        }
+        first = {"type": "http.request", "body": b"" if body is None else content}
+        return Exchange(self.app, scope, [first] if parts is None else parts)
+
+    def open(self, *args, **options):
+        """Begin a request."""
+        exchange = self.make(*args, **options)
+        self.nursery.start_soon(exchange.run)
+        return exchange
+
+    async def send(self, *args, **options):
+        """Make a request, and wait for its end."""
+        exchange = self.make(*args, **options)
+        await exchange.run()
+        if exchange.failure is not None:
+            raise exchange.failure
+        return exchange
+
+    def modern(self, body, headers=(), *, method=None, **options):
+        """Begin a request of 2026-07-28 with all its headers."""
+        return self.open("POST", *self._modern(body, headers), **options)
+
+    async def send_modern(self, body, headers=(), **options):
+        return await self.send("POST", *self._modern(body, headers), **options)
+
+    def _modern(self, body, headers):
+        params = body.get("params", {})
+        body = {**body, "params": {**params, "_meta": {**META, **params.get("_meta", {})}}}
+        given = {"mcp-protocol-version": "2026-07-28", "mcp-method": body["method"]}
+        if body["method"] in NAMED:
+            given["mcp-name"] = params.get(NAMED[body["method"]], "")
+        given.update(headers)
+        return body, given
+
+    async def session(self, version="2025-11-25", capabilities=None, headers=(), *, ready=True):
+        """Shake hands."""
+        params = {
+            "protocolVersion": version,
+            "capabilities": capabilities or {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }
+        done = await self.send("POST", message("initialize", params, 0), headers)
+        assert done.status == 200, done.body
+        session = Session(self, done.headers["mcp-session-id"], version, headers)
+        if ready:
+            assert (await session.post(message("notifications/initialized"))).status == 202
+        return session
+
+
+class Session:
+    """A session with a handshake."""
+
+    def __init__(self, wire, id_, version, headers):
+        self.wire = wire
+        self.id = id_
+        self.headers = {"mcp-session-id": id_, "mcp-protocol-version": version, **dict(headers)}
+
+    @property
+    def served(self):
+        """The session as the server has it."""
+        return self.wire.endpoint.sessions._sessions[self.id]
+
+    async def post(self, body, headers=()):
+        return await self.wire.send("POST", body, {**self.headers, **dict(headers)})
+
+    def open(self, body, headers=()):
+        return self.wire.open("POST", body, {**self.headers, **dict(headers)})
+
+    def get(self, last=None, **headers):
+        given = {**self.headers, "content-type": None, **headers}
+        if last is not None:
+            given["last-event-id"] = last
+        return self.wire.open("GET", None, given)
+
+    async def delete(self):
+        return await self.wire.send("DELETE", None, self.headers)
+
+
+@asynccontextmanager
+async def serving(server, *, limits=None, **options):
+    """Serve; at the end nothing may be left."""
+    app = HttpApp(server, HttpOptions(limits=HttpLimits(**(limits or {})), **options))
+    async with trio.open_nursery() as nursery:
+        async with app.lifespan():
+            yield Wire(app, nursery)
+        nursery.cancel_scope.cancel()
+
+
+async def settled():
+    """Wait until everybody waits."""
+    await trio.testing.wait_all_tasks_blocked()
