@@ -138,7 +138,7 @@ class _Reading:
         self.above = tuple(folder.prefix.split("/")) if folder.prefix else ()
         if () in homes:
             self.above += (folder.path.name,)
-        read = {home: self.files.read(home) for home in homes}
+        read = self.files.read(homes)
         values = {home: self._frontmatter(home, files) for home, files in read.items() if files}
         if not self.problems:
             self._serve(read, values)

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +40,7 @@ class Files:
         self.root = root
         self.problems: list[Problem] = []
         self.found: dict[Parts, Path] = {}
+        self._said: set[Problem] = set()
         self._links: set[Parts] = set()
         self._data: dict[Path, bytes | None] = {}
         try:
@@ -57,7 +58,8 @@ class Files:
         if line is None:
             text = f"{shown} {text}"
         problem = Problem("", text, None if line is None else shown, line)
-        if problem not in self.problems:  # a file may belong to several skills
+        if problem not in self._said:  # a file may belong to several skills
+            self._said.add(problem)
             self.problems.append(problem)
 
     def _walk(self) -> None:
@@ -79,13 +81,21 @@ class Files:
                     self.found[below] = Path(entry.path)
         self.found = dict(sorted(self.found.items()))
 
-    def read(self, home: Parts) -> dict[Parts, bytes]:
-        """Read the files of one folder, those of folders in it too, and note what is wrong.
+    def read(self, homes: Iterable[Parts]) -> dict[Parts, dict[Parts, bytes]]:
+        """Read the files of some folders, those of folders in them too, and note what is wrong.
 
         Returns:
-            The files by their names from the root; nothing if one of them cannot be served.
+            For each folder the files by their names from the root; nothing if one of them cannot
+            be served.
         """
-        paths = {parts: path for parts, path in self.found.items() if parts[: len(home)] == home}
+        paths: dict[Parts, dict[Parts, Path]] = {home: {} for home in homes}
+        for parts, path in self.found.items():
+            for depth in range(len(parts)):
+                if parts[:depth] in paths:
+                    paths[parts[:depth]][parts] = path
+        return {home: self._read(home, below) for home, below in paths.items()}
+
+    def _read(self, home: Parts, paths: Mapping[Parts, Path]) -> dict[Parts, bytes]:
         place = self.root.joinpath(*home)
         sizes = [self._size(parts, path) for parts, path in paths.items()]
         total = sum(size for size in sizes if size is not None)
@@ -100,9 +110,12 @@ class Files:
         return {}
 
     def _size(self, parts: Parts, path: Path) -> int | None:
-        fault = self._fault(parts, path)
-        if fault is None:
-            return path.stat().st_size
+        try:
+            fault = self._fault(parts, path)
+            if fault is None:
+                return path.stat().st_size
+        except OSError as error:  # it is gone already
+            fault = f"cannot be read: {error.strerror}"
         self.problem(path, fault)
         return None
 

@@ -23,8 +23,9 @@ def make_tree(skills: Iterable["SkillSpec"]) -> Tree:
     for skill in skills:
         for uri, spec in skill.files.items():
             _put(tree, uri, spec.definition, skill.root)
-        if not skill.hidden and "/" in skill.root.removeprefix("skill://"):
-            _put(tree, skill.root, _directory(skill.root), "skill:/")
+        if not skill.hidden:
+            first = "/".join(skill.root.split("/")[:3])  # skill://acme
+            _put(tree, skill.root, _directory(skill.root), first)
     return tree
 
 

@@ -359,6 +359,16 @@ def test_links_that_lead_elsewhere(links, target, problem):
     assert problems(SkillFolder(links)) == [f"skills[0]: all/a/link {problem}"]
 
 
+def test_a_fault_is_said_once(links):
+    """Also of a file that belongs to two skills."""
+    (links / "a" / "b").mkdir()
+    (links / "a" / "b" / "SKILL.md").symlink_to("/etc/passwd")
+
+    assert problems(SkillFolder(links)) == [
+        "skills[0]: all/a/b/SKILL.md is a link that leads out of what is served; copy the file"
+    ]
+
+
 def test_what_is_no_file(links):
     """A pipe is not opened: that would wait for its other end."""
     os.mkfifo(links / "a" / "pipe")
@@ -391,6 +401,19 @@ def test_files_that_cannot_be_read(links, monkeypatch):
         f"skills[0]: all/a/{name} cannot be read: Permission denied"
         for name in ("SKILL.md", "x/SKILL.md", "x.md")
     ]
+
+
+def test_files_that_go_away(links, monkeypatch):
+    """Between the look at the folder and the look at the file."""
+
+    def refuse(path):
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr("pathlib.Path.lstat", refuse)
+
+    assert problems(SkillFolder(links))[0] == (
+        "skills[0]: all/a/SKILL.md cannot be read: No such file or directory"
+    )
 
 
 def test_limits(links, monkeypatch):

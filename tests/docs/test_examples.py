@@ -215,7 +215,11 @@ async def test_everything(serve: Open, version: str) -> None:
         }.items():
             assert text(await client.call_tool(name)) == answer
         listed = [resource.uri for resource in await client.list_resources()]
-        assert listed == ["test://static-text", "test://static-binary", "test://watched-resource"]
+        own = ["test://static-text", "test://static-binary", "test://watched-resource"]
+        skill = "skill://release-notes"
+        assert listed == [*own, f"{skill}/SKILL.md", f"{skill}/templates/notes.md"]
+        notes = (await client.read_resource(f"{skill}/SKILL.md")).contents[0]
+        assert str(notes.text).startswith("---\nname: release-notes\n")
         record = await client.read_resource("test://template/123/data")
         assert "Data for ID: 123" in str(record.contents[0].text)
         asked = await client.get_prompt("test_input_required_result_prompt")

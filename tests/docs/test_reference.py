@@ -104,6 +104,16 @@ def test_limits_of_asking() -> None:
     assert f"{_rounds.PATIENCE:g} s" in numbers
 
 
+def test_limits_of_skills() -> None:
+    """Those of folders, too."""
+    from noizu_mcp.components import _skill_files
+
+    numbers = [cells[0] for cells in rows(page("reference/limits"))]
+
+    assert f"{_skill_files.MAX_FILES}, {_skill_files.MAX_BYTES}" in numbers
+    assert str(_skill_files.MAX_ENTRIES) in numbers
+
+
 def test_limits_of_authorization() -> None:
     """So are those of verifiers."""
     from noizu_mcp.auth import _bearer, _claims, _fetch, _introspection, _jose, _jwks, _keys

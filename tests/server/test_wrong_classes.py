@@ -53,7 +53,10 @@ CASES = [
     ),
     (
         'class S(Server, name="s", version="1", cache={"tool": Cache()}): pass',
-        "S.cache: no kind 'tool'; there are: discover, tools, prompts, resources, templates, read",
+        (
+            "S.cache: no kind 'tool'; there are: discover, tools, prompts, resources, templates,"
+            " read, skills"
+        ),
     ),
     (
         'class S(Server, name="s", version="1", cache={"tools": 5}): pass',
