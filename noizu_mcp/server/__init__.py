@@ -2,6 +2,7 @@
 
 from .._util import publish
 from ._bus import MERGE_WINDOW as MERGE_WINDOW
+from ._bus import Windows as Windows
 from ._connection import Connection as Connection
 from ._events import Event as Event
 from ._events import EventKind as EventKind
@@ -47,6 +48,7 @@ __all__ = [
     "StreamConnection",
     "TaskStore",
     "Telemetry",
+    "Windows",
     "hear",
     "open_connection",
     "running",

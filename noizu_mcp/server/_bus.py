@@ -1,7 +1,9 @@
 """Change notices: from one call on the server to every connection that asked for them."""
 
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Final
 
 import trio
@@ -37,6 +39,40 @@ class Bus:
             listener(change)
 
 
+class Windows:
+    """Ends windows that are all equally long: the oldest first, with one task for all of them.
+
+    Args:
+        spawn: Runs the task, while any window is open.
+
+    Attributes:
+        spawn: As given.
+    """
+
+    def __init__(self, spawn: Callable[[Callable[[], Awaitable[object]]], object]) -> None:
+        self.spawn = spawn
+        self._open: deque[tuple[float, Callable[[], None]]] = deque()
+        self._running = False
+
+    def open(self, at_its_end: Callable[[], None]) -> None:
+        """Open a window; in the loop's thread.
+
+        Args:
+            at_its_end: Called `MERGE_WINDOW` seconds later; must not raise.
+        """
+        self._open.append((trio.current_time() + MERGE_WINDOW, at_its_end))
+        if not self._running:
+            self._running = True
+            self.spawn(self._run)
+
+    async def _run(self) -> None:
+        while self._open:
+            end, at_its_end = self._open.popleft()
+            await trio.sleep_until(end)
+            at_its_end()
+        self._running = False
+
+
 class Merger:
     """Sends the first of a burst at once and merges the rest into one more.
 
@@ -46,19 +82,16 @@ class Merger:
     Args:
         send: Sends the notices of one change.
         channel: Where they go.
-        spawn: Runs the windows; one task while any is open.
+        windows: Those of this connection, or of all of them.
     """
 
     def __init__(
-        self,
-        send: Callable[[Hashable], None],
-        channel: Channel,
-        spawn: Callable[[Callable[[], Awaitable[object]]], None],
+        self, send: Callable[[Hashable], None], channel: Channel, windows: Windows
     ) -> None:
         self._send = send
         self._channel = channel
-        self._spawn = spawn
-        self._ends: dict[Hashable, float] = {}  # of the open windows, the first one first
+        self._windows = windows
+        self._open: set[Hashable] = set()  # what has a window now
         self._again: set[Hashable] = set()  # what is to be sent at the end of its window
         self._closed = False
 
@@ -66,30 +99,30 @@ class Merger:
         """Take one change; in the loop's thread."""
         if self._closed:
             return  # said in another thread while the connection ended
-        if change in self._ends or not self._channel.has_room:
+        if change in self._open:
             self._again.add(change)
-        else:
+            return
+        self._open.add(change)
+        if self._channel.has_room:
             self._send(change)
-        if change not in self._ends:
-            if not self._ends:
-                self._spawn(self._run)
-            self._open(change)
+        else:
+            self._again.add(change)
+        self._windows.open(partial(self._end, change))
 
     def close(self) -> None:
         """Take no more changes."""
         self._closed = True
 
-    def _open(self, change: Hashable) -> None:
-        self._ends[change] = trio.current_time() + MERGE_WINDOW
+    def _end(self, change: Hashable) -> None:
+        if self._closed or change not in self._again:
+            self._open.discard(change)
+        elif self._channel.has_room:
+            self._again.remove(change)
+            self._send(change)
+            self._windows.open(partial(self._end, change))
+        else:
+            self._windows.spawn(partial(self._wait, change))
 
-    async def _run(self) -> None:
-        """End one window after the other: all are equally long, so the oldest ends first."""
-        while self._ends and not self._closed:
-            change, end = next(iter(self._ends.items()))
-            await trio.sleep_until(end)
-            await self._channel.room()
-            del self._ends[change]
-            if change in self._again:
-                self._again.remove(change)
-                self._send(change)
-                self._open(change)
+    async def _wait(self, change: Hashable) -> None:
+        await self._channel.room()
+        self._end(change)

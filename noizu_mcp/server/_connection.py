@@ -41,7 +41,7 @@ from ..jsonrpc import (
 )
 from ..protocol import CLIENT_REQUESTS, Envelope, Event, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
-from ._bus import Merger
+from ._bus import Merger, Windows
 from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
 from ._farewell import say_farewell
@@ -83,6 +83,7 @@ class Connection(abc.ABC):
         transport: `stdio`, `http` or `memory`.
         gate: The way in for other threads.
         tasks: Where its calls go on that outlive their requests.
+        windows: Those in which its change notices are merged.
 
     Attributes:
         desk: Its requests; given by what carries them.
@@ -106,6 +107,7 @@ class Connection(abc.ABC):
         gate: LoopGate,
         *,
         tasks: TaskStore,
+        windows: Windows,
     ) -> None:
         limits = server.options.limits
         self.server = server
@@ -116,6 +118,7 @@ class Connection(abc.ABC):
         self.session = _EMPTY
         self.gate = gate
         self.task_store = tasks
+        self._windows = windows
         self.listeners = server.telemetry.listeners
         self.size: int | None = None
         self._label: str | None = None
@@ -161,7 +164,7 @@ class Connection(abc.ABC):
         # Most connections want to hear of most changes nothing.
         if self._hears and self._notices(change):
             if self._merger is None:
-                self._merger = Merger(self._send_change, self.desk.channel, self.linger)
+                self._merger = Merger(self._send_change, self.desk.channel, self._windows)
             self._merger.report(change)
 
     # engine.Handler

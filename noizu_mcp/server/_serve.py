@@ -9,6 +9,7 @@ import trio
 from ..engine import Link, LoopGate, MessageStream, single_failure
 from ..protocol import Origin
 from ..types import Principal
+from ._bus import Windows
 from ._connection import Connection
 from ._server import Server
 from ._tasks import TaskStore
@@ -38,7 +39,8 @@ class StreamConnection(Connection):
         principal: Principal | None = None,
     ) -> None:
         tasks = TaskStore(server.options, server.bus, self.linger)
-        super().__init__(server, ROUTES, state, transport, LoopGate(), tasks=tasks)
+        gate, windows = LoopGate(), Windows(self.linger)
+        super().__init__(server, ROUTES, state, transport, gate, tasks=tasks, windows=windows)
         self.peer.origin = Origin(None, principal)
         self.desk = self._link = Link(stream, self.peer, self, server.options.limits)
         self._link.watch(self.listeners, self)

@@ -29,7 +29,7 @@ from noizu_mcp.components import expand
 from noizu_mcp.engine import Outbox
 from noizu_mcp.protocol import REVISIONS
 from noizu_mcp.server import Registry
-from noizu_mcp.server._bus import MERGE_WINDOW, Bus, Merger
+from noizu_mcp.server._bus import MERGE_WINDOW, Bus, Merger, Windows
 from noizu_mcp.server._pages import find_start, read_cursor, write_cursor
 from noizu_mcp.transports import memory_pair
 
@@ -187,7 +187,7 @@ async def test_bursts_become_two_notices(nursery, autojump_clock):
     def send(change):
         sent.append((trio.current_time(), change))
 
-    merger = Merger(send, outbox, nursery.start_soon)
+    merger = Merger(send, outbox, Windows(nursery.start_soon))
     start = trio.current_time()
     for change in ("tools", "tools", "prompts", "tools"):
         merger.report(change)
@@ -209,7 +209,7 @@ async def test_one_change_waits_for_room(nursery, autojump_clock):
     outbox = Outbox(ours, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
-    Merger(sent.append, outbox, nursery.start_soon).report("tools")
+    Merger(sent.append, outbox, Windows(nursery.start_soon)).report("tools")
     await trio.sleep(5 * MERGE_WINDOW)
     assert sent == []
     outbox.flush_soon()
@@ -225,7 +225,7 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
     outbox = Outbox(ours, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
-    merger = Merger(sent.append, outbox, nursery.start_soon)
+    merger = Merger(sent.append, outbox, Windows(nursery.start_soon))
     for _ in range(100):
         merger.report("tools")
         await trio.sleep(MERGE_WINDOW)

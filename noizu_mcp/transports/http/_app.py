@@ -9,7 +9,7 @@ import trio
 
 from ...engine import LoopGate, logger, single_failure
 from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
-from ...server import Server, TaskStore
+from ...server import Server, TaskStore, Windows
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host
 from ._endpoint import Endpoint
@@ -107,7 +107,8 @@ class HttpApp:
             streams=self.server.telemetry.streams,
         )
         store = TaskStore(self.server.options, self.server.bus, tasks.spawn)
-        return Host(self.server, state, self.options, tasks, LoopGate(), pace, store)
+        windows = Windows(tasks.spawn)
+        return Host(self.server, state, self.options, tasks, LoopGate(), pace, store, windows)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""

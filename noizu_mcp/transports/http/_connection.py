@@ -9,7 +9,7 @@ from ..._errors import McpError
 from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
 from ...jsonrpc import Decoded
 from ...protocol import Dispatch, Event
-from ...server import ROUTES, Connection, Server, TaskStore, hear
+from ...server import ROUTES, Connection, Server, TaskStore, Windows, hear
 from ._asgi import JSON, HttpRequest
 from ._options import HttpOptions
 from ._reply import Reply
@@ -29,6 +29,7 @@ class Host:
         gate: The way in for other threads.
         pace: How streams treat their readers.
         task_store: Where calls go on that outlive their requests.
+        windows: Those in which change notices are merged.
     """
 
     server: Server
@@ -38,6 +39,7 @@ class Host:
     gate: LoopGate
     pace: Pace
     task_store: TaskStore
+    windows: Windows
 
     def hear(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
         """Tell who listens of a message that reaches no connection."""
@@ -95,8 +97,15 @@ class HttpConnection(Connection):
     desk: HttpDesk
 
     def __init__(self, host: Host) -> None:
-        store = host.task_store
-        super().__init__(host.server, ROUTES, host.state, "http", host.gate, tasks=store)
+        super().__init__(
+            host.server,
+            ROUTES,
+            host.state,
+            "http",
+            host.gate,
+            tasks=host.task_store,
+            windows=host.windows,
+        )
         self.tasks = host.tasks.sibling()
         self._host = host
 
