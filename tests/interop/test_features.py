@@ -262,7 +262,11 @@ def test_handshake(seen, client, version):
     """The client reads what the server can do."""
     found = seen("handshake")
     assert found["version"] == version
-    assert found["capabilities"] == {
+    offered = dict(found["capabilities"])
+    # Extensions came with 2026-07-28.
+    assert ("extensions" in offered) == (version == LATEST)
+    offered.pop("extensions", None)
+    assert offered == {
         "completions": {},
         "logging": {},
         "prompts": {"listChanged": True},
@@ -319,7 +323,8 @@ def test_resources(seen):
     """Resources and templates are listed, without the hidden one."""
     found = seen("resources")
     uris = [each["uri"] for each in found["resources"]]
-    assert uris == ["test://static-text", "test://static-binary", WATCHED]
+    assert uris[:3] == ["test://static-text", "test://static-binary", WATCHED]
+    assert all(uri.startswith("skill://") for uri in uris[3:])
     assert all(each["name"] and each["mimeType"] for each in found["resources"])
     (template,) = found["templates"]
     assert template["uriTemplate"] == "test://template/{id}/data"
