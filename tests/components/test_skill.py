@@ -298,6 +298,13 @@ def test_one_skill_is_served_once(write):
         ({"prefix": "a\n"}, "SkillFolder.prefix: must be names with / between them, got 'a\\n'"),
         ({"prefix": None}, "SkillFolder.prefix: must be names with / between them, got None"),
         ({"hidden": 1}, "SkillFolder.hidden: must be True or False, got 1"),
+        (
+            {"requires": 1},
+            (
+                "SkillFolder.requires: must be RequireScopes('read'), the name of a scope or some,"
+                " got 1"
+            ),
+        ),
     ],
 )
 def test_wrong_arguments(given, problem):
