@@ -12,7 +12,7 @@ The layers, each importing only from those above it:
     engine/       trio: a peer on a stream
     server/       registry, features, dispatch
     telemetry/    spans, metrics, a watchdog
-    transports/   stdio and memory
+    transports/   stdio, memory, HTTP and its hosts
     client/       the other end
     testing/      the test kit
     cli/          commands
@@ -92,6 +92,7 @@ _LATE = {
     "SkillFolder": ".components",
     "Stdio": ".transports",
     "connect": ".client",
+    "serve_http": ".transports.http",
 }
 
 if _TYPE_CHECKING:
@@ -102,6 +103,7 @@ if _TYPE_CHECKING:
     from .components import SkillFolder as SkillFolder
     from .transports import Http as Http
     from .transports import Stdio as Stdio
+    from .transports.http import serve_http as serve_http
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 
@@ -167,6 +169,7 @@ __all__ = [
     "prompt",
     "resource",
     "resource_template",
+    "serve_http",
     "serve_stdio",
     "text_content",
     "tool",

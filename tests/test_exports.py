@@ -44,7 +44,7 @@ PUBLIC = {
         "Toolkit",
     ),
     *("TransportError", "argument", "connect", "field", "fields", "mcp", "plain_text", "prompt"),
-    *("resource", "resource_template", "serve_stdio", "text_content", "tool"),
+    *("resource", "resource_template", "serve_http", "serve_stdio", "text_content", "tool"),
 }
 
 

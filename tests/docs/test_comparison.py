@@ -12,7 +12,6 @@ from mcp.server.mcpserver import Context as TheirContext
 from mcp.types import ElicitResult
 from pydantic import BaseModel
 
-import noizu_mcp
 from noizu_mcp import (
     Accept,
     ClientHandler,
@@ -224,7 +223,34 @@ async def test_an_argument_of_a_prompt_is_missing(more: MCPServer) -> None:
     assert caught.value.error.code == -32603
 
 
-def test_what_is_not_there_yet() -> None:
-    """The last line of the table goes when this name comes."""
-    assert "serve_http" not in dir(noizu_mcp)
-    assert "streamable_http_app" in dir(MCPServer)
+async def post(app: Any) -> dict[str, Any]:
+    """Send a POST to an ASGI application whose lifespan does not run; gives the answer."""
+    headers = {"host": "localhost:8000", "content-type": "application/json"}
+    headers["accept"] = "application/json, text/event-stream"
+    sent: list[Any] = []
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "root_path": "",
+        "query_string": b"",
+        "headers": [(key.encode(), value.encode()) for key, value in headers.items()],
+    }
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"{}", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return {**sent[0], **sent[1]}
+
+
+async def test_an_application_whose_lifespan_does_not_run(theirs: MCPServer) -> None:
+    """Told what to do here; an exception in the host there."""
+    answer = await post(Ours().asgi())
+    assert answer["status"] == 500
+    assert b"Pass lifespan=app.lifespan" in answer["body"]
+    with pytest.raises(RuntimeError, match="Task group is not initialized"):
+        await post(theirs.streamable_http_app())

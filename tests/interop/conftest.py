@@ -100,7 +100,7 @@ def serve_url(
 ) -> Iterator[Callable[[str, str], str]]:
     """Serve `path/to/file.py:Server` over HTTP, with a journal; returns its URL.
 
-    At the end each server must end by itself, with nothing on its stderr but where it serves.
+    At the end each server must end by itself, with status 0.
     """
     running: list[subprocess.Popen[str]] = []
 

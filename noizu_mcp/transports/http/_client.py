@@ -199,7 +199,8 @@ class HttpStream(MessageStream):
                         pass  # 405 is fine, and anything else too: we leave
             except Exception:  # noqa: BLE001 - what headers are made of; the end must come
                 logger.exception("the session at %s was not ended", self._shared.shown)
-        await self._backend.aclose()
+        with trio.move_on_after(END_TIMEOUT):
+            await self._backend.aclose()
 
 
 def _is_cancellation(message: Decoded) -> bool:

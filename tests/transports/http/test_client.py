@@ -868,6 +868,28 @@ async def test_closing_with_open_requests():
         assert failed == ["the connection ended before tools/call was answered"]
 
 
+async def test_the_end_is_bounded(monkeypatch):
+    """A server that does not answer the DELETE holds nobody up."""
+    monkeypatch.setattr(_client, "END_TIMEOUT", 0.05)
+    deleted = Holding()
+    async with serving(Script(DELETE=deleted)) as script:
+        with trio.fail_after(5):
+            async with connect(script.url, version="2025-11-25") as client:
+                await client.ping()
+        await deleted.left.wait()
+
+
+async def test_a_cancelled_client_ends_its_session():
+    """Also when the block is cancelled from outside."""
+    async with serving(Script()) as script:
+        with trio.CancelScope() as scope:
+            async with connect(script.url, version="2025-11-25"):
+                scope.cancel()
+                await trio.sleep_forever()
+        assert scope.cancelled_caught
+        assert len(script.of("DELETE")) == 1
+
+
 # Headers, moves, and the end
 
 
