@@ -337,6 +337,18 @@ def test_links_to_files_within(links):
     assert found.files["skill://a/y.md"].invoke("", None) == "y"
 
 
+def test_a_link_to_a_skill(links):
+    """Neither followed nor forgotten; a folder that is named itself may be a link."""
+    (links.parent / "else" / "c").mkdir(parents=True)
+    (links.parent / "else" / "c" / "SKILL.md").write_text(TOP.format("c"))
+    (links / "c").symlink_to(links.parent / "else" / "c")
+
+    assert problems(SkillFolder(links)) == [
+        "skills[0]: all/c is a link to a skill; give it a SkillFolder of its own"
+    ]
+    assert problems(SkillFolder(links / "c")) == []
+
+
 def test_the_folder_may_be_a_link(links):
     """As deployments have it; the name is that of the link."""
     (links.parent / "current").symlink_to(links)
