@@ -3,7 +3,7 @@
 import hashlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 from .._errors import DefinitionError, Problem
 from .._util import UNSET, final, relative_path
+from ..types import RequireScopes
 from ._frozen import Frozen
-from ._options import Table, got, read_flag, read_options
+from ._options import Table, got, read_flag, read_options, read_requires
 from ._resource_spec import ResourceSpec
 from ._skill_files import MANIFEST, Files, Parts
 from ._skill_frontmatter import read_frontmatter
@@ -35,7 +36,12 @@ def _read_prefix(value: Any) -> str:
     return str(value)
 
 
-_OPTIONS: Final[Table] = {"path": _read_path, "prefix": _read_prefix, "hidden": read_flag}
+_OPTIONS: Final[Table] = {
+    "path": _read_path,
+    "prefix": _read_prefix,
+    "hidden": read_flag,
+    "requires": read_requires,
+}
 
 
 @final
@@ -45,18 +51,16 @@ class SkillSpec(Frozen):
     Attributes:
         uri: The URI of its `SKILL.md`.
         hidden: Left out of `skills/list`, its files of `resources/list`; served all the same.
+        requires: Scopes that a caller must hold, for `skills/get` and each file; None for none.
         definition: The skill as `skills/list` describes it. Not to be changed.
         files: Its files as resources, by URI, `SKILL.md` first.
     """
 
     uri: str
     hidden: bool
+    requires: RequireScopes | None
     definition: dict[str, Any]
     files: Mapping[str, ResourceSpec]
-
-    @property
-    def requires(self) -> None:
-        """No scopes of its own: what the server requires is all."""
 
     @property
     def root(self) -> str:
@@ -83,19 +87,25 @@ class SkillFolder:
             is started.
         prefix: What stands before the skill in its URI: `acme/billing`.
         hidden: Leave the skills out of the lists; they can be asked for, by URI.
+        requires: Scopes that a caller must hold to get the skills and to read their files.
 
     Raises:
-        DefinitionError: The path, the prefix or the flag is none.
+        DefinitionError: One of these is none.
     """
 
     __mcp_kind__: ClassVar = "skills"
 
     def __init__(
-        self, path: str | os.PathLike[str], *, prefix: str = "", hidden: bool = False
+        self,
+        path: str | os.PathLike[str],
+        *,
+        prefix: str = "",
+        hidden: bool = False,
+        requires: RequireScopes | str | Sequence[str] | None = None,
     ) -> None:
         frame = sys._getframe(1)
-        given = {"path": path, "prefix": prefix, "hidden": hidden}
-        _, bad = read_options(_OPTIONS, given)
+        given = {"path": path, "prefix": prefix, "hidden": hidden, "requires": requires}
+        read, bad = read_options(_OPTIONS, given)
         if bad:
             place = relative_path(frame.f_code.co_filename), frame.f_lineno
             problems = [Problem(f"SkillFolder.{name}", text, *place) for name, text in bad]
@@ -105,6 +115,7 @@ class SkillFolder:
         self.path = Path(os.path.normpath(base.absolute() / path))
         self.prefix = prefix
         self.hidden = hidden
+        self.requires: RequireScopes | None = read["requires"]
 
     def __repr__(self) -> str:
         return f"SkillFolder({str(self.path)!r})"
@@ -129,6 +140,7 @@ class _Reading:
 
     def __init__(self, folder: SkillFolder) -> None:
         self.hidden = folder.hidden
+        self.requires = folder.requires
         self.files = Files(folder.path)
         self.problems = self.files.problems
         self.skills: list[SkillSpec] = []
@@ -174,6 +186,7 @@ class _Reading:
         return SkillSpec(
             uri=uri,
             hidden=self.hidden,
+            requires=self.requires,
             definition={"uri": uri, "frontmatter": frontmatter, "resources": entries},
             files={each.spec.uri: each.spec for each in files},
         )
@@ -193,7 +206,7 @@ class _Reading:
             timeout=UNSET,
             mode="inline",
             takes_context=False,
-            requires=None,
+            requires=self.requires,
             invoke=lambda *_: contents,
             definition={**definition, "mimeType": mime_type, "size": len(data)},
             source=str(self.files.root.joinpath(*parts)),

@@ -90,9 +90,12 @@ class Files:
         """
         paths: dict[Parts, dict[Parts, Path]] = {home: {} for home in homes}
         for parts, path in self.found.items():
-            for depth in range(len(parts)):
-                if parts[:depth] in paths:
-                    paths[parts[:depth]][parts] = path
+            within = [parts[:at] for at in range(len(parts)) if parts[:at] in paths]
+            for home in within:
+                paths[home][parts] = path
+            # Whoever puts it there means it to be served.
+            if not within and parts in self._links and path.joinpath(MANIFEST).is_file():
+                self.problem(path, "is a link to a skill; give it a SkillFolder of its own")
         return {home: self._read(home, below) for home, below in paths.items()}
 
     def _read(self, home: Parts, paths: Mapping[Parts, Path]) -> dict[Parts, bytes]:

@@ -115,6 +115,8 @@ def asked_for(registry: "Registry", request: Request) -> Scoped | None:
         case "resources/read" | "resources/subscribe":
             found = registry.find_resource(_text(params, "uri"))
             return None if found is None else found[0]
+        case "skills/get":
+            return registry.skill_shelf.specs.get(_text(params, "uri"))
         case "completion/complete":
             return _completed(registry, params.get("ref"))
     return None

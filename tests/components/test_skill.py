@@ -298,6 +298,13 @@ def test_one_skill_is_served_once(write):
         ({"prefix": "a\n"}, "SkillFolder.prefix: must be names with / between them, got 'a\\n'"),
         ({"prefix": None}, "SkillFolder.prefix: must be names with / between them, got None"),
         ({"hidden": 1}, "SkillFolder.hidden: must be True or False, got 1"),
+        (
+            {"requires": 1},
+            (
+                "SkillFolder.requires: must be RequireScopes('read'), the name of a scope or some,"
+                " got 1"
+            ),
+        ),
     ],
 )
 def test_wrong_arguments(given, problem):
@@ -328,6 +335,18 @@ def test_links_to_files_within(links):
     (found,) = SkillFolder(links).skills
 
     assert found.files["skill://a/y.md"].invoke("", None) == "y"
+
+
+def test_a_link_to_a_skill(links):
+    """Neither followed nor forgotten; a folder that is named itself may be a link."""
+    (links.parent / "else" / "c").mkdir(parents=True)
+    (links.parent / "else" / "c" / "SKILL.md").write_text(TOP.format("c"))
+    (links / "c").symlink_to(links.parent / "else" / "c")
+
+    assert problems(SkillFolder(links)) == [
+        "skills[0]: all/c is a link to a skill; give it a SkillFolder of its own"
+    ]
+    assert problems(SkillFolder(links / "c")) == []
 
 
 def test_the_folder_may_be_a_link(links):

@@ -5,6 +5,7 @@ import hashlib
 import pytest
 
 from noizu_mcp import Cache, DefinitionError, McpError, Resource, Server, SkillFolder, connect
+from noizu_mcp.types import Principal
 
 STATELESS = "2026-07-28"
 HANDSHAKE = ("2025-03-26", "2025-06-18", "2025-11-25")
@@ -325,6 +326,26 @@ async def test_other_files_are_not_there(client, uri):
     )
 
 
+async def test_scopes_of_skills(root):
+    """They are needed to get a skill and to read its files; the lists name it to everyone."""
+
+    class Docs(Server, name="docs", version="1"):
+        skills = [SkillFolder(root / "all" / "pdf", requires="docs:read")]
+
+    uri = "skill://pdf/SKILL.md"
+    async with connect(Docs, version=STATELESS) as client:
+        for method in ("skills/get", "resources/read"):
+            _, message, data = await error_of(client, method, {"uri": uri})
+            assert message.startswith(f"Insufficient scope: {method} needs docs:read")
+            assert data == {"requiredScopes": ["docs:read"]}
+        assert (await client.request("skills/list"))["skills"] == [PDF]
+    ada = Principal(subject="ada", scopes={"docs:read"})
+    async with connect(Docs, version=STATELESS, principal=ada) as client:
+        assert (await client.request("skills/get", {"uri": uri}))["skill"] == PDF
+        read = await client.read_resource(uri)
+        assert read.contents[0].text == FILES["pdf/SKILL.md"]
+
+
 # What the class statement refuses
 
 
@@ -355,6 +376,14 @@ def test_skills_are_a_list(root):
 
         class Docs(Server, name="docs", version="1"):
             skills = SkillFolder(root)
+
+
+def test_a_near_miss_is_found(root):
+    """A list of another name offers nothing."""
+    with pytest.raises(DefinitionError, match="did you mean 'skills'"):
+
+        class Docs(Server, name="docs", version="1"):
+            skils = [SkillFolder(root / "all")]
 
 
 def test_a_file_is_no_other_resource(root):
