@@ -3,6 +3,8 @@
 Source: 2026-07-28 `basic/versioning`, "Backward Compatibility"; `basic/transports/stdio`.
 """
 
+from functools import cached_property
+
 from ..jsonrpc import (
     INVALID_REQUEST,
     Batch,
@@ -38,8 +40,12 @@ class ServerPeer:
     def __init__(self, in_flight: int) -> None:
         self.origin = NOWHERE
         self.ledger = Ledger(in_flight)
-        self.handshake = HandshakePeer(self.ledger)
         self.stateless = StatelessPeer(self.ledger)
+
+    @cached_property
+    def handshake(self) -> HandshakePeer:
+        """What the client with a handshake has said; over HTTP most requests need none."""
+        return HandshakePeer(self.ledger)
 
     def receive(self, message: Decoded, origin: Origin | None = None) -> Event | None:
         """Take one message.
