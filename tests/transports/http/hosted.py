@@ -1,0 +1,138 @@
+"""A server under a host of another make: `python hosted.py uvicorn|asyncio|trio|quart`.
+
+It is mounted in another application, says its port on stdout, and ends when its stdin does.
+"""
+
+import asyncio
+import sys
+from contextlib import asynccontextmanager
+
+import trio
+from hypercorn.config import Config
+
+from noizu_mcp import Server, Toolkit, mcp
+
+
+class Kit(Toolkit):
+    @mcp
+    async def echo(self, ctx, *, text: str) -> str:
+        """Say it again, after a notice."""
+        await ctx.report_progress(1)
+        await trio.lowlevel.checkpoint()
+        return f"{text} {ctx.state}"
+
+
+class Hosted(Server, name="hosted", version="1"):
+    tools = [Kit]
+
+    @asynccontextmanager
+    async def lifespan(self):
+        yield "state"
+
+
+def in_starlette():
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    app = Hosted().asgi(path="/mcp")
+    return Starlette(routes=[Mount("/api", app=app)], lifespan=app.lifespan)
+
+
+def in_quart():
+    from quart_trio import QuartTrio
+
+    app, quart = Hosted().asgi(path="/mcp"), QuartTrio(__name__)
+
+    @quart.while_serving
+    async def lifespan():
+        async with app.lifespan():
+            yield
+
+    plain = quart.asgi_app
+
+    async def dispatch(scope, receive, send):
+        if scope["type"] == "http" and scope["path"].startswith("/api/"):
+            await app({**scope, "root_path": "/api"}, receive, send)
+        else:
+            await plain(scope, receive, send)
+
+    quart.asgi_app = dispatch
+    return quart
+
+
+def config():
+    made = Config()
+    made.bind = ["127.0.0.1:0"]
+    made.errorlog = None
+    return made
+
+
+def say(binds):
+    print(binds[0].rpartition(":")[2], flush=True)
+
+
+async def on_trio(app):
+    from hypercorn.trio import serve
+
+    async def stdin_ends():
+        await trio.to_thread.run_sync(sys.stdin.read)
+
+    async with trio.open_nursery() as nursery:
+
+        async def run(task_status=trio.TASK_STATUS_IGNORED):
+            await serve(app, config(), shutdown_trigger=stdin_ends, task_status=task_status)
+
+        say(await nursery.start(run))
+
+
+async def on_asyncio(app):
+    from hypercorn.asyncio import serve
+
+    settings = config()
+    sockets = settings.create_sockets()
+    settings.bind = [f"fd://{sockets.insecure_sockets[0].detach()}"]
+    port = socket_port(settings)
+    print(port, flush=True)
+    await serve(app, settings, shutdown_trigger=lambda: asyncio.to_thread(sys.stdin.read))
+
+
+def socket_port(settings):
+    import socket
+
+    fd = int(settings.bind[0][5:])
+    with socket.socket(fileno=fd) as found:
+        port = found.getsockname()[1]
+        found.detach()
+    return port
+
+
+def on_uvicorn(app):
+    import uvicorn
+
+    class Announced(uvicorn.Server):
+        async def startup(self, sockets=None):
+            await super().startup(sockets)
+            print(self.servers[0].sockets[0].getsockname()[1], flush=True)
+            self.ending = asyncio.create_task(self.end())
+
+        async def end(self):
+            await asyncio.to_thread(sys.stdin.read)
+            self.should_exit = True
+
+    settings = uvicorn.Config(app, port=0, log_level="error")
+    Announced(settings).run()
+
+
+def main(host):
+    if host == "uvicorn":
+        on_uvicorn(in_starlette())
+    elif host == "asyncio":
+        asyncio.run(on_asyncio(in_starlette()))
+    elif host == "trio":
+        trio.run(on_trio, in_starlette())
+    else:
+        trio.run(on_trio, in_quart())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
