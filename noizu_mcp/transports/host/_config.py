@@ -24,6 +24,9 @@ class HostConfig(Config):
         self.options: Final = options
         # By itself hypercorn would write to stderr.
         self.errorlog = logger
+        # h2's codec writes every header at DEBUG, with the tokens in them.
+        codec = logging.getLogger("hpack")
+        codec.setLevel(max(codec.level, logging.INFO))
         self.certfile = options.certfile
         self.keyfile = options.keyfile or options.certfile
         self.keyfile_password = options.keyfile_password

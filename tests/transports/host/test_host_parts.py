@@ -1,5 +1,6 @@
 """The parts of a connection by themselves: what waits to be received, and the wire."""
 
+import logging
 import socket
 from math import inf
 
@@ -7,6 +8,7 @@ import pytest
 import trio
 import trio.testing
 
+from noizu_mcp.transports.host._config import HostConfig
 from noizu_mcp.transports.host._inbox import Inbox
 from noizu_mcp.transports.host._options import HostOptions
 from noizu_mcp.transports.host._wire import Wire
@@ -179,3 +181,16 @@ async def test_a_full_wire_takes_nothing_at_once(wires):
     assert scope.cancelled_caught
     assert wire.broken
     wire.abort()
+
+
+def test_no_header_is_logged_by_the_codec():
+    """Whoever logs everything must not find tokens in it; who wants less keeps it."""
+    codec = logging.getLogger("hpack")
+    before = codec.level
+    try:
+        for level, kept in ((logging.NOTSET, logging.INFO), (logging.ERROR, logging.ERROR)):
+            codec.setLevel(level)
+            HostConfig(HostOptions())
+            assert codec.level == kept
+    finally:
+        codec.setLevel(before)
