@@ -234,3 +234,16 @@ def test_wrong_words(app, words, text):
     assert done.returncode in (1, 2)
     assert text in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_clients_outlive_a_server_that_was_killed(app):
+    """Its sessions are gone: 404 says so, and a new one begins; other requests just go on."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with running(app, "--port", f"{port}") as (_, address):
+        session = begin(address)
+        assert post(address, "tools/list", **session).status == 200
+    with running(app, "--port", f"{port}") as (_, address):
+        assert post(address, "tools/list", **session).status == 404
+        assert post(address, "tools/list", **begin(address)).status == 200
+        assert call(address, "echo", text="x").status == 200
