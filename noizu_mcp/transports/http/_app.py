@@ -71,9 +71,11 @@ class HttpApp:
             return
         from ._bridge import bridged
 
-        async with bridged(self._run) as self._bridge:
-            yield
-        self._bridge = None
+        try:
+            async with bridged(self._run) as self._bridge:
+                yield
+        finally:
+            self._bridge = None
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[None]:
