@@ -1,0 +1,65 @@
+"""Serving a server over HTTP as a task: whom it serves, and how it ends."""
+
+import logging
+from functools import partial
+
+import pytest
+import trio
+
+from noizu_mcp import Server, TransportError, connect, serve_http
+from noizu_mcp.transports.http import HttpOptions
+from noizu_mcp.transports.http._serve import _reachable
+
+HERE = ("localhost", "127.0.0.1", "[::1]")
+
+
+class Small(Server, name="small", version="1"):
+    """Nothing but a server."""
+
+
+async def test_it_serves_until_it_is_stopped():
+    """Its host says where, and ends it."""
+    async with trio.open_nursery() as nursery:
+        host = await nursery.start(partial(serve_http, Small(), port=0))
+        async with connect(f"{host.urls[0]}/mcp") as client:
+            assert client.server_info.name == "small"
+        host.stop()
+    with pytest.raises(TransportError):
+        async with connect(f"{host.urls[0]}/mcp"):
+            raise AssertionError
+
+
+async def test_a_failure_comes_out_alone():
+    """A port that is taken is one error, not a group."""
+    async with trio.open_nursery() as nursery:
+        host = await nursery.start(partial(serve_http, Small(), port=0))
+        with pytest.raises(OSError, match="address already in use"):
+            await serve_http(Small(), port=host.port)
+        host.stop()
+
+
+@pytest.mark.parametrize(
+    ("host", "hosts"),
+    [
+        ("127.0.0.1", None),
+        ("localhost", None),
+        ("10.0.0.5", (*HERE, "10.0.0.5")),
+        ("fd00::5", (*HERE, "[fd00::5]")),
+        ("mcp.example.com", (*HERE, "mcp.example.com")),
+    ],
+)
+def test_those_who_ask_for_the_address_are_served(host, hosts, caplog):
+    """An address to listen at is a name to be asked for."""
+    assert _reachable(HttpOptions(), host).allowed_hosts == hosts
+    assert caplog.records == []
+
+
+def test_every_address_is_no_name(caplog):
+    """So it is said that nobody far away will be served; who says names is left alone."""
+    with caplog.at_level(logging.WARNING, logger="noizu_mcp"):
+        assert _reachable(HttpOptions(), "0.0.0.0").allowed_hosts is None
+        (record,) = caplog.records
+        assert "set allowed_hosts" in record.getMessage()
+        named = HttpOptions(allowed_hosts=["mcp.example.com"])
+        assert _reachable(named, "0.0.0.0") is named
+        assert caplog.records == [record]
