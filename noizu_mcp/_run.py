@@ -42,6 +42,7 @@ def http_options(
     auth: Any,
     health: bool,
     limits: "HttpLimits | None",
+    seal_sessions: bool,
     metrics: "bool | Metrics",
 ) -> "HttpOptions":
     """Put together how a server is served over HTTP; see `HttpOptions`."""
@@ -55,6 +56,7 @@ def http_options(
         health=health,
         limits=limits or HttpLimits(),
         metrics=metrics,
+        seal_sessions=seal_sessions,
     )
 
 

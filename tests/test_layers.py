@@ -65,7 +65,7 @@ LATE = {
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
     ("transports/http/_backend", "httpx2"): "an extra, loads with the first URL",
     ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",
-    ("server/_server", ".._run"): "run() is sugar that stands above all layers",
+    ("server/_serving", ".._run"): "run() is sugar that stands above all layers",
 }
 
 # Names of a private file that another layer uses, each with its reason.

@@ -60,6 +60,25 @@ class HandshakePeer:
         """True once the client has sent `notifications/initialized`."""
         return self.phase is Phase.READY
 
+    def agreed(self) -> dict[str, Any]:
+        """Write what the handshake agreed on, as JSON values, for `resume`."""
+        return {
+            "version": self.revision.name,
+            "client": dict(self.client_info),
+            "capabilities": dict(self.client_capabilities),
+        }
+
+    def resume(self, agreed: Mapping[str, Any]) -> None:
+        """Go on where another peer left off.
+
+        Args:
+            agreed: What `agreed` of that one gave.
+        """
+        self.revision = negotiate(agreed["version"])
+        self.client_info = agreed["client"]
+        self.client_capabilities = agreed["capabilities"]
+        self.phase = Phase.READY
+
     def receive_request(self, request: Request, origin: Origin = NOWHERE) -> Event:
         """Check a request against phase and method table."""
         method = CLIENT_REQUESTS.get(request.method)

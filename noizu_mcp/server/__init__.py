@@ -17,6 +17,7 @@ from ._record import MAX_TEXT as MAX_TEXT
 from ._record import hear as hear
 from ._record import running as running
 from ._registry import Registry as Registry
+from ._seal import Sealer as Sealer
 from ._serve import GRACE as GRACE
 from ._serve import StreamConnection as StreamConnection
 from ._serve import open_connection as open_connection
@@ -43,6 +44,7 @@ __all__ = [
     "Page",
     "Registry",
     "RunningSet",
+    "Sealer",
     "Server",
     "ServerOptions",
     "StreamConnection",

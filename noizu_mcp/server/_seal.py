@@ -40,6 +40,7 @@ class Sealer:
         secrets: The key ring: the first one seals, every one opens. None: the environment's, else
             a key of this process, so that state does not outlive it.
         ttl: Seconds that a state is good for.
+        purpose: What the keys are derived for: one ring serves several, and none opens another's.
         clock: Tells the time in seconds; all nodes that share the keys must agree on it.
 
     Raises:
@@ -51,10 +52,12 @@ class Sealer:
         secrets: Sequence[str] | None,
         ttl: float = STATE_TTL,
         *,
+        purpose: bytes = _PURPOSE,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._secrets = read_secrets(secrets)
         self._ttl = ttl
+        self._purpose = purpose
         self._clock = clock
 
     @functools.cached_property
@@ -67,7 +70,7 @@ class Sealer:
 
         keys = {}
         for secret in self._secrets:
-            derived = HKDF(SHA256(), _KID + _KEY, salt=None, info=_PURPOSE).derive(secret)
+            derived = HKDF(SHA256(), _KID + _KEY, salt=None, info=self._purpose).derive(secret)
             keys[derived[:_KID]] = AESGCM(derived[_KID:])
         return keys
 

@@ -1,7 +1,7 @@
 """`Server`: what is offered and how, as a class; it holds no connection."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, ClassVar, Final, Self
@@ -20,7 +20,7 @@ from ..components import (
 from ..components._declare import ComponentMeta, Declaration
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
-from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Principal, Reference
+from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Reference
 from ._bus import Bus
 from ._calls import (
     call_registered,
@@ -32,6 +32,7 @@ from ._calls import (
 from ._options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
 from ._registry import Registry
 from ._seal import Sealer
+from ._serving import Serving
 from ._shelf import RunningSet
 from ._statement import OVERRIDABLE, check_statement, positional
 from ._telemetry import Telemetry
@@ -56,7 +57,7 @@ def _is_override(name: str, value: Any) -> bool:
     return inspect.iscoroutinefunction(value) and positional(value) == len(wanted)
 
 
-class Server(metaclass=ComponentMeta):
+class Server(Serving, metaclass=ComponentMeta):
     """An MCP server: subclass it, say what it offers, and serve it.
 
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
@@ -313,106 +314,6 @@ class Server(metaclass=ComponentMeta):
             A list of texts, or a `Completion`.
         """
         return await complete_registered(self, ref, argument, prefix, ctx)
-
-    # Serving it
-
-    def run(self, *, principal: Principal | None = None) -> None:
-        """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
-
-        Args:
-            principal: Who is at the other end, `ctx.auth`; see `serve_stdio`.
-        """
-        from .._run import run_stdio
-
-        run_stdio(self, principal=principal)
-
-    def run_http(
-        self,
-        host: str = "127.0.0.1",
-        port: int = 8000,
-        *,
-        path: str = "/mcp",
-        allowed_hosts: Sequence[str] | None = None,
-        allowed_origins: Sequence[str] = (),
-        auth: Any = None,
-        health: bool = True,
-        metrics: Any = False,
-        limits: Any = None,
-        **host_options: Any,
-    ) -> None:
-        """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
-
-        Needs the extra `http`.
-
-        Args:
-            host: The address to listen at.
-            port: The port; 0 for a free one.
-            path: The one path of the protocol.
-            allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
-            allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
-            auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
-            health: Answer `/healthz` and `/readyz`.
-            metrics: Answer `/metrics`; see `HttpOptions`.
-            limits: `HttpLimits`: what a client can make the server hold or wait for.
-            host_options: Those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
-                Unix socket, limits of connections.
-
-        Raises:
-            OSError: It cannot listen; the text says why, in one line.
-        """
-        from .._run import http_options, run_http
-
-        options = http_options(
-            path=path,
-            allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins,
-            auth=auth,
-            health=health,
-            limits=limits,
-            metrics=metrics,
-        )
-        run_http(self, host, port, options, **host_options)
-
-    def asgi(
-        self,
-        *,
-        path: str = "/mcp",
-        allowed_hosts: Sequence[str] | None = None,
-        allowed_origins: Sequence[str] = (),
-        auth: Any = None,
-        health: bool = False,
-        metrics: Any = False,
-        limits: Any = None,
-    ) -> Any:
-        """Make the ASGI application of the server, for any host, alone or mounted in another.
-
-        It runs while its lifespan does: an application that mounts it passes
-        `lifespan=app.lifespan` on.
-
-        Args:
-            path: The one path of the protocol.
-            allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
-            allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
-            auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
-            health: Answer `/healthz` and `/readyz`.
-            metrics: Answer `/metrics`; see `HttpOptions`.
-            limits: `HttpLimits`: what a client can make the server hold or wait for.
-
-        Returns:
-            A `noizu_mcp.transports.http.HttpApp`.
-        """
-        from .._run import http_options, make_asgi
-
-        options = http_options(
-            path=path,
-            allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins,
-            auth=auth,
-            health=health,
-            limits=limits,
-            metrics=metrics,
-        )
-        return make_asgi(self, options)
 
     # The running server
 

@@ -91,7 +91,7 @@ class Endpoint:
         elif http.method == "GET":
             await self._get(http)
         else:
-            self.sessions.end(self._session(http))
+            self.sessions.delete(self._session(http))
             await http.respond(200, headers=())
 
     async def _post(self, http: HttpRequest) -> None:
@@ -139,8 +139,7 @@ class Endpoint:
             await self._take(http, session, event)
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
-        session = self.sessions.make(_owner(http))
-        session.peer.origin = Origin(None, http.principal)  # of the session, too
+        session = self.sessions.make(http.principal)
         event = session.peer.receive(request)
         session.heard(request, event, http.size)
         if isinstance(event, Dispatch):
@@ -183,7 +182,7 @@ class Endpoint:
         if not _is_handshake(version):
             text = f"MCP-Protocol-Version {str(version)[:50]!r} is not supported"
             raise Refused(400, text, code=UNSUPPORTED_VERSION)
-        return self.sessions.find(http.headers.get(SESSION), _owner(http))
+        return self.sessions.find(http.headers.get(SESSION), http.principal)
 
     # The end
 
@@ -228,10 +227,6 @@ def _is_handshake(version: str | None) -> bool:
 
 def _is_asking(fanout: Fanout) -> bool:
     return any(isinstance(event, Dispatch | Send) for event in fanout.events)
-
-
-def _owner(http: HttpRequest) -> str | None:
-    return None if http.principal is None else str(http.principal.key)
 
 
 def _not_allowed(text: str) -> Refused:

@@ -86,6 +86,8 @@ class HttpOptions:
         metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`), to whoever may call:
             hosts and `auth` hold for it, too. True, or `telemetry.Metrics` of the server.
         limits: What a client can make us hold or wait for.
+        seal_sessions: Name sessions by what they began with, sealed with the `state_keys` of the
+            server: then every process that has them can serve each session, also after a restart.
 
     Raises:
         ValueError: The path is none, or what should be a list is something else.
@@ -100,3 +102,4 @@ class HttpOptions:
     health: bool = False
     metrics: "bool | Metrics" = False
     limits: HttpLimits = HttpLimits()
+    seal_sessions: bool = False

@@ -3,7 +3,6 @@
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
 
-import secrets
 from collections import OrderedDict
 from collections.abc import Iterator
 from functools import partial
@@ -12,19 +11,20 @@ from typing import Final
 import trio
 
 from ...jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR
+from ...protocol import Origin
+from ...types import Principal
 from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
 from ._expiry import time_left
 from ._history import EventStream, History
 from ._reply import Reply
+from ._session_id import SessionIds
 from ._sse import EventWriter
 
 #: Seconds that a session must have been idle before another one may take its place.
 EVICTABLE: Final = 60.0
 #: Sessions that are looked at to find such a one: more would cost each refused client too much.
 LOOKS: Final = 100
-#: Random bytes of a session id.
-ENTROPY: Final = 24
 #: With a handshake what a handler answers is answered with 200, but for scopes.
 ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
 #: What is refused as no request has a status of its own as well.
@@ -49,7 +49,7 @@ class Session(HttpConnection):
 
     def __init__(self, host: Host, owner: str | None, table: "Sessions") -> None:
         super().__init__(host)
-        self.id = secrets.token_urlsafe(ENTROPY)
+        self.id = ""  # until it is entered
         self.owner = owner
         self.used = trio.current_time()
         self.replies: dict[Reply, None] = {}
@@ -153,6 +153,7 @@ class Sessions:
         self._host = host
         self._limits = host.options.limits
         self._sessions: OrderedDict[str, Session] = OrderedDict()  # least recently used first
+        self._ids = SessionIds(host.server, sealed=host.options.seal_sessions)
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -160,9 +161,15 @@ class Sessions:
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._sessions.values()))
 
-    def make(self, owner: str | None) -> Session:
-        """Make a session, which `add` enters."""
-        return Session(self._host, owner, self)
+    def make(self, principal: Principal | None) -> Session:
+        """Make a session, which `add` enters.
+
+        Args:
+            principal: Who begins it.
+        """
+        session = Session(self._host, owner_of(principal), self)
+        session.peer.origin = Origin(None, principal)
+        return session
 
     def add(self, session: Session) -> None:
         """Enter a session, once its handshake has begun.
@@ -170,9 +177,13 @@ class Sessions:
         Raises:
             Refused: There are too many, and none has been idle for long (503).
         """
+        self._enter(session, self._ids.make(session))
+
+    def _enter(self, session: Session, id_: str) -> None:
         if len(self._sessions) >= self._limits.sessions:
             self._make_room()
-        self._sessions[session.id] = session
+        session.id = id_
+        self._sessions[id_] = session
 
     def _make_room(self) -> None:
         for _ in range(min(LOOKS, len(self._sessions))):
@@ -185,22 +196,33 @@ class Sessions:
             self._sessions.move_to_end(oldest.id)
         raise unavailable(f"More than {self._limits.sessions} sessions", EVICTABLE)
 
-    def find(self, id_: str | None, owner: str | None) -> Session:
-        """Find the session of a request.
+    def find(self, id_: str | None, principal: Principal | None) -> Session:
+        """Find the session of a request; one that another process began is taken up.
 
         Args:
             id_: What the client sent as `Mcp-Session-Id`.
-            owner: Names the principal who asks.
+            principal: Who asks.
 
         Raises:
             Refused: No id was sent (400); or there is no such session of this principal (404).
         """
         if id_ is None:
             raise Refused(400, "Mcp-Session-Id header is missing", code=INVALID_REQUEST)
-        session = self._sessions.get(id_)
+        owner = owner_of(principal)
+        session = self._sessions.get(id_) or self._take_up(id_, principal)
         if session is None or session.owner != owner:
             raise Refused(404, "Session not found; initialize again", code=INVALID_REQUEST)
         self.touch(session)
+        return session
+
+    def _take_up(self, id_: str, principal: Principal | None) -> Session | None:
+        agreed = self._ids.read(id_, owner_of(principal))
+        if agreed is None:
+            return None
+        session = self.make(principal)
+        session.peer.handshake.resume(agreed)
+        self._enter(session, id_)
+        session.ready()
         return session
 
     def touch(self, session: Session) -> None:
@@ -208,6 +230,11 @@ class Sessions:
         session.used = trio.current_time()
         if session.id in self._sessions:
             self._sessions.move_to_end(session.id)
+
+    def delete(self, session: Session) -> None:
+        """End a session for good, as its client wants it."""
+        self._ids.end(session.id)
+        self.end(session)
 
     def end(self, session: Session) -> None:
         """End a session and forget it; ending it twice is fine."""
@@ -221,3 +248,8 @@ class Sessions:
             for session in self:
                 if session.idle >= self._limits.session_idle:
                     self.end(session)
+
+
+def owner_of(principal: Principal | None) -> str | None:
+    """Name whom a session belongs to; None where nobody is verified."""
+    return None if principal is None else principal.key

@@ -1,0 +1,147 @@
+"""Sessions that are sealed into their ids: every process with the keys can serve them."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from noizu_mcp import Server, Toolkit, mcp
+from noizu_mcp.transports.http import _session_id
+from noizu_mcp.types import Principal
+
+from .wire import Session, call, message, serving
+
+KEYS = ["a secret that is long enough"]
+
+
+class Kit(Toolkit):
+    @mcp
+    async def who(self, args, ctx) -> str:
+        """Say what is known of the session."""
+        return f"{ctx.client_info.name} {ctx.protocol_version} {ctx.session.get('set')}"
+
+
+def node(name="node", keys=KEYS):
+    """Make a server of its own, as another process would."""
+
+    class Node(Server, name=name, version="1", state_keys=keys):
+        tools = [Kit]
+
+        async def init(self, ctx):
+            await ctx.put_session("set", "up")
+
+    return Node()
+
+
+async def ask(session):
+    """Call the tool; gives its text, or the status of a failure."""
+    answer = await session.post(call("who"))
+    if answer.status != 200:
+        return answer.status
+    return answer.json["result"]["content"][0]["text"]
+
+
+def at(wire, session):
+    """The same session, at another process."""
+    return Session(wire, session.id, session.headers["mcp-protocol-version"], ())
+
+
+async def test_another_process_takes_a_session_up(autojump_clock):
+    """It knows what was agreed on, and sets the session up again."""
+    async with serving(node(), seal_sessions=True) as first:
+        session = await first.session("2025-06-18")
+        assert await ask(session) == "test 2025-06-18 up"
+    async with serving(node(), seal_sessions=True) as second:
+        again = at(second, session)
+        assert [await ask(again), await ask(again)] == ["test 2025-06-18 up"] * 2
+        assert len(second.endpoint.sessions) == 1
+
+
+async def test_an_id_is_visible_ascii():
+    """2025-11-25 `basic/transports`, "Session Management"."""
+    async with serving(node(), seal_sessions=True) as wire:
+        session = await wire.session()
+        assert all(0x21 <= ord(char) <= 0x7E for char in session.id)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"name": "other"}, {"keys": ["another secret that is long"]}],
+    ids=["server", "keys"],
+)
+async def test_others_do_not(autojump_clock, other):
+    """Nor a server that does not seal."""
+    async with serving(node(), seal_sessions=True) as first:
+        session = await first.session()
+    async with serving(node(**other), seal_sessions=True) as second:
+        assert await ask(at(second, session)) == 404
+    async with serving(node()) as third:
+        assert await ask(at(third, session)) == 404
+
+
+@pytest.mark.parametrize(
+    "change", [lambda id_: id_[:-2] + "AA", lambda _: "x", lambda _: "x" * 9000]
+)
+async def test_a_changed_id_is_none(autojump_clock, change):
+    """It is not there, like every other one."""
+    async with serving(node(), seal_sessions=True) as wire:
+        session = await wire.session()
+        session.headers["mcp-session-id"] = change(session.id)
+        assert await ask(session) == 404
+
+
+async def test_what_a_client_ends_does_not_come_back(autojump_clock, monkeypatch):
+    """Not in this process, as long as it is remembered."""
+    monkeypatch.setattr(_session_id, "MAX_ENDED", 1)
+    async with serving(node(), seal_sessions=True) as wire:
+        first, second = await wire.session(), await wire.session()
+        assert (await first.delete()).status == 200
+        assert await ask(first) == 404
+        assert (await second.delete()).status == 200
+        assert await ask(second) == 404
+        assert await ask(first) == "test 2025-11-25 up"  # too many have ended since
+
+
+async def test_an_idle_session_comes_back(autojump_clock):
+    """It costs nothing while nobody uses it."""
+    async with serving(node(), seal_sessions=True, limits={"session_idle": 10}) as wire:
+        session = await wire.session()
+        wire.endpoint.sessions.end(session.served)
+        assert len(wire.endpoint.sessions) == 0
+        assert await ask(session) == "test 2025-11-25 up"
+
+
+async def test_a_client_that_says_too_much_gets_a_random_id():
+    """A header has no room for everything."""
+    capabilities = {"experimental": {"x": {"text": "x" * 5000}}}
+    async with serving(node(), seal_sessions=True) as wire:
+        session = await wire.session(capabilities=capabilities)
+        assert len(session.id) == 32
+        assert await ask(session) == "test 2025-11-25 up"
+
+
+def test_an_id_belongs_to_its_principal():
+    """Whoever finds one cannot use it."""
+    agreed = {"version": "2025-11-25", "client": {}, "capabilities": {}}
+    handshake = SimpleNamespace(agreed=lambda: agreed)
+    owner = Principal(subject="ada").key
+    known = SimpleNamespace(owner=owner, peer=SimpleNamespace(handshake=handshake))
+    ids = _session_id.SessionIds(node(), sealed=True)
+    id_ = ids.make(known)
+    assert ids.read(id_, owner) == agreed
+    assert ids.read(id_, Principal(subject="eve").key) is None
+    assert ids.read(id_, None) is None
+
+
+async def test_a_list_change_reaches_a_session_that_was_taken_up(autojump_clock):
+    """It hears of changes as if it had begun here."""
+    async with serving(node(), seal_sessions=True) as first:
+        session = await first.session()
+    server = node()
+    async with serving(server, seal_sessions=True) as second:
+        again = at(second, session)
+        await ask(again)
+        stream = again.get()
+        server.notify_changed("tools")
+        changed = message("notifications/tools/list_changed")
+        await stream.until(lambda each: changed in each.messages)
+        stream.leave()
