@@ -89,21 +89,11 @@ async def on_asyncio(app):
     from hypercorn.asyncio import serve
 
     settings = config()
-    sockets = settings.create_sockets()
-    settings.bind = [f"fd://{sockets.insecure_sockets[0].detach()}"]
-    port = socket_port(settings)
-    print(port, flush=True)
+    (listener,) = settings.create_sockets().insecure_sockets
+    listener.listen()  # from now on clients wait; the host takes it over
+    print(listener.getsockname()[1], flush=True)
+    settings.bind = [f"fd://{listener.detach()}"]
     await serve(app, settings, shutdown_trigger=lambda: asyncio.to_thread(sys.stdin.read))
-
-
-def socket_port(settings):
-    import socket
-
-    fd = int(settings.bind[0][5:])
-    with socket.socket(fileno=fd) as found:
-        port = found.getsockname()[1]
-        found.detach()
-    return port
 
 
 def on_uvicorn(app):
