@@ -13,9 +13,9 @@ from noizu_mcp.cli import _reload
 from noizu_mcp.cli._reload import run_reloading, snapshot
 
 STUBBORN = """
-import signal, sys, time
+import os, signal, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
-print("ready", flush=True)
+os.write(1, b"ready")
 time.sleep(60)
 """
 
@@ -70,8 +70,8 @@ async def test_a_program_that_does_not_end_is_killed(monkeypatch, code):
     monkeypatch.setattr(_reload, "PATIENCE", 0.2 if "SIG_IGN" in code else 20)
     command = [sys.executable, "-c", code]
     process = await trio.lowlevel.open_process(command, stdout=subprocess.PIPE)
-    assert await process.stdout.receive_some() == b"ready\n"
-    await _reload._end(process)
-    await process.stdout.aclose()
+    async with process.stdout:
+        assert await process.stdout.receive_some() == b"ready"
+        await _reload._end(process)
     ended_by = signal.SIGKILL if "SIG_IGN" in code else signal.SIGTERM
     assert process.returncode == -ended_by

@@ -1,6 +1,8 @@
 """Serving a server over HTTP as a task: whom it serves, and how it ends."""
 
 import logging
+import signal
+from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
@@ -36,6 +38,20 @@ async def test_a_failure_comes_out_alone():
         with pytest.raises(OSError, match="address already in use"):
             await serve_http(Small(), port=host.port)
         host.stop()
+
+
+async def test_a_signal_before_it_listens_ends_it():
+    """There is nothing to end in order yet."""
+
+    class Slow(Small, name="slow", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            signal.raise_signal(signal.SIGTERM)
+            await trio.sleep_forever()
+            yield
+
+    with trio.fail_after(30):
+        await serve_http(Slow(), port=0, handle_signals=True)
 
 
 @pytest.mark.parametrize(
