@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import attrs
 
@@ -125,8 +125,11 @@ class BearerAuth:
             principal = await self._verifier.verify(token, seen)
             if self._required is not None:
                 self._required.check(principal)
-        except Exception as error:  # noqa: BLE001 - whatever a verifier raises, nobody gets in
-            self._refuse(error)
+        except (InsufficientScope, InvalidToken, VerifierUnavailable) as error:
+            raise self._refusal(error) from None
+        except Exception as error:
+            logger.error("the verifier failed", exc_info=error)
+            raise Challenge(500) from error
         return principal
 
     def challenge(self, scopes: Iterable[str]) -> Challenge:
@@ -163,20 +166,14 @@ class BearerAuth:
             raise self._challenge(401, None, None, self._scopes)
         return found[0]
 
-    def _refuse(self, error: Exception) -> NoReturn:
-        match error:
-            case InsufficientScope():
-                raise self.challenge(error.scopes) from None
-            case InvalidToken():
-                logger.warning("a token was refused: %s", error.reason)
-                raise self._challenge(401, "invalid_token", _INVALID, self._scopes) from None
-            case VerifierUnavailable():
-                logger.error("tokens cannot be verified: %s", error.reason)
-                retry = (b"retry-after", str(RETRY_AFTER).encode())
-                raise Challenge(503, [retry]) from None
-            case _:
-                logger.error("the verifier failed", exc_info=error)
-                raise Challenge(500) from None
+    def _refusal(self, error: InsufficientScope | InvalidToken | VerifierUnavailable) -> Challenge:
+        if isinstance(error, InsufficientScope):
+            return self.challenge(error.scopes)
+        if isinstance(error, InvalidToken):
+            logger.warning("a token was refused: %s", error.reason)
+            return self._challenge(401, "invalid_token", _INVALID, self._scopes)
+        logger.error("tokens cannot be verified: %s", error.reason)
+        return Challenge(503, [(b"retry-after", str(RETRY_AFTER).encode())])
 
     def _challenge(
         self, status: int, error: str | None, description: str | None, scopes: Sequence[str] = ()

@@ -79,7 +79,7 @@ class Client:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
+        timeout: float | None = None,  # noqa: ASYNC109 - it may exceed the client's own
         progress: Callable[[Progress], object] | None = None,
     ) -> dict[str, Any]:
         """Send any request.
@@ -158,7 +158,7 @@ class Client:
         self,
         uri: str,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
+        timeout: float | None = None,  # noqa: ASYNC109 - it may exceed the client's own
     ) -> ReadResult:
         """Read a resource.
 
@@ -186,7 +186,7 @@ class Client:
         name: str,
         arguments: Mapping[str, str] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
+        timeout: float | None = None,  # noqa: ASYNC109 - it may exceed the client's own
     ) -> PromptResult:
         """Get a prompt.
 
@@ -244,7 +244,7 @@ class Client:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
+        timeout: float | None = None,  # noqa: ASYNC109 - it may exceed the client's own
         progress: Callable[[Progress], object] | None = None,
     ) -> ToolResult:
         """Call a tool.

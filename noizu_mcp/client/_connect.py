@@ -34,7 +34,7 @@ async def connect(
     *,
     handler: ClientHandler | None = None,
     version: str | None = None,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - of each request, not of connecting
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - of each request, not of this block
     probe_timeout: float = PROBE_TIMEOUT,
     roots: Sequence[Root | str] | None = None,
     client_info: Implementation | None = None,

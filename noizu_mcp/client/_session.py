@@ -7,7 +7,7 @@ import trio
 
 from .._errors import McpError, ProtocolError
 from .._limits import Limits
-from ..engine import Exchange, Job, Link, MessageStream, logger
+from ..engine import Exchange, Job, Link, MessageStream, crashes_logged, logger
 from ..jsonrpc import Id, Notification, Request
 from ..protocol import ACKNOWLEDGED, ClientPeer
 from ..types import META_SUBSCRIPTION_ID
@@ -54,10 +54,8 @@ class ClientSession:
 
     async def _deliver(self) -> None:
         async for notice in self._notices:
-            try:
+            with crashes_logged("handle_notification failed for %s", notice.method):
                 await self._handler.handle_notification(notice.method, notice.params or {})
-            except Exception:  # noqa: BLE001 - the author's; later notifications must still come
-                logger.exception("handle_notification failed for %s", notice.method)
 
     # engine.Handler
 

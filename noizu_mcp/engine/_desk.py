@@ -273,7 +273,7 @@ class Desk(abc.ABC):
         request: Request,
         *,
         channel: Channel | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 - progress starts it again
+        timeout: float | None = None,  # noqa: ASYNC109 - progress restarts it; the peer is told
         on_progress: OnProgress | None = None,
         cancellable: bool = True,
     ) -> Mapping[str, Any]:

@@ -31,7 +31,7 @@ def run_leading(
     while True:
         try:
             value = yield trap
-        except BaseException as error:  # noqa: BLE001 - passed on, Cancelled too
+        except BaseException as error:  # noqa: BLE001 - thrown into `work`, Cancelled too
             resume, value = work.throw, error
         else:
             resume = work.send

@@ -9,7 +9,7 @@ import trio
 
 from .._errors import ConnectionClosed, McpError, RequestTimeout
 from ..jsonrpc import ErrorResponse, Id, Response
-from ._log import logger
+from ._failure import crashes_logged
 
 #: However much progress a request reports, it ends after this many times its timeout.
 MAX_EXTENSIONS: Final = 10
@@ -75,10 +75,8 @@ class Waiter:
     def report(self, params: Mapping[str, Any]) -> None:
         """Hand progress to whoever asked for it; what that raises ends nothing else."""
         if self.on_progress is not None:
-            try:
+            with crashes_logged("the progress callback of %s failed", self.method):
                 self.on_progress(params)
-            except Exception:  # noqa: BLE001 - the caller's own; answers must still come
-                logger.exception("the progress callback of %s failed", self.method)
 
     def resolve(self, outcome: Response | ErrorResponse | Exception | None) -> None:
         """Wake the waiting task; None: the connection ended."""

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from inspect import get_annotations
+from inspect import get_annotations, signature
 from typing import Any, Generic, get_args, get_origin, is_typeddict
 
 import attrs
@@ -167,22 +167,25 @@ def _attrs_default(attribute: Any, name: str) -> dict[str, Any]:
 
 
 def _dataclass_fields(reading: Reading, cls: Any, variables: Mapping[Any, Any]) -> Iterator[Field]:
-    missing = sys.modules["dataclasses"].MISSING
-    for declared in cls.__dataclass_fields__.values():
-        kind = declared._field_type.name  # noqa: SLF001 - the only way to tell an InitVar
-        if kind == "_FIELD_CLASSVAR" or not (declared.init or reading.output):
+    dataclasses = sys.modules["dataclasses"]  # loaded, since there is one; never by us
+    fields = dataclasses.fields(cls)
+    # What else is declared is a ClassVar, or an InitVar: that one is a parameter.
+    others = cls.__dataclass_fields__.keys() - {declared.name for declared in fields}
+    for name in signature(cls).parameters:
+        if name in others:
+            with reading.at(name, declarer(cls, name)):
+                reading.fault("an InitVar is no field; make it a field, or set it in a factory")
+    for declared in fields:
+        if not (declared.init or reading.output):
             continue
         owner = declarer(cls, declared.name)
         with reading.at(declared.name, owner):
-            if kind == "_FIELD_INITVAR":
-                reading.fault("an InitVar is no field; make it a field, or set it in a factory")
-                continue
             about: dict[str, Any] = {"owner": owner, "keyword": declared.name}
             if not declared.init:
                 about.update(keyword=None, required=True)
-            elif declared.default_factory is not missing:
+            elif declared.default_factory is not dataclasses.MISSING:
                 about["factory"] = declared.default_factory
-            elif declared.default is not missing:
+            elif declared.default is not dataclasses.MISSING:
                 about["default"] = declared.default
             scope = class_scope(owner, variables)
             yield annotated_field(reading, declared.name, declared.type, scope, None, about)

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import attrs
+
 from ._nodes import Array, Choice, Map, Node, Scalar, Tuple, Union
 from ._options import constrain, family
 
@@ -60,7 +62,9 @@ def apply_validator(node: Node, validator: Any) -> list[str]:
 
 
 def _both(node: Node, validator: Any) -> Iterator[str]:
-    yield from apply_validator(node, validator._validators)  # noqa: SLF001 - no public name
+    # `and_` is an attrs class whose one field has no public name.
+    (parts,) = attrs.astuple(validator, recurse=False)
+    yield from apply_validator(node, parts)
 
 
 def _optional(node: Node, validator: Any) -> Iterator[str]:
