@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from .transports import serve_descriptors, take_stdio
 from .types import Principal
 
 if TYPE_CHECKING:
-    from .telemetry import Metrics
     from .transports.http import Host, HttpApp, HttpLimits, HttpOptions
 
 
@@ -34,30 +33,11 @@ def run_stdio(server: Server | Callable[[], Server], *, principal: Principal | N
     trio.run(serve, made, read_fd, write_fd)
 
 
-def http_options(
-    *,
-    path: str,
-    allowed_hosts: Sequence[str] | None,
-    allowed_origins: Sequence[str],
-    auth: Any,
-    health: bool,
-    limits: "HttpLimits | None",
-    seal_sessions: bool,
-    metrics: "bool | Metrics",
-) -> "HttpOptions":
+def http_options(*, limits: "HttpLimits | None", **options: Any) -> "HttpOptions":
     """Put together how a server is served over HTTP; see `HttpOptions`."""
     from .transports.http import HttpLimits, HttpOptions
 
-    return HttpOptions(
-        path=path,
-        allowed_hosts=allowed_hosts,
-        allowed_origins=allowed_origins,
-        auth=auth,
-        health=health,
-        limits=limits or HttpLimits(),
-        metrics=metrics,
-        seal_sessions=seal_sessions,
-    )
+    return HttpOptions(limits=limits or HttpLimits(), **options)
 
 
 def make_asgi(server: Server, options: "HttpOptions") -> "HttpApp":

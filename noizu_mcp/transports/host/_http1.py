@@ -4,7 +4,6 @@ from typing import Final, cast
 
 import h11
 import trio
-from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol.events import Body, EndBody, Request, Response
 from hypercorn.protocol.events import Event as StreamEvent
@@ -14,7 +13,7 @@ from hypercorn.typing import ASGISendEvent, H11SendableEvent, TaskGroup
 
 from ._head import head_fault
 from ._inbox import Inbox
-from ._link import Carrier, task_group
+from ._link import Carrier, protocol_arguments, task_group
 from ._options import PACE
 
 _VERSIONS: Final = (b"1.1", b"1.0")
@@ -40,17 +39,7 @@ class Http1(H11Protocol):
     connection: h11.Connection
 
     def __init__(self, carrier: Carrier) -> None:
-        super().__init__(
-            ASGIWrapper(carrier.app),
-            carrier.config,
-            carrier.context,
-            cast(TaskGroup, None),  # each stream has its own
-            carrier.state,
-            carrier.secure,
-            carrier.client,
-            carrier.server,
-            carrier.deliver,
-        )
+        super().__init__(*protocol_arguments(carrier))
         self._carrier = carrier
         self._refused = False
         self._pending: list[bytes] = []

@@ -4,14 +4,13 @@ import contextlib
 from collections.abc import Awaitable
 from functools import partial
 from math import inf
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
 import trio
-from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.events import Closed, Event, Updated
 from hypercorn.protocol.events import Body, EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
@@ -23,11 +22,10 @@ from hypercorn.protocol.h2 import (
     StreamBuffer,
 )
 from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
-from hypercorn.typing import TaskGroup
 from hypercorn.utils import filter_pseudo_headers
 
 from ._inbox import Inbox
-from ._link import Carrier, task_group
+from ._link import Carrier, protocol_arguments, task_group
 from ._options import PACE
 
 _Codes: Final = h2.errors.ErrorCodes
@@ -51,17 +49,7 @@ class Http2(H2Protocol):
     head_begun = False
 
     def __init__(self, carrier: Carrier) -> None:
-        super().__init__(
-            ASGIWrapper(carrier.app),
-            carrier.config,
-            carrier.context,
-            cast(TaskGroup, None),  # each stream has its own
-            carrier.state,
-            carrier.secure,
-            carrier.client,
-            carrier.server,
-            carrier.deliver,
-        )
+        super().__init__(*protocol_arguments(carrier))
         self._carrier = carrier
         codes = h2.settings.SettingCodes
         # As hypercorn does, but for the extended CONNECT.

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol, cast
 
 import trio
+from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.events import Event
 from hypercorn.typing import (
     ASGIReceiveEvent,
@@ -49,6 +50,21 @@ class Carrier(Protocol):
     def wake(self) -> None:
         """Let the reader go on with what it has read already."""
         ...
+
+
+def protocol_arguments(carrier: Carrier) -> tuple[Any, ...]:
+    """Give what a protocol of hypercorn is made with, in its order."""
+    return (
+        ASGIWrapper(carrier.app),
+        carrier.config,
+        carrier.context,
+        None,  # a task group: each stream has its own
+        carrier.state,
+        carrier.secure,
+        carrier.client,
+        carrier.server,
+        carrier.deliver,
+    )
 
 
 def task_group(carrier: Carrier, inbox: Inbox) -> TaskGroup:
