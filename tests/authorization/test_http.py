@@ -17,7 +17,7 @@ from noizu_mcp.auth import (
     VerifierUnavailable,
     parse_challenges,
 )
-from noizu_mcp.transports.http import HttpApp, HttpOptions
+from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
 
 DOCUMENT = "/.well-known/oauth-protected-resource"
 PAGE = {"origin": "https://app.example.com"}
@@ -365,6 +365,23 @@ async def test_a_listen_request_ends_with_its_token(
     assert least <= took <= most
     assert answer.events[0]["method"] == "notifications/subscriptions/acknowledged"
     assert answer.events[-1]["result"]["resultType"] == "complete"
+
+
+async def test_one_principal_cannot_use_up_the_room_of_another(serve_app, bearer):
+    """Each has its own bound on the requests that are answered at once."""
+    params = {"notifications": {"toolsListChanged": True}}
+    async with serve_app(auth=bearer(), limits=HttpLimits(streams=1)) as http:
+        listening = http.open_stateless("subscriptions/listen", params, token="ada-reads")
+        await listening.until(lambda each: each.status == 200)
+        found = [
+            (await http.stateless("tools/list", {}, token=token)).status
+            for token in ("ada-writes", "bob-writes")
+        ]
+        listening.leave()
+        await trio.testing.wait_all_tasks_blocked()
+        after = await http.stateless("tools/list", {}, token="ada-writes")
+
+    assert (found, after.status) == ([503, 200], 200)
 
 
 async def test_a_listen_request_that_opens_late_ends_too(serve_app, bearer, autojump_clock):

@@ -1,5 +1,6 @@
 """A connection of a server over HTTP: a session with a handshake, or one 2026-07-28 request."""
 
+import weakref
 from functools import partial
 from typing import Any
 
@@ -57,7 +58,11 @@ class HttpDesk(Desk):
     """
 
     def __init__(self, connection: "HttpConnection", channel: Channel) -> None:
-        super().__init__(connection.peer, connection, channel)
+        # Its owner by a weak reference: every request of 2026-07-28 has both, and a cycle would
+        # leave them to the garbage collector.
+        owner = weakref.proxy(connection)
+        super().__init__(connection.peer, owner, channel)
+        self.watch(connection.listeners, owner)
         self._tasks = connection.tasks
 
     def spawn(self, work: Work) -> None:
@@ -116,7 +121,6 @@ class HttpConnection(Connection):
             channel: Where messages go that belong to none of them.
         """
         self.desk = HttpDesk(self, channel)
-        self.desk.watch(self.listeners, self)
 
     def deny(self, exchange: Exchange, error: McpError) -> None:
         """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""

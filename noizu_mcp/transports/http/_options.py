@@ -35,7 +35,8 @@ class HttpLimits:
         sessions: Sessions with a handshake, over all clients. Past it, the one that has been idle
             longest makes room, if that is at least a minute; else the new one is refused (503).
         session_idle: Seconds without a request or an open stream after which a session ends.
-        streams: Requests of one session that are answered at once, and of all 2026-07-28 clients.
+        streams: Requests of one session that are answered at once; of 2026-07-28, those of one
+            principal, or of all clients where nobody is verified.
         history: Bytes of events that one session keeps for clients that come back for them.
         keepalive: Seconds of silence on a stream after which a comment is written.
         stall: Seconds that a client may leave a part of a stream unread; then it loses the stream

@@ -159,6 +159,7 @@ class Reply:
 
     def close(self) -> None:
         """Stop what is left of it."""
+        self.on_gone = None
         self._stop_watching()
         if self._writer is not None:
             self._writer.close()

@@ -29,6 +29,7 @@ from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
 from ._expiry import time_left
 from ._reply import Reply
+from ._session import owner_of
 
 VERSION: Final = "mcp-protocol-version"
 _PARAM: Final = "mcp-param-"
@@ -53,6 +54,7 @@ class SingleRequests:
         self._host = host
         self._limit = host.options.limits.streams
         self._replies: dict[HttpConnection, Reply] = {}
+        self._loads: dict[str | None, int] = {}  # how many of them each principal has
 
     def __len__(self) -> int:
         return len(self._replies)
@@ -77,7 +79,8 @@ class SingleRequests:
             raise Refused(400, text, code=INVALID_REQUEST)
 
     async def _serve(self, http: HttpRequest, request: Request) -> None:
-        if len(self._replies) >= self._limit:
+        owner = owner_of(http.principal)
+        if self._loads.get(owner, 0) >= self._limit:
             raise unavailable(f"More than {self._limit} requests at once", 1)
         connection = HttpConnection(self._host)
         reply = Reply(http, self._host.tasks, self._host.pace, statuses=_STATUSES)
@@ -89,6 +92,7 @@ class SingleRequests:
             await refuse(http, event, HTTP_STATUS, 400)
             return
         self._replies[connection] = reply
+        self._loads[owner] = self._loads.get(owner, 0) + 1
         if request.method == "subscriptions/listen" and http.principal is not None:
             connection.tasks.spawn(partial(_end_with_token, connection, http.principal))
         try:
@@ -96,8 +100,14 @@ class SingleRequests:
             await connection.desk.lead(event, reply, tied=True)
         finally:
             del self._replies[connection]
+            self._unload(owner)
             reply.close()
             connection.stop()
+
+    def _unload(self, owner: str | None) -> None:
+        self._loads[owner] -= 1
+        if not self._loads[owner]:
+            del self._loads[owner]
 
     def hang_up(self) -> None:
         """Wait no longer for clients that have not read everything."""

@@ -12,7 +12,7 @@ from .wire import call, message, serving, settled
 
 SESSIONS = 500
 #: Calls of each of three runs.
-CALLS = 700
+CALLS = 3400
 #: What a session may cost, without what its client has said: idle, with the handshake done.
 BYTES = 4096
 #: What may be left of each session of many: caches and free lists that are filled once.
