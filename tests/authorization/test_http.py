@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import time
 
 import pytest
@@ -18,6 +19,7 @@ from noizu_mcp.auth import (
     parse_challenges,
 )
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
+from noizu_mcp.transports.http._expiry import time_left
 
 DOCUMENT = "/.well-known/oauth-protected-resource"
 PAGE = {"origin": "https://app.example.com"}
@@ -420,6 +422,38 @@ async def test_a_standing_stream_ends_with_its_token(serve_app, bearer, autojump
 
     assert 595 <= took <= 600
     assert answer.complete
+
+
+async def test_a_stream_whose_reader_never_expires_is_to_be_asked_for_again(
+    serve_app, bearer, autojump_clock
+):
+    """What was revoked meanwhile opens no other one."""
+    limits = HttpLimits(stream_life=100)
+    async with serve_app(auth=bearer(), limits=limits) as http:
+        session = await http.initialize("ada-reads")
+        start = trio.current_time()
+        standing = await http.send("GET", token="ada-reads", headers=session)
+        between = trio.current_time()
+        params = {"notifications": {"toolsListChanged": True}}
+        listening = await http.stateless("subscriptions/listen", params, token="ada-reads")
+        took = (between - start, trio.current_time() - between)
+
+    assert (standing.complete, listening.complete) == (True, True)
+    assert took == pytest.approx((100, 100), abs=1)
+
+
+@pytest.mark.parametrize(
+    ("principal", "left"),
+    [
+        (None, math.inf),
+        (Principal(subject="ada"), 1000),
+        (Principal(subject="ada", expires_at=0.0), 30),
+        (Principal(subject="ada", expires_at=1e12), 1000),
+    ],
+)
+def test_how_long_a_stream_may_live(principal, left):
+    """Its token bounds it, and something else where that says nothing or too much."""
+    assert time_left(principal, 1000) == left
 
 
 async def test_a_client_that_leaves_a_standing_stream_is_let_go(serve_app, bearer):

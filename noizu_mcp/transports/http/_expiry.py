@@ -1,4 +1,4 @@
-"""How long a stream may live whose reader was let in once: until the token ends."""
+"""How long a stream may live whose reader was let in once: until that is to be asked again."""
 
 import math
 import time
@@ -11,12 +11,16 @@ from ...types import Principal
 LEAST: Final = 30.0
 
 
-def time_left(principal: Principal | None) -> float:
-    """Give the seconds after which a stream is ended; infinite where nothing expires.
+def time_left(principal: Principal | None, life: float) -> float:
+    """Give the seconds after which a stream is ended; infinite where nobody is verified.
 
     Args:
         principal: Who opened it.
+        life: Seconds after which a token is to be shown again, whenever it ends: it may have been
+            revoked, and whoever reads sends nothing.
     """
-    if principal is None or principal.expires_at is None:
+    if principal is None:
         return math.inf
-    return max(principal.expires_at - time.time(), LEAST)
+    if principal.expires_at is None:
+        return life
+    return min(max(principal.expires_at - time.time(), LEAST), life)

@@ -47,9 +47,11 @@ class EventStream:
     def attach(self, writer: EventWriter) -> None:
         """Give the stream a reader, in place of the one it has.
 
-        The connection of that one may be dead without our knowing.
+        The connection of that one may be dead without our knowing. If it is not, its answer ends
+        in order, with what was sent to it.
         """
-        self.hang_up()
+        if self._writer is not None:
+            self._writer.end()
         self._writer = writer
         if self.ended:
             writer.end()

@@ -37,6 +37,8 @@ class HttpLimits:
         session_idle: Seconds without a request or an open stream after which a session ends.
         streams: Requests of one session that are answered at once; of 2026-07-28, those of one
             principal, or of all clients where nobody is verified.
+        stream_life: Seconds after which the stream of a verified reader ends in order, if its token
+            does not end before: whoever comes back for another one shows the token again.
         history: Bytes of events that one session keeps for clients that come back for them.
         keepalive: Seconds of silence on a stream after which a comment is written.
         stall: Seconds that a client may leave a part of a stream unread; then it loses the stream
@@ -53,6 +55,7 @@ class HttpLimits:
     sessions: int = _limit(10_000)
     session_idle: float = _limit(1800.0)
     streams: int = _limit(1000)
+    stream_life: float = _limit(3600.0)
     history: int = _limit(1 * MIB)
     keepalive: float = _limit(15.0)
     stall: float = _limit(30.0)

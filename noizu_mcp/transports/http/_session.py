@@ -118,7 +118,8 @@ class Session(HttpConnection):
             stream.prime(self._host.options.limits.retry)
         self._host.tasks.spawn(partial(writer.run, http))
         try:
-            with trio.move_on_after(time_left(http.principal)) as life:
+            left = time_left(http.principal, self._host.options.limits.stream_life)
+            with trio.move_on_after(left) as life:
                 await writer.lost(http)
             if life.cancelled_caught:
                 writer.end()  # in order: whoever has another token comes back with it

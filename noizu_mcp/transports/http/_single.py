@@ -52,7 +52,7 @@ class SingleRequests:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._limit = host.options.limits.streams
+        self._limits = host.options.limits
         self._replies: dict[HttpConnection, Reply] = {}
         self._loads: dict[str | None, int] = {}  # how many of them each principal has
 
@@ -80,8 +80,8 @@ class SingleRequests:
 
     async def _serve(self, http: HttpRequest, request: Request) -> None:
         owner = owner_of(http.principal)
-        if self._loads.get(owner, 0) >= self._limit:
-            raise unavailable(f"More than {self._limit} requests at once", 1)
+        if self._loads.get(owner, 0) >= self._limits.streams:
+            raise unavailable(f"More than {self._limits.streams} requests at once", 1)
         connection = HttpConnection(self._host)
         reply = Reply(http, self._host.tasks, self._host.pace, statuses=_STATUSES)
         connection.begin(reply)
@@ -94,7 +94,7 @@ class SingleRequests:
         self._replies[connection] = reply
         self._loads[owner] = self._loads.get(owner, 0) + 1
         if request.method == "subscriptions/listen" and http.principal is not None:
-            connection.tasks.spawn(partial(_end_with_token, connection, http.principal))
+            connection.tasks.spawn(partial(self._end_with_token, connection, http.principal))
         try:
             # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
             await connection.desk.lead(event, reply, tied=True)
@@ -103,6 +103,12 @@ class SingleRequests:
             self._unload(owner)
             reply.close()
             connection.stop()
+
+    async def _end_with_token(self, connection: HttpConnection, principal: Principal) -> None:
+        """End a listen request in order when its token does, or as soon as it is open after."""
+        while True:
+            await trio.sleep(time_left(principal, self._limits.stream_life))
+            connection.closing()
 
     def _unload(self, owner: str | None) -> None:
         self._loads[owner] -= 1
@@ -113,13 +119,6 @@ class SingleRequests:
         """Wait no longer for clients that have not read everything."""
         for reply in self._replies.values():
             reply.close()
-
-
-async def _end_with_token(connection: HttpConnection, principal: Principal | None) -> None:
-    """End a listen request in order when its token does, and as soon as it is open after that."""
-    while True:
-        await trio.sleep(time_left(principal))
-        connection.closing()
 
 
 def _mirrored(http: HttpRequest) -> Mirrored:

@@ -127,7 +127,7 @@ class EventWriter:
         self._rouse()
 
     def close(self) -> None:
-        """Write nothing more: the reader is gone, or another one takes its place."""
+        """Write nothing more: the reader is gone, or is sent away."""
         self.closed = True
         self.done.set()
         self._scope.cancel()
@@ -146,6 +146,7 @@ class EventWriter:
         self._pace.streams.add(self)
         try:
             with self._scope:
+                await trio.lowlevel.checkpoint_if_cancelled()  # the request may be over
                 head = [*EVENT_STREAM, *http.extra]
                 start = {"type": "http.response.start", "status": 200, "headers": head}
                 await self._send(http, start)

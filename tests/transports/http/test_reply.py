@@ -217,7 +217,7 @@ async def test_coming_back_while_the_request_runs(autojump_clock, wire):
     await again.ended.wait()
     assert again.messages[-1]["id"] == 1
     await running.ended.wait()
-    assert not running.complete  # another reader has taken its place
+    assert running.complete  # another reader has taken its place
     assert len(running.messages) == 1
 
 

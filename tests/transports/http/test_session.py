@@ -240,10 +240,37 @@ async def test_a_second_reader_takes_the_stream_over(autojump_clock, wire):
     await first.event(0)
     second = session.get()
     await first.ended.wait()
-    assert not first.complete
+    assert first.complete
     wire.app.server.notify_changed("tools")
     assert (await second.event(1))["data"]["method"] == "notifications/tools/list_changed"
     assert first.messages == []
+
+
+async def test_readers_that_come_at_once_are_all_answered(autojump_clock, wire):
+    """Each takes the place of the one before it, which may not have begun to be answered."""
+    session = await wire.session()
+    readers = [session.get() for _ in range(4)]
+    await settled()
+    assert [reader.status for reader in readers] == [200] * 4
+    assert sorted(reader.complete for reader in readers) == [False, True, True, True]
+
+
+async def test_a_reader_whose_place_is_taken_may_be_dead(autojump_clock):
+    """It keeps what it has not read for as long as any reader may."""
+    async with serving(Shop(), limits={"stall": 5}) as wire:
+        session = await wire.session()
+        first = session.get()
+        await first.event(0)
+        first.stall()
+        wire.app.server.notify_changed("tools")
+        await settled()
+        session.get()
+        with trio.fail_after(11):
+            await settled()
+            await trio.sleep(10)
+        first.read_on()
+        await first.ended.wait()
+        assert not first.complete
 
 
 async def test_what_nobody_has_read_is_kept(autojump_clock, wire):
