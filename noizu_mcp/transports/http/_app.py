@@ -103,6 +103,7 @@ class HttpApp:
     def _host(self, state: Any, tasks: TaskSet) -> Host:
         limits = self.options.limits
         pace = Pace(
+            silence=limits.silence,
             keepalive=limits.keepalive,
             stall=limits.stall,
             room=limits.room,

@@ -1,12 +1,12 @@
 """The ASGI side: what a request says, its body within bounds, and plain answers."""
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any, Final
 
 import trio
 
-from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, encode_error
+from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, encode_error
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -23,18 +23,37 @@ class Refused(Exception):
 
     Args:
         status: The HTTP status.
-        text: What the client reads, in a JSON-RPC error without id.
+        text: What the client reads, in a JSON-RPC error.
         code: The code of that error.
+        data: Its data.
         headers: More headers.
+
+    Attributes:
+        status: As given.
+        headers: All headers.
+        id: The id of the request, once that is known.
     """
 
     def __init__(
-        self, status: int, text: str, *, code: int, headers: Iterable[Header] = ()
+        self,
+        status: int,
+        text: str,
+        *,
+        code: int,
+        data: Mapping[str, Any] | None = None,
+        headers: Iterable[Header] = (),
     ) -> None:
         super().__init__(text)
         self.status = status
         self.headers = [JSON, *headers]
-        self.body = encode_error(ErrorResponse(None, code, text))
+        self.id: Id | None = None
+        self._code = code
+        self._data = data
+
+    @property
+    def body(self) -> bytes:
+        """The error."""
+        return encode_error(ErrorResponse(self.id, self._code, str(self), self._data))
 
 
 def unavailable(text: str, seconds: float) -> Refused:

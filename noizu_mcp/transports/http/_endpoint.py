@@ -14,6 +14,7 @@ from ...jsonrpc import (
     Batch,
     Decoded,
     Malformed,
+    Notification,
     Request,
     decode,
     encode,
@@ -21,6 +22,7 @@ from ...jsonrpc import (
 from ...protocol import (
     HANDSHAKE_VERSIONS,
     STATELESS,
+    SUPPORTED_VERSIONS,
     Dispatch,
     Event,
     Fanout,
@@ -29,7 +31,7 @@ from ...protocol import (
     is_stateless,
     unsupported,
 )
-from ._asgi import Header, HttpRequest, Refused, unavailable
+from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
 from ._session import STATUSES, Session, Sessions
 from ._single import VERSION, SingleRequests, refuse
@@ -37,7 +39,7 @@ from ._single import VERSION, SingleRequests, refuse
 SESSION: Final = "mcp-session-id"
 #: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
-_ALLOW: Final[Header] = (b"allow", b"GET, POST, DELETE")
+_METHODS: Final = b"GET, POST, DELETE"
 
 
 class Endpoint:
@@ -85,9 +87,10 @@ class Endpoint:
         if http.method == "POST":
             await self._post(http)
         elif http.method not in ("GET", "DELETE"):
-            raise _not_allowed(f"{http.method} is not allowed")
+            raise _not_allowed(f"{http.method} is not allowed", _METHODS)
         elif http.headers.get(VERSION) == STATELESS.name:
-            raise _not_allowed(f"{STATELESS.name} has no sessions: {http.method} means nothing")
+            text = f"{STATELESS.name} has no sessions: {http.method} means nothing"
+            raise _not_allowed(text, b"POST")
         elif http.method == "GET":
             await self._get(http)
         else:
@@ -101,6 +104,14 @@ class Endpoint:
         body = await http.read(self._messages.message_size, self._limits.body_time)
         self._check_running()  # it may have come slowly
         message = decode(body, self._messages)
+        try:
+            await self._post_message(http, message)
+        except Refused as refused:
+            if isinstance(message, Request):
+                refused.id = message.id
+            raise
+
+    async def _post_message(self, http: HttpRequest, message: Decoded) -> None:
         if isinstance(message, Malformed):
             await self._refuse_malformed(http, message)
         elif _is_stateless(http, message):
@@ -180,8 +191,8 @@ class Endpoint:
     def _session(self, http: HttpRequest) -> Session:
         version = http.headers.get(VERSION)
         if not _is_handshake(version):
-            text = f"MCP-Protocol-Version {str(version)[:50]!r} is not supported"
-            raise Refused(400, text, code=UNSUPPORTED_VERSION)
+            raise _unsupported(str(version))
+        # Another one than was agreed on is let pass: the official suite 0.1.16 sends such.
         return self.sessions.find(http.headers.get(SESSION), http.principal)
 
     # The end
@@ -217,7 +228,7 @@ def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
     """Tell the era of a POST; the headers may say it as well as the body."""
     if http.headers.get(VERSION) == STATELESS.name:
         return True
-    return isinstance(message, Request) and is_stateless(message.params)
+    return isinstance(message, Request | Notification) and is_stateless(message.params)
 
 
 def _is_handshake(version: str | None) -> bool:
@@ -229,5 +240,11 @@ def _is_asking(fanout: Fanout) -> bool:
     return any(isinstance(event, Dispatch | Send) for event in fanout.events)
 
 
-def _not_allowed(text: str) -> Refused:
-    return Refused(405, text, code=INVALID_REQUEST, headers=[_ALLOW])
+def _not_allowed(text: str, methods: bytes) -> Refused:
+    return Refused(405, text, code=INVALID_REQUEST, headers=[(b"allow", methods)])
+
+
+def _unsupported(version: str) -> Refused:
+    text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
+    data = {"supported": list(SUPPORTED_VERSIONS), "requested": version[:50]}
+    return Refused(400, text, code=UNSUPPORTED_VERSION, data=data)

@@ -3,6 +3,7 @@
 Source: 2025-11-25 `basic/transports`, "Resumability and Redelivery".
 """
 
+import os
 from typing import Final
 
 import trio
@@ -175,9 +176,11 @@ class History:
             the oldest events of the stream that grows.
     """
 
-    __slots__ = ("_ended", "_limit", "_opened", "_size", "_streams")
+    __slots__ = ("_ended", "_limit", "_opened", "_prefix", "_size", "_streams")
 
     def __init__(self, limit: int) -> None:
+        # Another process that serves the same session, sealed, has streams of its own.
+        self._prefix = os.urandom(3).hex()
         self._limit = limit
         self._opened = 0
         self._size = 0
@@ -186,7 +189,7 @@ class History:
 
     def open(self) -> EventStream:
         """Open a stream."""
-        name = str(self._opened)
+        name = f"{self._prefix}.{self._opened}"
         self._opened += 1
         stream = self._streams[name] = EventStream(name, self)
         return stream

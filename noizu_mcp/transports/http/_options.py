@@ -40,6 +40,8 @@ class HttpLimits:
         stream_life: Seconds after which the stream of a verified reader ends in order, if its token
             does not end before: whoever comes back for another one shows the token again.
         history: Bytes of events that one session keeps for clients that come back for them.
+        silence: Seconds in which a handler says nothing, after which its answer becomes a stream:
+            nobody in between must give up.
         keepalive: Seconds of silence on a stream after which a comment is written.
         stall: Seconds that a client may leave a part of a stream unread; then it loses the stream
             (within twice the time).
@@ -57,6 +59,7 @@ class HttpLimits:
     streams: int = _limit(1000)
     stream_life: float = _limit(3600.0)
     history: int = _limit(1 * MIB)
+    silence: float = _limit(1.0)
     keepalive: float = _limit(15.0)
     stall: float = _limit(30.0)
     room: int = _limit(1 * MIB)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
 
 import trio
 
@@ -10,9 +9,6 @@ from ._asgi import JSON, Header, HttpRequest
 from ._history import EventStream
 from ._sse import EVENT_STREAM, EventWriter, Pace, event
 from ._tasks import TaskSet
-
-#: Seconds without anything to say after which a stream is begun, so that nobody gives us up.
-SILENCE: Final = 1.0
 
 
 class Reply:
@@ -197,7 +193,7 @@ class Reply:
                 self._stream.detach(writer)
 
     async def _watch(self) -> None:
-        with trio.move_on_after(SILENCE) as silence:
+        with trio.move_on_after(self._pace.silence) as silence:
             await self._http.gone()
         if silence.cancelled_caught:
             if self._over and self._writer is None:

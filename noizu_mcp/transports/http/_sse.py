@@ -45,12 +45,14 @@ class Pace:
     """How an event stream treats its reader.
 
     Attributes:
+        silence: Seconds without anything to say after which an answer becomes a stream.
         keepalive: Seconds of silence after which a comment is written.
         stall: Seconds that the reader may leave a part unread.
         room: Bytes waiting for it above which notices are dropped.
         streams: The streams that are open, for who counts them.
     """
 
+    silence: float
     keepalive: float
     stall: float
     room: int

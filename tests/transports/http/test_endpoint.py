@@ -28,7 +28,7 @@ async def test_other_methods_are_not_allowed(autojump_clock, wire, method):
 async def test_the_stateless_era_has_only_post(autojump_clock, wire, method):
     """A 2026-07-28 client has no session to read or to end."""
     done = await wire.send(method, None, {"mcp-protocol-version": "2026-07-28"})
-    assert (done.status, "allow" in done.headers) == (405, True)
+    assert (done.status, done.headers["allow"]) == (405, "POST")
 
 
 @pytest.mark.parametrize(
@@ -133,6 +133,26 @@ async def test_an_unsupported_version_says_what_is_served(autojump_clock, wire):
     body = call("echo")  # without `_meta` it is of neither era
     done = await wire.send("POST", body, {"mcp-protocol-version": "v9"})
     assert (done.status, done.error, done.json["id"]) == (400, -32022, 1)
+    for method, body in (("GET", None), ("DELETE", None), ("POST", message("notifications/x"))):
+        done = await wire.send(method, body, {"mcp-protocol-version": "v9"})
+        assert (done.status, done.error, done.json["error"]["data"]) == (400, -32022, data)
+
+
+async def test_what_is_refused_before_the_protocol_names_its_request(autojump_clock):
+    """Once its id can be read."""
+    async with serving(Shop(), limits={"streams": 1}) as wire:
+        await wire.session()
+        ping = message("ping", {}, "p")
+        busy = wire.modern(call("wait", {"seconds": 1}))
+        await settled()
+        found = [
+            await wire.send("POST", ping),
+            await wire.send("POST", ping, {"mcp-session-id": "none"}),
+            await wire.send_modern(call("echo", id_="p")),
+        ]
+        await busy.ended.wait()
+    assert [each.status for each in found] == [400, 404, 503]
+    assert [each.json["id"] for each in found] == ["p"] * 3
 
 
 @pytest.mark.parametrize(
@@ -209,8 +229,10 @@ async def test_a_stateless_result(autojump_clock, wire):
 @pytest.mark.parametrize("method", ["notifications/cancelled", "notifications/nonsense"])
 async def test_stateless_notifications_are_accepted(autojump_clock, wire, method):
     """None is defined over HTTP, so each means nothing."""
-    done = await wire.send("POST", message(method), {"mcp-protocol-version": "2026-07-28"})
-    assert (done.status, done.body, done.headers) == (202, b"", {"content-length": "0"})
+    headers = {"mcp-protocol-version": "2026-07-28"}
+    for body, given in ((message(method), headers), (message(method, {"_meta": META}), {})):
+        done = await wire.send("POST", body, given)
+        assert (done.status, done.body, done.headers) == (202, b"", {"content-length": "0"})
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from noizu_mcp.transports.http._tasks import TaskSet
 
 from .wire import settled
 
-PACE = Pace(keepalive=10, stall=10, room=100)
+PACE = Pace(silence=1, keepalive=10, stall=10, room=100)
 
 
 class Reader:
@@ -162,7 +162,7 @@ async def test_a_stream_without_a_reader():
     assert not history.is_read
     sent = Reader()
     await reader.run(sent)
-    assert b"".join(sent.parts[1:]) == event(b"{}", "0-1")
+    assert b"".join(sent.parts[1:]) == event(b"{}", f"{stream.name}-1")
 
 
 @pytest.mark.parametrize("limit", [10, 1000])
@@ -171,4 +171,4 @@ def test_a_stream_of_which_nothing_is_kept(limit):
     history = History(limit)
     stream = history.open()
     stream.answer(b"x" * 50)
-    assert (history.find("0-0") is None) == (limit == 10)
+    assert (history.find(f"{stream.name}-0") is None) == (limit == 10)

@@ -5,12 +5,15 @@ import trio
 import trio.testing
 
 from noizu_mcp import Server, Tool
-from noizu_mcp.transports.http._reply import SILENCE, Reply
+from noizu_mcp.transports.http import HttpLimits
+from noizu_mcp.transports.http._reply import Reply
 from noizu_mcp.transports.http._sse import Pace
 from noizu_mcp.transports.http._tasks import TaskSet
 
 from .shop import Shop
 from .wire import CAPABILITIES, call, message, serving, settled
+
+SILENCE = HttpLimits().silence
 
 TOKEN = {"progressToken": "t"}
 ASKING = {"elicitation": {}}
@@ -244,7 +247,7 @@ async def test_what_is_said_to_nobody(autojump_clock):
         await running.ended.wait()
         assert (reported, running.sent) == ([None], [])
         assert not session.served.is_used
-        assert session.served._history._streams.keys() == {"0"}
+        assert session.served._history._streams.keys() == {session.served.standing.name}
 
 
 async def test_a_client_that_has_gone_while_it_is_answered(autojump_clock, wire):
@@ -436,7 +439,7 @@ async def test_what_comes_after_the_end(nursery, mock_clock):
         async def respond(self, status, body=b"", headers=()):
             sent.append((status, body))
 
-    reply = Reply(Http(), tasks, Pace(keepalive=1, stall=1, room=1), statuses={})
+    reply = Reply(Http(), tasks, Pace(silence=SILENCE, keepalive=1, stall=1, room=1), statuses={})
     await reply.room()
     assert reply.has_room
     reply.attend()

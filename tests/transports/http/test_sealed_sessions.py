@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+import trio
 
 from noizu_mcp import Server, Toolkit, mcp
 from noizu_mcp.transports.http import _session_id
@@ -14,6 +15,12 @@ KEYS = ["a secret that is long enough"]
 
 
 class Kit(Toolkit):
+    @mcp
+    async def slow(self) -> str:
+        """Take longer than a client waits for a plain answer."""
+        await trio.sleep(2)
+        return "done"
+
     @mcp
     async def who(self, args, ctx) -> str:
         """Say what is known of the session."""
@@ -54,6 +61,19 @@ async def test_another_process_takes_a_session_up(autojump_clock):
         again = at(second, session)
         assert [await ask(again), await ask(again)] == ["test 2025-06-18 up"] * 2
         assert len(second.endpoint.sessions) == 1
+
+
+async def test_streams_of_another_process_are_not_taken_for_its_own(autojump_clock):
+    """Who comes back to another process than it was must not read somebody else's answer."""
+    async with serving(node(), seal_sessions=True) as first:
+        session = await first.session()
+        last = (await session.post(call("slow"))).events[0]["id"]
+    async with serving(node(), seal_sessions=True) as second:
+        again = at(second, session)
+        assert (await again.post(call("slow", id_="other"))).events
+        stream = again.get(last)
+        await stream.ended.wait()
+        assert (stream.status, stream.error) == (400, -32600)
 
 
 async def test_an_id_is_visible_ascii():

@@ -307,11 +307,13 @@ async def test_what_nobody_has_read_is_kept(autojump_clock, wire):
     assert fourth.messages == []
 
 
-@pytest.mark.parametrize("last", ["", "x", "0", "0-", "0--1", "0-x", "9-1", "0-²", "0-" + "9" * 19])
+@pytest.mark.parametrize(
+    "last", ["", "x", "{}", "{}-", "{}--1", "{}-x", "0-1", "{}-²", "{}-" + "9" * 19]
+)
 async def test_an_id_that_is_none_of_ours(autojump_clock, wire, last):
     """It is refused, not taken for the standing stream."""
     session = await wire.session()
-    stream = session.get(last)
+    stream = session.get(last.format(session.served.standing.name))
     await stream.ended.wait()
     assert (stream.status, stream.error) == (400, -32600)
 
