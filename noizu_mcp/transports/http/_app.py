@@ -10,6 +10,7 @@ import trio
 from ...engine import LoopGate, logger, single_failure
 from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from ...server import Server, TaskStore, Windows
+from ._accounts import Accounts
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host
 from ._endpoint import Endpoint
@@ -111,7 +112,8 @@ class HttpApp:
         )
         store = TaskStore(self.server.options, self.server.bus, tasks.spawn)
         windows = Windows(tasks.spawn)
-        return Host(self.server, state, self.options, tasks, LoopGate(), pace, store, windows)
+        gate, accounts = LoopGate(), Accounts(limits)
+        return Host(self.server, state, self.options, tasks, gate, pace, store, windows, accounts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""

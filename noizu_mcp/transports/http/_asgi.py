@@ -123,15 +123,16 @@ class HttpRequest:
         client = self.scope.get("client")
         return str(client[0]) if client else "unknown"
 
-    async def read(self, limit: int, seconds: float) -> bytes:
+    async def read(self, limit: int, seconds: float, hold: Callable[[int], None]) -> bytes:
         """Read the whole body.
 
         Args:
             limit: Bytes that it may have.
             seconds: Time that it may take.
+            hold: Called with the length of each part, before it is kept.
 
         Raises:
-            Refused: It is longer (413), or takes longer (408).
+            Refused: It is longer (413), or takes longer (408), or `hold` refuses it.
             Disconnected: The client went away.
         """
         body = bytearray()
@@ -140,7 +141,9 @@ class HttpRequest:
                 message = await self.receive()
                 if message["type"] == "http.disconnect":
                     raise Disconnected
-                body += message.get("body", b"")
+                part = message.get("body", b"")
+                hold(len(part))
+                body += part
                 self.size = len(body)
                 if len(body) > limit:
                     raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)

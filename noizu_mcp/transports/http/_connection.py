@@ -11,6 +11,7 @@ from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
 from ...jsonrpc import Decoded
 from ...protocol import Dispatch, Event
 from ...server import ROUTES, Connection, Server, TaskStore, Windows, hear
+from ._accounts import Accounts
 from ._asgi import JSON, HttpRequest
 from ._options import HttpOptions
 from ._reply import Reply
@@ -31,6 +32,7 @@ class Host:
         pace: How streams treat their readers.
         task_store: Where calls go on that outlive their requests.
         windows: Those in which change notices are merged.
+        accounts: What each client holds.
     """
 
     server: Server
@@ -41,6 +43,7 @@ class Host:
     pace: Pace
     task_store: TaskStore
     windows: Windows
+    accounts: Accounts
 
     def hear(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
         """Tell who listens of a message that reaches no connection."""

@@ -31,6 +31,7 @@ from ...protocol import (
     is_stateless,
     unsupported,
 )
+from ._accounts import Account
 from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
 from ._session import STATUSES, Session, Sessions
@@ -101,11 +102,26 @@ class Endpoint:
         kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
-        body = await http.read(self._messages.message_size, self._limits.body_time)
-        self._check_running()  # it may have come slowly
-        message = decode(body, self._messages)
+        account = self._host.accounts.of(http)
         try:
+            body = await http.read(
+                self._messages.message_size, self._limits.body_time, account.hold
+            )
+            self._check_running()  # it may have come slowly
+            await self._take_post(http, decode(body, self._messages), account)
+        finally:
+            account.release(http.size)
+
+    async def _take_post(self, http: HttpRequest, message: Decoded, account: Account) -> None:
+        if not isinstance(message, Request | Batch):
             await self._post_message(http, message)
+            return
+        try:
+            account.begin()
+            try:
+                await self._post_message(http, message)
+            finally:
+                account.end()
         except Refused as refused:
             if isinstance(message, Request):
                 refused.id = message.id
@@ -141,16 +157,12 @@ class Endpoint:
             await self._initialize(http, message)
         else:
             session = self._session(http)
-            if len(session.replies) >= self._limits.streams and isinstance(
-                message, Request | Batch
-            ):
-                raise unavailable(f"More than {self._limits.streams} requests at once", 1)
             event = session.peer.receive(message, Origin(None, http.principal))
             session.heard(message, event, http.size)
             await self._take(http, session, event)
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
-        session = self.sessions.make(http.principal)
+        session = self.sessions.make(http)
         event = session.peer.receive(request)
         session.heard(request, event, http.size)
         if isinstance(event, Dispatch):
@@ -193,7 +205,7 @@ class Endpoint:
         if not _is_handshake(version):
             raise _unsupported(str(version))
         # Another one than was agreed on is let pass: the official suite 0.1.16 sends such.
-        return self.sessions.find(http.headers.get(SESSION), http.principal)
+        return self.sessions.find(http.headers.get(SESSION), http)
 
     # The end
 

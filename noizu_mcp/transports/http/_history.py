@@ -8,12 +8,15 @@ from typing import Final
 
 import trio
 
+from ._accounts import Account
 from ._sse import EventWriter, event, priming_event
 
 #: Streams that have ended and are still kept for their readers; the oldest go first.
 MAX_ENDED: Final = 32
 #: An event id with a longer number is none of ours.
 DIGITS: Final = 18
+#: Bytes that an event takes beside its own.
+OVERHEAD: Final = 128
 
 
 class EventStream:
@@ -144,8 +147,8 @@ class EventStream:
         self._last += 1
         data = event(message, f"{self.name}-{self._last}")
         self._events.append((self._last, data))
-        self.size += len(data)
-        self._history.note_growth(self, len(data))
+        self.size += len(data) + OVERHEAD
+        self._history.note_growth(self, len(data) + OVERHEAD)
         if self._writer is not None:
             self._told = self._last
             self._writer.put(data, droppable=droppable)
@@ -161,7 +164,7 @@ class EventStream:
         """
         freed = count = 0
         while freed < size and count < len(self._events):
-            freed += len(self._events[count][1])
+            freed += len(self._events[count][1]) + OVERHEAD
             count += 1
         del self._events[:count]
         self.size -= freed
@@ -174,13 +177,15 @@ class History:
     Args:
         limit: Bytes of events that are kept, over all of them. What ended first goes first, then
             the oldest events of the stream that grows.
+        account: Counts them for the client, and bounds what all clients have.
     """
 
-    __slots__ = ("_ended", "_limit", "_opened", "_prefix", "_size", "_streams")
+    __slots__ = ("_account", "_ended", "_limit", "_opened", "_prefix", "_size", "_streams")
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, account: Account) -> None:
         # Another process that serves the same session, sealed, has streams of its own.
         self._prefix = os.urandom(3).hex()
+        self._account = account
         self._limit = limit
         self._opened = 0
         self._size = 0
@@ -215,7 +220,7 @@ class History:
             stream.end()
         self._streams.clear()
         self._ended.clear()
-        self._size = 0
+        self._grow(-self._size)
 
     def hang_up(self) -> None:
         """Send all readers away."""
@@ -224,11 +229,11 @@ class History:
 
     def note_growth(self, stream: EventStream, size: int) -> None:
         """Make space for what a stream has taken."""
-        self._size += size
-        while self._size > self._limit and self._ended:
+        self._grow(size)
+        while self._excess > 0 and self._ended:
             self._forget_one()
-        if self._size > self._limit:
-            self._size -= stream.shrink(self._size - self._limit)
+        if self._excess > 0:
+            self._grow(-stream.shrink(self._excess))
 
     def note_end(self, stream: EventStream) -> None:
         """Keep a stream that has ended, as long as there is space."""
@@ -239,4 +244,12 @@ class History:
     def _forget_one(self) -> None:
         name = next(iter(self._ended))
         del self._streams[name]
-        self._size -= self._ended.pop(name).size
+        self._grow(-self._ended.pop(name).size)
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        self._account.keep(size)
+
+    @property
+    def _excess(self) -> int:
+        return max(self._size - self._limit, self._account.excess)

@@ -32,11 +32,16 @@ class HttpLimits:
 
     Attributes:
         body_time: Seconds in which the body of a request must have come.
-        sessions: Sessions with a handshake, over all clients. Past it, the one that has been idle
-            longest makes room, if that is at least a minute; else the new one is refused (503).
+        sessions: Sessions with a handshake, over all clients. Past it, a client that has more of
+            them than others gives up the one that has been idle longest; else whichever has been
+            idle longest ends, if that is at least a minute, or the new one is refused (503).
         session_idle: Seconds without a request or an open stream after which a session ends.
-        streams: Requests of one session that are answered at once; of 2026-07-28, those of one
-            principal, or of all clients where nobody is verified.
+        streams: Requests of one client that are answered at once. A client is a principal, or an
+            address where nobody is verified: behind a proxy all of them are one.
+        requests: Requests that are answered at once, over all clients, with those of 2025 whose
+            clients have left.
+        memory: Bytes of requests that are read or answered, and as many of events that are kept,
+            over all clients; one client has at most a quarter.
         stream_life: Seconds after which the stream of a verified reader ends in order, if its token
             does not end before: whoever comes back for another one shows the token again.
         history: Bytes of events that one session keeps for clients that come back for them.
@@ -57,6 +62,8 @@ class HttpLimits:
     sessions: int = _limit(10_000)
     session_idle: float = _limit(1800.0)
     streams: int = _limit(1000)
+    requests: int = _limit(10_000)
+    memory: int = _limit(256 * MIB)
     stream_life: float = _limit(3600.0)
     history: int = _limit(1 * MIB)
     silence: float = _limit(1.0)

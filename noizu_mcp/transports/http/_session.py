@@ -3,7 +3,6 @@
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from functools import partial
 from typing import Final
@@ -13,18 +12,19 @@ import trio
 from ...jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR
 from ...protocol import Origin
 from ...types import Principal
+from ._accounts import Account
 from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
 from ._expiry import time_left
 from ._history import EventStream, History
 from ._reply import Reply
 from ._session_id import SessionIds
+from ._session_table import SessionTable
 from ._sse import EventWriter
 
-#: Seconds that a session must have been idle before another one may take its place.
+#: Seconds that a session must have been idle before another one may take its place, unless its
+#: client has more of them than others.
 EVICTABLE: Final = 60.0
-#: Sessions that are looked at to find such a one: more would cost each refused client too much.
-LOOKS: Final = 100
 #: With a handshake what a handler answers is answered with 200, but for scopes.
 ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
 #: What is refused as no request has a status of its own as well.
@@ -37,24 +37,27 @@ class Session(HttpConnection):
     Args:
         host: What it shares with the others.
         owner: Names the principal that began it; None where nobody is verified.
+        account: What its client holds.
         table: Forgets it when it ends.
 
     Attributes:
         id: What the client names it by.
         owner: As given.
+        account: As given.
         standing: The stream for what belongs to no request; a GET reads it.
         used: When it was last used, on trio's clock.
         replies: The answers to its requests that are being given.
     """
 
-    def __init__(self, host: Host, owner: str | None, table: "Sessions") -> None:
+    def __init__(self, host: Host, owner: str | None, account: Account, table: "Sessions") -> None:
         super().__init__(host)
         self.id = ""  # until it is entered
         self.owner = owner
+        self.account = account
         self.used = trio.current_time()
         self.replies: dict[Reply, None] = {}
         self._table = table
-        self._history = History(host.options.limits.history)
+        self._history = History(host.options.limits.history, account)
         self.standing = self._history.open()
         self.begin(self.standing)
 
@@ -153,7 +156,7 @@ class Sessions:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._limits = host.options.limits
-        self._sessions: OrderedDict[str, Session] = OrderedDict()  # least recently used first
+        self._sessions: SessionTable[Session] = SessionTable()
         self._ids = SessionIds(host.server, sealed=host.options.seal_sessions)
 
     def __len__(self) -> int:
@@ -162,65 +165,69 @@ class Sessions:
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._sessions.values()))
 
-    def make(self, principal: Principal | None) -> Session:
+    def make(self, http: HttpRequest) -> Session:
         """Make a session, which `add` enters.
 
         Args:
-            principal: Who begins it.
+            http: The request that begins it.
         """
-        session = Session(self._host, owner_of(principal), self)
-        session.peer.origin = Origin(None, principal)
+        account = self._host.accounts.of(http)
+        session = Session(self._host, owner_of(http.principal), account, self)
+        session.peer.origin = Origin(None, http.principal)
         return session
 
     def add(self, session: Session) -> None:
         """Enter a session, once its handshake has begun.
 
         Raises:
-            Refused: There are too many, and none has been idle for long (503).
+            Refused: There are too many, and none is to make room (503).
         """
         self._enter(session, self._ids.make(session))
 
     def _enter(self, session: Session, id_: str) -> None:
         if len(self._sessions) >= self._limits.sessions:
-            self._make_room()
+            self.end(self._spare(session.account))
         session.id = id_
-        self._sessions[id_] = session
+        self._sessions[id_] = session.account.sessions[id_] = session
+        self._host.accounts.note(session.account)
 
-    def _make_room(self) -> None:
-        for _ in range(min(LOOKS, len(self._sessions))):
-            oldest = next(iter(self._sessions.values()))
-            if oldest.idle >= EVICTABLE:
-                self.end(oldest)
-                return
-            if not oldest.is_used:
-                break  # and what is behind it was used later
-            self._sessions.move_to_end(oldest.id)
-        raise unavailable(f"More than {self._limits.sessions} sessions", EVICTABLE)
+    def _spare(self, account: Account) -> Session:
+        """Find a session that makes room for another one of a client."""
+        heaviest = self._host.accounts.heaviest()
+        if heaviest is account and len(account.sessions) > 1:
+            found = account.sessions.find_idle(EVICTABLE)
+        elif len(heaviest.sessions) > len(account.sessions) + 1:
+            found = heaviest.sessions.find_idle(0)
+        else:
+            found = self._sessions.find_idle(EVICTABLE)
+        if found is None:
+            raise unavailable(f"More than {self._limits.sessions} sessions", EVICTABLE)
+        return found
 
-    def find(self, id_: str | None, principal: Principal | None) -> Session:
+    def find(self, id_: str | None, http: HttpRequest) -> Session:
         """Find the session of a request; one that another process began is taken up.
 
         Args:
             id_: What the client sent as `Mcp-Session-Id`.
-            principal: Who asks.
+            http: The request.
 
         Raises:
             Refused: No id was sent (400); or there is no such session of this principal (404).
         """
         if id_ is None:
             raise Refused(400, "Mcp-Session-Id header is missing", code=INVALID_REQUEST)
-        owner = owner_of(principal)
-        session = self._sessions.get(id_) or self._take_up(id_, principal)
+        owner = owner_of(http.principal)
+        session = self._sessions.get(id_) or self._take_up(id_, http)
         if session is None or session.owner != owner:
             raise Refused(404, "Session not found; initialize again", code=INVALID_REQUEST)
         self.touch(session)
         return session
 
-    def _take_up(self, id_: str, principal: Principal | None) -> Session | None:
-        agreed = self._ids.read(id_, owner_of(principal))
+    def _take_up(self, id_: str, http: HttpRequest) -> Session | None:
+        agreed = self._ids.read(id_, owner_of(http.principal))
         if agreed is None:
             return None
-        session = self.make(principal)
+        session = self.make(http)
         session.peer.handshake.resume(agreed)
         self._enter(session, id_)
         session.ready()
@@ -229,8 +236,8 @@ class Sessions:
     def touch(self, session: Session) -> None:
         """Note that a session is used now."""
         session.used = trio.current_time()
-        if session.id in self._sessions:
-            self._sessions.move_to_end(session.id)
+        self._sessions.touch(session)
+        session.account.sessions.touch(session)
 
     def delete(self, session: Session) -> None:
         """End a session for good, as its client wants it."""
@@ -240,6 +247,7 @@ class Sessions:
     def end(self, session: Session) -> None:
         """End a session and forget it; ending it twice is fine."""
         if self._sessions.pop(session.id, None) is not None:
+            del session.account.sessions[session.id]
             session.end()
 
     async def sweep(self) -> None:

@@ -25,11 +25,10 @@ from ...jsonrpc import (
 )
 from ...protocol import STATELESS, Mirrored, Origin, Send
 from ...types import Principal
-from ._asgi import HttpRequest, Refused, unavailable
+from ._asgi import HttpRequest, Refused
 from ._connection import Host, HttpConnection
 from ._expiry import time_left
 from ._reply import Reply
-from ._session import owner_of
 
 VERSION: Final = "mcp-protocol-version"
 _PARAM: Final = "mcp-param-"
@@ -52,9 +51,7 @@ class SingleRequests:
 
     def __init__(self, host: Host) -> None:
         self._host = host
-        self._limits = host.options.limits
         self._replies: dict[HttpConnection, Reply] = {}
-        self._loads: dict[str | None, int] = {}  # how many of them each principal has
 
     def __len__(self) -> int:
         return len(self._replies)
@@ -66,7 +63,7 @@ class SingleRequests:
         """Answer one POST.
 
         Raises:
-            Refused: It is no request and no notification (400), or there are too many (503).
+            Refused: It is no request and no notification (400).
         """
         if isinstance(message, Request):
             await self._serve(http, message)
@@ -79,9 +76,6 @@ class SingleRequests:
             raise Refused(400, text, code=INVALID_REQUEST)
 
     async def _serve(self, http: HttpRequest, request: Request) -> None:
-        owner = owner_of(http.principal)
-        if self._loads.get(owner, 0) >= self._limits.streams:
-            raise unavailable(f"More than {self._limits.streams} requests at once", 1)
         connection = HttpConnection(self._host)
         reply = Reply(http, self._host.tasks, self._host.pace, statuses=_STATUSES)
         connection.begin(reply)
@@ -92,7 +86,6 @@ class SingleRequests:
             await refuse(http, event, HTTP_STATUS, 400)
             return
         self._replies[connection] = reply
-        self._loads[owner] = self._loads.get(owner, 0) + 1
         if request.method == "subscriptions/listen" and http.principal is not None:
             connection.tasks.spawn(partial(self._end_with_token, connection, http.principal))
         try:
@@ -100,20 +93,14 @@ class SingleRequests:
             await connection.desk.lead(event, reply, tied=True)
         finally:
             del self._replies[connection]
-            self._unload(owner)
             reply.close()
             connection.stop()
 
     async def _end_with_token(self, connection: HttpConnection, principal: Principal) -> None:
         """End a listen request in order when its token does, or as soon as it is open after."""
         while True:
-            await trio.sleep(time_left(principal, self._limits.stream_life))
+            await trio.sleep(time_left(principal, self._host.options.limits.stream_life))
             connection.closing()
-
-    def _unload(self, owner: str | None) -> None:
-        self._loads[owner] -= 1
-        if not self._loads[owner]:
-            del self._loads[owner]
 
     def hang_up(self) -> None:
         """Wait no longer for clients that have not read everything."""

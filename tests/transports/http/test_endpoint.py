@@ -141,15 +141,14 @@ async def test_an_unsupported_version_says_what_is_served(autojump_clock, wire):
 async def test_what_is_refused_before_the_protocol_names_its_request(autojump_clock):
     """Once its id can be read."""
     async with serving(Shop(), limits={"streams": 1}) as wire:
-        await wire.session()
         ping = message("ping", {}, "p")
-        busy = wire.modern(call("wait", {"seconds": 1}))
-        await settled()
         found = [
             await wire.send("POST", ping),
             await wire.send("POST", ping, {"mcp-session-id": "none"}),
-            await wire.send_modern(call("echo", id_="p")),
         ]
+        busy = wire.modern(call("wait", {"seconds": 1}))
+        await settled()
+        found.append(await wire.send_modern(call("echo", id_="p")))
         await busy.ended.wait()
     assert [each.status for each in found] == [400, 404, 503]
     assert [each.json["id"] for each in found] == ["p"] * 3

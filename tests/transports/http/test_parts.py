@@ -5,6 +5,8 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noizu_mcp.transports.http import HttpLimits
+from noizu_mcp.transports.http._accounts import Account, Accounts
 from noizu_mcp.transports.http._history import MAX_ENDED, History
 from noizu_mcp.transports.http._sse import CHUNK, EventWriter, Pace, event, priming_event
 from noizu_mcp.transports.http._tasks import TaskSet
@@ -12,6 +14,11 @@ from noizu_mcp.transports.http._tasks import TaskSet
 from .wire import settled
 
 PACE = Pace(silence=1, keepalive=10, stall=10, room=100)
+
+
+def make_history(limit, account=None):
+    """Make the streams of one session."""
+    return History(limit, account or Account(Accounts(HttpLimits())))
 
 
 class Reader:
@@ -95,11 +102,12 @@ async def test_tasks_of_a_set(nursery, caplog):
         st.tuples(st.integers(0, 3), st.sampled_from(["put", "end"]), st.integers(0, 60)),
         max_size=60,
     ),
-    st.integers(50, 300),
+    st.integers(50, 1000),
 )
 def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
     """Whatever streams say: within the bound, each by itself, in order, without a gap."""
-    history = History(limit)
+    account = Account(Accounts(HttpLimits()))
+    history = make_history(limit, account)
     streams, said = [history.open() for _ in range(4)], {}
     for number, kind, size in steps:
         stream = streams[number]
@@ -111,6 +119,7 @@ def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
             stream.deliver(b"%d" % size * size)
         kept = [found[0] for each in streams if (found := history.find(f"{each.name}-0"))]
         assert sum(each.size for each in kept) == history._size <= limit
+        assert account.kept == history._size
     for stream in streams:
         writer = EventWriter(PACE)
         stream.attach(writer)
@@ -119,11 +128,13 @@ def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
         replayed = [line[6:] for line in lines if line.startswith(b"data: ")]
         everything = said.get(stream.name, [])
         assert replayed == everything[len(everything) - len(replayed) :]
+    history.end()
+    assert account.kept == 0
 
 
 def test_streams_that_have_ended_are_bounded():
     """The first to end goes first."""
-    history = History(10_000)
+    history = make_history(10_000)
     streams = [history.open() for _ in range(MAX_ENDED + 3)]
     for stream in reversed(streams):
         stream.answer(b"{}")
@@ -138,7 +149,7 @@ def test_streams_that_have_ended_are_bounded():
 
 async def test_a_stream_without_a_reader():
     """There is room, nothing to release or replay, and nobody to prime."""
-    history = History(100)
+    history = make_history(1000)
     stream = history.open()
     stream.release(1)
     stream.prime(1)
@@ -168,7 +179,7 @@ async def test_a_stream_without_a_reader():
 @pytest.mark.parametrize("limit", [10, 1000])
 def test_a_stream_of_which_nothing_is_kept(limit):
     """It cannot be read again: it would only seem to have ended."""
-    history = History(limit)
+    history = make_history(limit)
     stream = history.open()
     stream.answer(b"x" * 50)
     assert (history.find(f"{stream.name}-0") is None) == (limit == 10)

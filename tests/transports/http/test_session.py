@@ -330,7 +330,7 @@ async def test_ids_of_other_sessions_mean_nothing(autojump_clock, wire):
 
 async def test_what_is_kept_is_bounded(autojump_clock):
     """The oldest goes first; an answer that does not fit cannot be fetched again."""
-    async with serving(Shop(), limits={"history": 2000}) as wire:
+    async with serving(Shop(), limits={"history": 4000}) as wire:
         session = await wire.session("2025-06-18")
         done = await session.post(call("flood", {"count": 50}))
         assert len(done.messages) == 51
@@ -338,7 +338,7 @@ async def test_what_is_kept_is_bounded(autojump_clock):
         await again.ended.wait()
         assert again.messages == done.messages[-len(again.messages) :]
         assert 5 < len(again.messages) < 20
-        big = await session.post(call("echo", {"text": "x" * 3000}, id_=2))
+        big = await session.post(call("echo", {"text": "x" * 6000}, id_=2))
         assert not big.is_stream
         kept = await session.post(call("wait", {"seconds": 2}, id_=3))
         first = session.get(kept.events[0]["id"])
@@ -346,7 +346,7 @@ async def test_what_is_kept_is_bounded(autojump_clock):
         assert first.status == 200
         for number in range(4, 4 + 40):
             await session.post(call("wait", {"seconds": 2}, id_=number))
-        assert session.served._history._size <= 2000
+        assert session.served._history._size <= 4000
         gone = session.get(kept.events[0]["id"])
         await gone.ended.wait()
         assert gone.status == 400

@@ -149,6 +149,13 @@ class Wire:
     def __init__(self, app, nursery):
         self.app = app
         self.nursery = nursery
+        self.address = "192.0.2.1"
+
+    def at(self, address):
+        """The same application, for a client at another address."""
+        other = Wire(self.app, self.nursery)
+        other.address = address
+        return other
 
     @property
     def endpoint(self):
@@ -169,7 +176,7 @@ class Wire:
             "method": method,
             "path": path,
             "headers": raw,
-            "client": ("192.0.2.1", 1),
+            "client": (self.address, 1),
             **scope,
         }
         first = {"type": "http.request", "body": b"" if body is None else content}
