@@ -11,7 +11,7 @@ from ..types import Principal, RequireScopes
 from ._challenge import AuthChallenge, format_challenge
 from ._documents import ResourceMetadata, as_servers, check_scopes
 from ._request import AUTHORIZATION, AuthRequest
-from ._verifier import TokenVerifier, logger
+from ._verifier import TokenVerifier, ask, logger
 
 #: Characters of a token. Those of large companies have three thousand.
 MAX_TOKEN: Final = 16 * 1024
@@ -122,13 +122,13 @@ class BearerAuth:
         header, token = self._take(request)
         seen = request if header == request.header else attrs.evolve(request, header=header)
         try:
-            principal = await self._verifier.verify(token, seen)
+            principal = await ask(self._verifier, token, seen)
             if self._required is not None:
                 self._required.check(principal)
         except (InsufficientScope, InvalidToken, VerifierUnavailable) as error:
             raise self._refusal(error) from None
         except Exception as error:
-            logger.error("the verifier failed", exc_info=error)
+            logger.error("%s failed", type(self._verifier).__name__, exc_info=error)
             raise Challenge(500) from error
         return principal
 

@@ -98,6 +98,21 @@ async def test_a_verifier_that_fails_lets_nobody_in(serve_app, bearer, error, st
     assert "www-authenticate" not in answer.headers
 
 
+@pytest.mark.parametrize("answer", [None, {"sub": "ada"}])
+async def test_a_verifier_that_knows_nobody_lets_nobody_in(serve_app, bearer, answer):
+    """Whatever it gives that is no principal: no handler runs."""
+
+    class Giving(TokenVerifier):
+        async def verify(self, token, request):
+            await trio.lowlevel.checkpoint()
+            return answer
+
+    async with serve_app(auth=bearer(Giving())) as http:
+        found = await http.stateless("tools/call", {"name": "whoami"}, token="forged")
+
+    assert (found.status, found.body) == (500, b"Internal error\n")
+
+
 async def test_a_verifier_sees_the_request(serve_app, bearer):
     """Method, path, client and each header, as they came."""
     seen = []
