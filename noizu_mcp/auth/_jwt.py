@@ -17,7 +17,7 @@ from ._urls import check_url
 from ._verifier import TokenVerifier
 
 if TYPE_CHECKING:
-    from ._jose import Key
+    from ._jose import Header, Key
 
 #: Algorithms with a public key; those with a shared secret are no part of it, nor is `none`.
 JWT_ALGORITHMS: Final = (
@@ -49,8 +49,8 @@ class JWTVerifier(TokenVerifier):
         issuer: What `iss` must be, letter by letter.
         audience: What must be in `aud`: the name of this server, such as its URL (RFC 8707).
             Several: any one of them.
-        jwks_uri: Where the issuer's keys are. They are kept, and fetched again when they are old
-            or a token names one that is not known.
+        jwks_uri: Where the issuer's keys are. They are kept, and fetched again when they are old,
+            or a token names one that is not known or is signed with none that is.
         keys: Instead of `jwks_uri`: public keys in PEM, as JWK, as a JWK Set or as objects of
             `cryptography`; one, or a list.
         algorithms: Those that are allowed.
@@ -121,8 +121,24 @@ class JWTVerifier(TokenVerifier):
         found = await self._find(header.alg, header.kid)
         if not found:
             raise InvalidToken(f"no key {shown(header.kid)} for {header.alg} is trusted")
+        return self._rules.principal(await self._open(token, header, found))
+
+    async def _open(self, token: str, header: "Header", found: "list[Key]") -> dict[str, Any]:
+        """Read the claims of a token that is signed with one of some keys, or with a newer one."""
+        try:
+            return self._verify_signature(token, header, found)
+        except self._jose.NotSigned:
+            if self._set is None:
+                raise
+            newer = await self._set.find_newer(header.alg, header.kid, found)
+            if not newer:
+                raise
+        return self._verify_signature(token, header, newer)
+
+    def _verify_signature(self, token: str, header: "Header", found: "list[Key]") -> dict[str, Any]:
         keys = [each.key for each in found]
-        return self._rules.principal(self._jose.verify_signature(token, header.alg, keys))
+        claims: dict[str, Any] = self._jose.verify_signature(token, header.alg, keys)
+        return claims
 
     async def _find(self, alg: str, kid: str | None) -> "list[Key]":
         if self._set is not None:

@@ -125,6 +125,7 @@ def test_limits_of_authorization() -> None:
         f"{_claims.LEEWAY:g} s",
         f"{_fetch.FETCH_TIMEOUT:g} s, {_fetch.FETCH_SIZE}",
         f"{_jwks.JWKS_TTL:g} s, {_jwks.JWKS_COOLDOWN:g} s",
+        f"{_jwks.JWKS_PATIENCE:g} s, {_jwks.JWKS_OVERDUE:g} s",
         f"{_jwks.JWKS_STALE:g} s",
         f"{_jose.MAX_KEYS}",
         f"{_jose.MIN_RSA}",
