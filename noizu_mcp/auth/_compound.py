@@ -11,6 +11,7 @@ from .._errors import InvalidToken
 from ..types import Principal
 from ._claims import LEEWAY, ClaimRules, read_audience, read_issuer, shown
 from ._jwt import load_jose
+from ._options import read_leeway
 from ._request import AuthRequest
 from ._verifier import TokenVerifier, logger
 
@@ -35,7 +36,7 @@ class CompoundJWTVerifier(TokenVerifier):
         issuer: What `iss` must be, letter by letter.
         audience: What must be in `aud`; several: any one of them.
         algorithms: Those that are allowed: `HS256`, `HS384`, `HS512`.
-        leeway: Seconds by which clocks may differ.
+        leeway: Seconds by which clocks may differ, 300 at most.
         clock: Tells the time, in seconds of Unix time.
 
     Raises:
@@ -58,7 +59,7 @@ class CompoundJWTVerifier(TokenVerifier):
             issuer=read_issuer(issuer, "CompoundJWTVerifier"),
             audience=read_audience(audience, "CompoundJWTVerifier"),
             required=("exp", "iss", "aud", "sub", "api_key_id"),
-            leeway=leeway,
+            leeway=read_leeway(leeway),
             clock=clock,
         )
         self._algorithms = _read_algorithms(algorithms)

@@ -12,6 +12,7 @@ from ..types import Principal
 from ._claims import LEEWAY, ClaimRules, read_audience, read_issuer, shown
 from ._fetch import Fetcher, HTTPFetcher
 from ._jwks import JWKS_COOLDOWN, JWKS_TTL, KeySet, select
+from ._options import read_claims, read_leeway, read_seconds
 from ._request import AuthRequest
 from ._urls import check_url
 from ._verifier import TokenVerifier
@@ -55,7 +56,7 @@ class JWTVerifier(TokenVerifier):
             `cryptography`; one, or a list.
         algorithms: Those that are allowed.
         required_claims: Claims that must be there besides `exp`, `iss` and `aud`.
-        leeway: Seconds by which clocks may differ.
+        leeway: Seconds by which clocks may differ, 300 at most.
         only_access_tokens: Refuse tokens that do not call themselves `at+jwt` (RFC 9068).
         jwks_ttl: Seconds until the keys are fetched again.
         jwks_cooldown: Seconds between two fetches, at least.
@@ -63,7 +64,7 @@ class JWTVerifier(TokenVerifier):
         clock: Tells the time, in seconds of Unix time.
 
     Raises:
-        ValueError: Something is missing, or not safe.
+        ValueError: Something is missing, not safe, or no number of its kind.
         ImportError: PyJWT or httpx2 is not installed; the extra `auth` brings them.
     """
 
@@ -86,13 +87,15 @@ class JWTVerifier(TokenVerifier):
         self._rules = ClaimRules(
             issuer=read_issuer(issuer, "JWTVerifier"),
             audience=read_audience(audience, "JWTVerifier"),
-            required=("exp", "iss", "aud", *required_claims),
-            leeway=leeway,
+            required=("exp", "iss", "aud", *read_claims(required_claims, "required_claims")),
+            leeway=read_leeway(leeway),
             clock=clock,
         )
         self._algorithms = _read_algorithms(algorithms)
         self._types = _AT_JWT if only_access_tokens else _TYPES | {None}
         self._jose = load_jose()
+        ttl = read_seconds(jwks_ttl, "jwks_ttl")
+        cooldown = read_seconds(jwks_cooldown, "jwks_cooldown")
         self._keys: Sequence[Key] = ()
         self._set: KeySet | None = None
         if (jwks_uri is None) == (keys is None):
@@ -105,8 +108,8 @@ class JWTVerifier(TokenVerifier):
                 jwks_uri,
                 fetcher or HTTPFetcher(),
                 self._jose.read_key_set,
-                ttl=jwks_ttl,
-                cooldown=jwks_cooldown,
+                ttl=ttl,
+                cooldown=cooldown,
             )
 
     async def verify(self, token: str, request: AuthRequest) -> Principal:

@@ -155,6 +155,7 @@ async def test_the_secret_may_change():
         ({"algorithms": []}, r"may hold HS256, HS384, HS512, not \(\)"),
         ({"algorithms": ["HS256", "RS256"]}, "may hold HS256"),
         ({"algorithms": "none"}, "may hold HS256"),
+        ({"leeway": float("nan")}, "leeway must be seconds from 0 to 300, not nan"),
     ],
 )
 def test_what_is_not_safe_cannot_be_made(options, message):

@@ -239,10 +239,22 @@ async def test_waiting_is_bounded(make, autojump_clock):
         ({"audience": None}, "needs audience="),
         ({"issuer": None}, "needs issuer="),
         ({"url": "http://issuer.example.com/introspect"}, "the introspection endpoint .* https"),
+        ({"client_id": ""}, "client_id must be a text, and not empty"),
+        ({"client_id": None}, "client_id must be a text, and not empty"),
+        ({"client_secret": ""}, "client_secret must be a text, and not empty"),
+        ({"required_claims": "sub"}, "required_claims must be a list of names of claims"),
+        ({"leeway": float("nan")}, "leeway must be seconds from 0 to 300, not nan"),
+        ({"cache_ttl": float("nan")}, "cache_ttl must be a number of seconds of 0 or more"),
+        ({"cache_ttl": float("inf")}, "cache_ttl must be a number of seconds of 0 or more"),
+        ({"cache_ttl": -1}, "cache_ttl must be a number of seconds of 0 or more, not -1"),
+        ({"cache_size": -1}, "cache_size must be a whole number of 0 or more, not -1"),
+        ({"cache_size": 1.5}, "cache_size must be a whole number of 0 or more, not 1.5"),
+        ({"cache_size": True}, "cache_size must be a whole number of 0 or more, not True"),
     ],
 )
 def test_what_is_not_safe_cannot_be_made(options, message):
     """The secret travels there, and every token."""
-    given = {"url": "https://a.example/i", "issuer": ISSUER, "audience": AUDIENCE, **options}
+    given = {"url": "https://a.example/i", "client_id": "a", "client_secret": "b"}
+    given |= {"issuer": ISSUER, "audience": AUDIENCE, **options}
     with pytest.raises(ValueError, match=message):
-        IntrospectionVerifier(given.pop("url"), client_id="a", client_secret="b", **given)
+        IntrospectionVerifier(given.pop("url"), **given)
