@@ -13,7 +13,7 @@ import trio
 from .._errors import InvalidToken, VerifierUnavailable
 from ..jsonrpc import parse_json
 from ..types import Principal
-from ._claims import LEEWAY, ClaimRules, read_audience, read_issuer
+from ._claims import LEEWAY, ClaimRules, read_audience, read_issuer, shown
 from ._fetch import Fetcher, FetchError, FetchRequest, HTTPFetcher
 from ._options import read_claims, read_count, read_leeway, read_seconds, read_text
 from ._request import AuthRequest
@@ -28,6 +28,9 @@ INTROSPECTION_CACHE: Final = 1000
 INTROSPECTION_CONCURRENCY: Final = 20
 #: Seconds that a request waits for its turn and its answer.
 INTROSPECTION_PATIENCE: Final = 10.0
+
+# RFC 7662 section 2.2 has `token_type` as in RFC 6749 section 5.1; some give the kind of the hint.
+_TYPES: Final = frozenset({"bearer", "access_token"})
 
 
 @attrs.frozen
@@ -116,6 +119,7 @@ class IntrospectionVerifier(TokenVerifier):
         # Not anything that is true: "false" is.
         if claims.get("active") is not True:
             raise InvalidToken("its issuer says that it is not active")
+        _check_type(claims.get("token_type"))
         principal = self._rules.principal(claims)
         self._cache.put(digest, principal)
         return principal
@@ -159,6 +163,12 @@ class _Cache:
             del self._answers[next(iter(self._answers))]
         if self._size > 0:
             self._answers[digest] = _Answer(principal, until)
+
+
+def _check_type(given: Any) -> None:
+    """Let bearer tokens pass: issuers answer for refresh tokens, too (RFC 7662 section 2.1)."""
+    if given is not None and (not isinstance(given, str) or given.lower() not in _TYPES):
+        raise InvalidToken(f"a token of type {shown(given)} is no bearer token for access")
 
 
 def _basic(client_id: str, secret: str) -> str:

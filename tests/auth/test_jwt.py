@@ -336,6 +336,9 @@ async def test_signed_texts_that_are_no_claims(payload):
         ({"scope": 5}, "`scope` is neither a text nor a list"),
         ({"scp": ["a", 5]}, "`scp` is neither a text nor a list"),
         ({"cnf": {"jkt": "x"}}, "bound to a key of its owner"),
+        ({"typ": "ID"}, "`typ` says that it is no access token: 'ID'"),
+        ({"token_use": "id"}, "`token_use` says that it is no access token: 'id'"),
+        ({"token_type": "refresh"}, "`token_type` says that it is no access token: 'refresh'"),
     ],
 )
 async def test_claims_that_are_wrong(changed, reason):
