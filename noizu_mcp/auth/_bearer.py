@@ -1,6 +1,5 @@
 """Bearer tokens of requests: taken, verified, and asked for (RFC 6750, RFC 9728)."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,16 +9,11 @@ from .._errors import InsufficientScope, InvalidToken, VerifierUnavailable
 from ..types import Principal, RequireScopes
 from ._challenge import AuthChallenge, format_challenge
 from ._documents import ResourceMetadata, as_servers, check_scopes
-from ._request import AUTHORIZATION, AuthRequest
+from ._request import AUTHORIZATION, AuthRequest, is_well_formed
 from ._verifier import TokenVerifier, ask, logger
 
-#: Characters of a token. Those of large companies have three thousand.
-MAX_TOKEN: Final = 16 * 1024
 #: Seconds after which a client may try again when a verifier is unavailable.
 RETRY_AFTER: Final = 5
-
-_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 section 2.1
-_KEY: Final = re.compile(r"[\x21-\x7e]+")
 
 # What clients hear: nothing that tells one bad token from another.
 _INVALID: Final = "The access token is not valid for this server"
@@ -159,7 +153,7 @@ class BearerAuth:
         """Take the one token out of a request, never out of its URL."""
         found = [each for name in self._verifier.headers for each in _tokens(request, name)]
         several = len(found) > 1 or len(request.values(AUTHORIZATION)) > 1
-        if several or (found and not _is_well_formed(*found[0])):
+        if several or (found and not is_well_formed(*found[0])):
             raise self._challenge(400, "invalid_request", _MALFORMED)
         if not found:
             # RFC 6750 section 3.1: no error code for a client that did not know.
@@ -208,8 +202,3 @@ def _bearer(value: str) -> str | None:
     """Give what stands after `Bearer`; another scheme is for somebody else."""
     scheme, _, rest = value.strip(" \t").partition(" ")
     return rest.strip(" \t") if scheme.lower() == "bearer" else None
-
-
-def _is_well_formed(name: str, token: str) -> bool:
-    form = _TOKEN if name == AUTHORIZATION else _KEY
-    return len(token) <= MAX_TOKEN and form.fullmatch(token) is not None
