@@ -293,6 +293,8 @@ async def test_in_an_array_it_is_an_error_among_answers(serve_app, bearer):
         answer = await http.send("POST", token="ada-reads", body=body, headers=session)
 
     assert answer.status == 200
+    assert "www-authenticate" not in answer.headers
+    assert "cache-control" not in answer.headers
     answers = {each["id"]: each for each in answer.json}
     assert answers[1]["error"]["code"] == -31403
     assert answers[2]["result"]["content"][0]["text"] == "ada"
