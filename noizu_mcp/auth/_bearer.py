@@ -1,5 +1,6 @@
 """Bearer tokens of requests: taken, verified, and asked for (RFC 6750, RFC 9728)."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -86,10 +87,11 @@ class BearerAuth:
         self._verifier = verifier
         self._required = _as_required(required_scopes)
         self._scopes = self._required.scopes if self._required else ()
+        self._supported = tuple(scopes_supported)
         self._metadata = ResourceMetadata(
             resource=resource,
             authorization_servers=as_servers(authorization_servers),
-            scopes_supported=tuple(scopes_supported) or self._scopes,
+            scopes_supported=self._supported or self._scopes,
             resource_name=resource_name,
             resource_documentation=resource_documentation,
             extra=dict(extra or {}),
@@ -100,6 +102,30 @@ class BearerAuth:
     def resource(self) -> str:
         """The URL of the MCP endpoint as clients write it."""
         return self._metadata.resource
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that tokens stand in, in lower case."""
+        return tuple(self._verifier.headers)
+
+    def announcing(self, scopes: Iterable[str]) -> "BearerAuth":
+        """Make one that lets the same requests in, and tells clients of more scopes.
+
+        Args:
+            scopes: What a server behind it requires of all requests, and checks by itself.
+
+        Returns:
+            One whose challenges name them, too, and its document, unless `scopes_supported` was
+            given. This one is left as it is: several servers may share it.
+
+        Raises:
+            ValueError: One is no scope that clients may be told to ask for.
+        """
+        other = copy.copy(self)
+        wanted = tuple(dict.fromkeys((*self._scopes, *check_scopes(scopes, "requires"))))
+        metadata = attrs.evolve(self._metadata, scopes_supported=self._supported or wanted)
+        other._scopes, other._metadata = wanted, metadata  # noqa: SLF001 - a copy, made here
+        return other
 
     async def authenticate(self, request: AuthRequest) -> Principal:
         """Find out who sent a request.

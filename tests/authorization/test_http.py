@@ -9,7 +9,11 @@ import trio
 
 from noizu_mcp import Server, Tool
 from noizu_mcp.auth import (
+    AnyVerifier,
+    APIKeyVerifier,
+    AuthRequest,
     BearerAuth,
+    Challenge,
     InsufficientScope,
     Principal,
     StaticVerifier,
@@ -45,6 +49,56 @@ async def test_nobody_comes_in_without_a_token(serve_app, bearer, method):
         "scope": "docs:read",
         "resource_metadata": f"https://mcp.example.com{DOCUMENT}/mcp",
     }
+
+
+async def test_clients_hear_at_once_what_the_server_requires(serve_app, bearer):
+    """In the first challenge and in the document: one token is enough, not two."""
+    shared = bearer(required_scopes=["app"])
+    async with serve_app(auth=shared) as http:
+        answers = [await http.send("POST"), await http.send("POST", token="unknown")]
+        missing = await http.send("POST", token="cyd-mails")
+        document = await http.send("GET", DOCUMENT)
+
+    assert [challenge_of(each)["scope"] for each in (*answers, missing)] == ["app docs:read"] * 3
+    assert document.json["scopes_supported"] == ["app", "docs:read"]
+    # Another server with the same `BearerAuth` hears nothing of it.
+    with pytest.raises(Challenge) as caught:
+        await shared.authenticate(AuthRequest("POST", "/mcp"))
+    assert b'scope="app"' in dict(caught.value.headers)[b"www-authenticate"]
+    assert json.loads(shared.metadata_documents("/mcp")[DOCUMENT])["scopes_supported"] == ["app"]
+
+
+async def test_the_small_set_of_the_author_stays_as_it_is(serve_app, bearer):
+    """`scopes_supported` is what clients ask for at first, whatever is required."""
+    async with serve_app(auth=bearer(scopes_supported=["basic"])) as http:
+        document = await http.send("GET", DOCUMENT)
+        answer = await http.send("POST")
+
+    assert document.json["scopes_supported"] == ["basic"]
+    assert challenge_of(answer)["scope"] == "docs:read"
+
+
+def test_a_refresh_token_is_no_matter_of_a_server(bearer):
+    """2026-07-28 basic/authorization: `offline_access` stands in no challenge."""
+
+    class Offline(Server, name="offline", version="1", requires=["read", "offline_access"]):
+        pass
+
+    with pytest.raises(ValueError, match="requires must not hold offline_access"):
+        HttpApp(Offline(), HttpOptions(auth=bearer()))
+
+
+async def test_a_page_may_send_each_header_of_a_verifier(serve_app, bearer):
+    """Browsers ask first; each name stands there once."""
+    keys = APIKeyVerifier({"k" * 20: Principal(subject="ci")}, header="X-API-Key")
+    verifier = AnyVerifier(StaticVerifier({}), keys)
+    async with serve_app(auth=bearer(verifier), allowed_origins=[PAGE["origin"]]) as http:
+        asked = {"access-control-request-headers": "x-api-key, mcp-param-region", **PAGE}
+        answer = await http.send("OPTIONS", headers=asked)
+
+    allowed = answer.headers["access-control-allow-headers"].lower().split(", ")
+    assert allowed[-2:] == ["x-api-key", "mcp-param-region"]
+    assert len(set(allowed)) == len(allowed)
 
 
 async def test_a_token_lets_in(serve_app, bearer):

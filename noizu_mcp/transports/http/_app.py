@@ -41,6 +41,7 @@ class HttpApp:
 
     Raises:
         TypeError: Its `auth` is no `BearerAuth`.
+        ValueError: The server requires a scope that clients must not be told to ask for.
     """
 
     def __init__(self, server: Server, options: HttpOptions) -> None:
@@ -48,7 +49,7 @@ class HttpApp:
         self.options = options
         self._path = options.path.rstrip("/") or "/"
         self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
-        self._authorization = _authorization(options)
+        self._authorization = _authorization(server, options)
         self._metrics = _metrics_of(server, options)
         self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
@@ -145,7 +146,8 @@ class HttpApp:
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
-            await http.respond(200, headers=preflight(http))
+            headers = () if authorization is None else authorization.headers
+            await http.respond(200, headers=preflight(http, headers))
         elif authorization is not None and is_document:
             await authorization.serve_document(http)
         else:
@@ -188,12 +190,12 @@ class HttpApp:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def _authorization(options: HttpOptions) -> "Authorization | None":
+def _authorization(server: Server, options: HttpOptions) -> "Authorization | None":
     if options.auth is None:
         return None
     from ._authorization import Authorization
 
-    return Authorization(options.auth, options.path)
+    return Authorization(options.auth, options.path, server.options.requires)
 
 
 def _metrics_of(server: Server, options: HttpOptions) -> "Metrics | None":

@@ -7,6 +7,7 @@ from typing import Final
 
 from ...auth import AuthRequest, BearerAuth, Challenge
 from ...jsonrpc import INVALID_REQUEST
+from ...types import RequireScopes
 from ._asgi import JSON, Header, HttpRequest, Refused
 
 #: Seconds that anybody may keep a metadata document; issuers do not change by the minute.
@@ -21,18 +22,26 @@ class Authorization:
     Args:
         auth: Decides.
         path: The path of the endpoint.
+        requires: What the server requires of every request; it checks that by itself, and clients
+            are told at once.
 
     Raises:
-        TypeError: It is no `BearerAuth`.
+        TypeError: `auth` is no `BearerAuth`.
+        ValueError: `requires` names a scope that clients must not be told to ask for.
     """
 
-    def __init__(self, auth: BearerAuth, path: str) -> None:
+    def __init__(self, auth: BearerAuth, path: str, requires: RequireScopes | None) -> None:
         if not isinstance(auth, BearerAuth):
             raise TypeError(f"auth must be a noizu_mcp.auth.BearerAuth, not {auth!r}")
-        self._auth = auth
-        documents = auth.metadata_documents(path)
+        self._auth = auth if requires is None else auth.announcing(requires.scopes)
+        documents = self._auth.metadata_documents(path)
         # The path of a request comes without its last slash.
         self._documents = {each.rstrip("/"): body for each, body in documents.items()}
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that tokens stand in, in lower case."""
+        return self._auth.headers
 
     def has_document(self, path: str) -> bool:
         """Tell whether a metadata document is at a path."""
