@@ -6,6 +6,8 @@ import time
 
 import pytest
 import trio
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from noizu_mcp import Server, Tool
 from noizu_mcp.auth import (
@@ -207,6 +209,70 @@ async def test_a_resource_behind_a_prefix_has_its_document(serve_app):
         answers = [await http.send("GET", f"{DOCUMENT}{path}") for path in ("/docs/", "/docs")]
 
     assert [each.status for each in answers] == [200, 200]
+
+
+MOUNTED = BearerAuth(
+    StaticVerifier({"ada": Principal(subject="ada", scopes=["docs:read"])}),
+    resource="https://mcp.example.com/api/mcp",
+    authorization_servers=["https://login.example.com"],
+)
+
+
+@pytest.mark.parametrize("way", ["/.well-known", DOCUMENT, f"{DOCUMENT}/api"])
+async def test_a_mounted_application_knows_its_document(serve_app, way):
+    """However the path that the challenge names is brought to it; the endpoint is not there."""
+    async with serve_app(auth=MOUNTED) as http:
+        mounts = [Mount(path, app=http.app) for path in (way, "/api")]
+        http.app = Starlette(routes=mounts)
+        challenge = challenge_of(await http.send("POST", "/api/mcp"))
+        path = challenge["resource_metadata"].removeprefix("https://mcp.example.com")
+        found = await http.send("GET", path)
+        posted = await http.send("POST", path, token="ada")
+        served = await http.send("POST", "/api/mcp", token="ada")
+
+    assert path == f"{DOCUMENT}/api/mcp"
+    assert (found.status, posted.status) == (200, 405)
+    assert found.json["resource"] == "https://mcp.example.com/api/mcp"
+    assert served.status == 400  # it has no body
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        (DOCUMENT, "/api/mcp"),
+        (f"{DOCUMENT}/api", "/mcp/"),
+        ("/.well-known", "/oauth-protected-resource/api/mcp"),
+        ("/.well-known", "/oauth-protected-resource"),
+        ("/api", f"{DOCUMENT}/api/mcp"),
+        ("/api", f"/api{DOCUMENT}/mcp"),
+        ("", f"{DOCUMENT}/api/mcp"),
+        (DOCUMENT, f"{DOCUMENT}/api/mcp"),
+    ],
+)
+async def test_a_document_is_known_with_and_without_its_mount_point(serve_app, root, path):
+    """Hosts of ASGI before version 2.4 take the mount point away, others leave it in front."""
+    async with serve_app(auth=MOUNTED) as http:
+        inner = http.app
+
+        async def mounted(scope, receive, send):
+            await inner({**scope, "root_path": root}, receive, send)
+
+        http.app = mounted
+        found = await http.send("GET", path)
+
+    assert (found.status, found.headers["content-type"]) == (200, "application/json")
+
+
+async def test_nothing_else_is_found_by_its_whole_path(serve_app):
+    """A document of somebody else, or the endpoint by the path of its mount, is not there."""
+    async with serve_app(auth=MOUNTED) as http:
+        http.app = Starlette(routes=[Mount("/.well-known", app=http.app)])
+        answers = [
+            await http.send("GET", path, token="ada")
+            for path in (f"{DOCUMENT}/other", "/.well-known/openid-configuration")
+        ]
+
+    assert [each.status for each in answers] == [404, 404]
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])

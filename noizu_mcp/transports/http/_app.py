@@ -141,15 +141,15 @@ class HttpApp:
             await self._report_health(http)
             return
         authorization = self._authorization
-        is_document = authorization is not None and authorization.has_document(http.path)
-        if http.path != self._path and not is_document and not self._is_measured(http):
+        document = None if authorization is None else authorization.document(http)
+        if http.path != self._path and document is None and not self._is_measured(http):
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
             headers = () if authorization is None else authorization.headers
             await http.respond(200, headers=preflight(http, headers))
-        elif authorization is not None and is_document:
-            await authorization.serve_document(http)
+        elif authorization is not None and document is not None:
+            await authorization.serve_document(http, document)
         else:
             await self._handle(http)
 

@@ -43,12 +43,20 @@ class Authorization:
         """The headers that tokens stand in, in lower case."""
         return self._auth.headers
 
-    def has_document(self, path: str) -> bool:
-        """Tell whether a metadata document is at a path."""
-        return path in self._documents
+    def document(self, http: HttpRequest) -> bytes | None:
+        """Find the metadata document that a request is for; None if it is for something else.
 
-    async def serve_document(self, http: HttpRequest) -> None:
+        Clients look at the root of the host (RFC 9728 section 3.1), wherever this application is
+        mounted: what brings them here may be a mount of its own, and takes away some of the path.
+        """
+        return self._documents.get(http.path) or self._documents.get(http.whole_path)
+
+    async def serve_document(self, http: HttpRequest, body: bytes) -> None:
         """Answer with the metadata document, whoever asks (RFC 9728 section 3).
+
+        Args:
+            http: The request.
+            body: The document.
 
         Raises:
             Refused: The method is another one (405).
@@ -56,7 +64,6 @@ class Authorization:
         if http.method not in ("GET", "HEAD"):
             text = f"{http.method} is not allowed"
             raise Refused(405, text, code=INVALID_REQUEST, headers=[_ALLOW])
-        body = self._documents[http.path]
         age = (b"cache-control", b"max-age=%d" % DOCUMENT_AGE)
         head = [JSON, age, *http.extra, (b"content-length", b"%d" % len(body))]
         await http.send({"type": "http.response.start", "status": 200, "headers": head})
