@@ -150,7 +150,7 @@ def test_the_libraries_of_verifiers_load_when_one_needs_them() -> None:
     loaded = run(
         "import sys\n"
         "from noizu_mcp.auth import *\n"
-        "BearerAuth(APIKeyVerifier({'a key of some length': Principal(subject='ci')}),\n"
+        "BearerAuth(APIKeyVerifier({'a-key-of-some-length': Principal(subject='ci')}),\n"
         "    resource='https://mcp.example.com/mcp', authorization_servers=())\n"
         "print('jwt' in sys.modules, 'httpx2' in sys.modules)\n"
         "given = {'issuer': 'https://a.example', 'audience': 'https://b.example'}\n"

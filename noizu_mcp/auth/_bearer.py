@@ -1,6 +1,6 @@
 """Bearer tokens of requests: taken, verified, and asked for (RFC 6750, RFC 9728)."""
 
-import re
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,16 +10,11 @@ from .._errors import InsufficientScope, InvalidToken, VerifierUnavailable
 from ..types import Principal, RequireScopes
 from ._challenge import AuthChallenge, format_challenge
 from ._documents import ResourceMetadata, as_servers, check_scopes
-from ._request import AUTHORIZATION, AuthRequest
-from ._verifier import TokenVerifier, logger
+from ._request import AUTHORIZATION, AuthRequest, is_well_formed
+from ._verifier import TokenVerifier, ask, logger
 
-#: Characters of a token. Those of large companies have three thousand.
-MAX_TOKEN: Final = 16 * 1024
 #: Seconds after which a client may try again when a verifier is unavailable.
 RETRY_AFTER: Final = 5
-
-_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 section 2.1
-_KEY: Final = re.compile(r"[\x21-\x7e]+")
 
 # What clients hear: nothing that tells one bad token from another.
 _INVALID: Final = "The access token is not valid for this server"
@@ -92,10 +87,11 @@ class BearerAuth:
         self._verifier = verifier
         self._required = _as_required(required_scopes)
         self._scopes = self._required.scopes if self._required else ()
+        self._supported = tuple(scopes_supported)
         self._metadata = ResourceMetadata(
             resource=resource,
             authorization_servers=as_servers(authorization_servers),
-            scopes_supported=tuple(scopes_supported) or self._scopes,
+            scopes_supported=self._supported or self._scopes,
             resource_name=resource_name,
             resource_documentation=resource_documentation,
             extra=dict(extra or {}),
@@ -106,6 +102,30 @@ class BearerAuth:
     def resource(self) -> str:
         """The URL of the MCP endpoint as clients write it."""
         return self._metadata.resource
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that tokens stand in, in lower case."""
+        return tuple(self._verifier.headers)
+
+    def announcing(self, scopes: Iterable[str]) -> "BearerAuth":
+        """Make one that lets the same requests in, and tells clients of more scopes.
+
+        Args:
+            scopes: What a server behind it requires of all requests, and checks by itself.
+
+        Returns:
+            One whose challenges name them, too, and its document, unless `scopes_supported` was
+            given. This one is left as it is: several servers may share it.
+
+        Raises:
+            ValueError: One is no scope that clients may be told to ask for.
+        """
+        other = copy.copy(self)
+        wanted = tuple(dict.fromkeys((*self._scopes, *check_scopes(scopes, "requires"))))
+        metadata = attrs.evolve(self._metadata, scopes_supported=self._supported or wanted)
+        other._scopes, other._metadata = wanted, metadata  # noqa: SLF001 - a copy, made here
+        return other
 
     async def authenticate(self, request: AuthRequest) -> Principal:
         """Find out who sent a request.
@@ -122,13 +142,13 @@ class BearerAuth:
         header, token = self._take(request)
         seen = request if header == request.header else attrs.evolve(request, header=header)
         try:
-            principal = await self._verifier.verify(token, seen)
+            principal = await ask(self._verifier, token, seen)
             if self._required is not None:
                 self._required.check(principal)
         except (InsufficientScope, InvalidToken, VerifierUnavailable) as error:
             raise self._refusal(error) from None
         except Exception as error:
-            logger.error("the verifier failed", exc_info=error)
+            logger.error("%s failed", type(self._verifier).__name__, exc_info=error)
             raise Challenge(500) from error
         return principal
 
@@ -159,7 +179,7 @@ class BearerAuth:
         """Take the one token out of a request, never out of its URL."""
         found = [each for name in self._verifier.headers for each in _tokens(request, name)]
         several = len(found) > 1 or len(request.values(AUTHORIZATION)) > 1
-        if several or (found and not _is_well_formed(*found[0])):
+        if several or (found and not is_well_formed(*found[0])):
             raise self._challenge(400, "invalid_request", _MALFORMED)
         if not found:
             # RFC 6750 section 3.1: no error code for a client that did not know.
@@ -208,8 +228,3 @@ def _bearer(value: str) -> str | None:
     """Give what stands after `Bearer`; another scheme is for somebody else."""
     scheme, _, rest = value.strip(" \t").partition(" ")
     return rest.strip(" \t") if scheme.lower() == "bearer" else None
-
-
-def _is_well_formed(name: str, token: str) -> bool:
-    form = _TOKEN if name == AUTHORIZATION else _KEY
-    return len(token) <= MAX_TOKEN and form.fullmatch(token) is not None

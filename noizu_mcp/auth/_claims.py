@@ -11,6 +11,14 @@ from ..types import Principal
 #: Seconds by which clocks may differ.
 LEEWAY: Final = 30.0
 
+# Claims in which issuers say what a token is for (Keycloak, Cognito, and others after them), and
+# what they call those that are not for servers: an ID token is for the client that it names.
+_KINDS: Final = ("typ", "token_use", "token_type")
+_NOT_FOR_ACCESS: Final = frozenset(
+    {"id", "id_token", "refresh", "refresh_token", "offline", "offline_token"}
+    | {"logout", "logout_token"}
+)
+
 # Seconds of Unix time that no clock will show; NaN and infinity are not below it either.
 _END_OF_TIME: Final = 1e15
 
@@ -71,6 +79,7 @@ class ClaimRules:
         if claims.get("cnf") is not None:
             # RFC 7800: good only together with a proof that nobody here can check.
             raise InvalidToken("it is bound to a key of its owner (`cnf`), not a bearer token")
+        _check_kind(claims)
         self._check_times(claims)
         self._check_issuer(claims)
         self._check_audience(claims)
@@ -118,6 +127,13 @@ def shown(value: object) -> str:
     """Write what a client chose for the log: on one line, not too long."""
     text = ascii(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def _check_kind(claims: Mapping[str, Any]) -> None:
+    for name in _KINDS:
+        kind = claims.get(name)
+        if kind is not None and (not isinstance(kind, str) or kind.lower() in _NOT_FOR_ACCESS):
+            raise InvalidToken(f"`{name}` says that it is no access token: {shown(kind)}")
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float | None:

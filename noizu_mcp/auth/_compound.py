@@ -3,7 +3,7 @@
 import inspect
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import trio
 
@@ -11,8 +11,9 @@ from .._errors import InvalidToken
 from ..types import Principal
 from ._claims import LEEWAY, ClaimRules, read_audience, read_issuer, shown
 from ._jwt import load_jose
+from ._options import read_leeway
 from ._request import AuthRequest
-from ._verifier import TokenVerifier, logger
+from ._verifier import TokenVerifier
 
 #: The algorithms with a shared secret, and how many bytes it needs (RFC 7518 section 3.2).
 SECRET_ALGORITHMS: Final = {"HS256": 32, "HS384": 48, "HS512": 64}
@@ -28,18 +29,23 @@ class CompoundJWTVerifier(TokenVerifier):
     API key of that id that is still in use. Whatever is wrong, the client hears the same. All
     holders have the secret, so they vouch for each other: users are named by `iss` and `sub` alone.
 
+    Whichever of the functions cannot say at present raises `VerifierUnavailable` (503): a good
+    token must not be thrown away. What else it raises is its own failure (500). Nobody gets in.
+
     Args:
-        secret: The secret, 32 bytes or more; or a function that gives it, to change it in service.
+        secret: The secret, 32 bytes or more; or a function that gives it, to change it in service;
+            what it gives is checked like a secret.
         check_api_key: Given an `api_key_id`, says True if that key is in use; sync if it only
-            looks into memory, async if it has to wait. Anything but True, also an exception, is no.
+            looks into memory, async if it has to wait. Anything but True is no.
         issuer: What `iss` must be, letter by letter.
         audience: What must be in `aud`; several: any one of them.
         algorithms: Those that are allowed: `HS256`, `HS384`, `HS512`.
-        leeway: Seconds by which clocks may differ.
+        leeway: Seconds by which clocks may differ, 300 at most.
         clock: Tells the time, in seconds of Unix time.
 
     Raises:
-        ValueError: Something is missing, or not safe.
+        ValueError: Something is missing, not safe, or no number of its kind.
+        TypeError: The secret is neither a text nor bytes.
         ImportError: PyJWT is not installed; the extra `auth` brings it.
     """
 
@@ -58,7 +64,7 @@ class CompoundJWTVerifier(TokenVerifier):
             issuer=read_issuer(issuer, "CompoundJWTVerifier"),
             audience=read_audience(audience, "CompoundJWTVerifier"),
             required=("exp", "iss", "aud", "sub", "api_key_id"),
-            leeway=leeway,
+            leeway=read_leeway(leeway),
             clock=clock,
         )
         self._algorithms = _read_algorithms(algorithms)
@@ -86,16 +92,12 @@ class CompoundJWTVerifier(TokenVerifier):
 
     def _read_secret(self) -> bytes:
         secret = self._secret
-        if not callable(secret):
-            return self._check_secret(secret)
-        try:
-            return self._check_secret(secret())
-        except Exception as error:
-            logger.exception("the secret of CompoundJWTVerifier cannot be had")
-            raise InvalidToken("there is no secret to check it with") from error
+        return self._check_secret(secret() if callable(secret) else secret)
 
-    def _check_secret(self, secret: _Secret) -> bytes:
+    def _check_secret(self, secret: Any) -> bytes:
         data = secret.encode() if isinstance(secret, str) else secret
+        if not isinstance(data, bytes):
+            raise TypeError(f"the secret is a text or bytes, not {type(secret).__name__}")
         if len(data) < self._length:
             names = ", ".join(sorted(self._algorithms))
             raise ValueError(f"the secret needs {self._length} bytes for {names}, not {len(data)}")
@@ -103,13 +105,9 @@ class CompoundJWTVerifier(TokenVerifier):
         return data
 
     async def _is_in_use(self, key: str) -> bool:
-        try:
-            answer = self._check_api_key(key)
-            if inspect.isawaitable(answer):
-                answer = await answer
-        except Exception as error:
-            logger.exception("check_api_key failed")
-            raise InvalidToken("its API key cannot be checked") from error
+        answer = self._check_api_key(key)
+        if inspect.isawaitable(answer):
+            answer = await answer
         # Not anything that is true: a row of a database is true for a revoked key, too.
         return answer is True
 

@@ -6,6 +6,7 @@ import attrs
 import trio
 
 from .._limits import MIB
+from ._options import read_count, read_seconds
 
 if TYPE_CHECKING:
     import ssl
@@ -88,6 +89,7 @@ class HTTPFetcher:
         ssl_context: Whom to trust; the system's certificates unless given.
 
     Raises:
+        ValueError: `timeout` or `max_size` is no number above 0.
         ImportError: httpx2 is not installed; the extra `auth` brings it.
     """
 
@@ -105,8 +107,8 @@ class HTTPFetcher:
                 "fetching keys and answers needs httpx2: pip install 'noizu-mcp[auth]'"
             ) from error
         self._library = httpx2
-        self._timeout = timeout
-        self._max_size = max_size
+        self._timeout = read_seconds(timeout, "timeout")
+        self._max_size = read_count(max_size, "max_size")
         # Certificates are read once, here, not while requests wait.
         self._context = httpx2.create_ssl_context() if ssl_context is None else ssl_context
 

@@ -13,8 +13,9 @@ import trio
 from .._errors import InvalidToken, VerifierUnavailable
 from ..jsonrpc import parse_json
 from ..types import Principal
-from ._claims import LEEWAY, ClaimRules, read_audience, read_issuer
+from ._claims import LEEWAY, ClaimRules, read_audience, read_issuer, shown
 from ._fetch import Fetcher, FetchError, FetchRequest, HTTPFetcher
+from ._options import read_claims, read_count, read_leeway, read_seconds, read_text
 from ._request import AuthRequest
 from ._urls import check_url
 from ._verifier import TokenVerifier
@@ -27,6 +28,9 @@ INTROSPECTION_CACHE: Final = 1000
 INTROSPECTION_CONCURRENCY: Final = 20
 #: Seconds that a request waits for its turn and its answer.
 INTROSPECTION_PATIENCE: Final = 10.0
+
+# RFC 7662 section 2.2 has `token_type` as in RFC 6749 section 5.1; some give the kind of the hint.
+_TYPES: Final = frozenset({"bearer", "access_token"})
 
 
 @attrs.frozen
@@ -45,14 +49,14 @@ class IntrospectionVerifier(TokenVerifier):
         issuer: What `iss` must be where the answer has one.
         audience: What must be in `aud` of the answer (RFC 8707); several: any one of them.
         required_claims: Members that the answer must have besides `active` and `aud`.
-        leeway: Seconds by which clocks may differ.
+        leeway: Seconds by which clocks may differ, 300 at most.
         cache_ttl: Seconds that a good answer is believed; 0: every request asks.
-        cache_size: How many answers are remembered.
+        cache_size: How many answers are remembered; 0: none.
         fetcher: What asks; `HTTPFetcher()` unless given.
         clock: Tells the time, in seconds of Unix time.
 
     Raises:
-        ValueError: Something is missing, or not safe.
+        ValueError: Something is missing, not safe, or no number of its kind.
         ImportError: httpx2 is not installed; the extra `auth` brings it.
     """
 
@@ -81,11 +85,15 @@ class IntrospectionVerifier(TokenVerifier):
         self._rules = ClaimRules(
             issuer=read_issuer(issuer, "IntrospectionVerifier"),
             audience=read_audience(audience, "IntrospectionVerifier"),
-            required=("aud", *required_claims),
-            leeway=leeway,
+            required=("aud", *read_claims(required_claims, "required_claims")),
+            leeway=read_leeway(leeway),
             clock=clock,
         )
-        self._cache = _Cache(cache_ttl, cache_size, clock)
+        self._cache = _Cache(
+            read_seconds(cache_ttl, "cache_ttl", zero=True),
+            read_count(cache_size, "cache_size", zero=True),
+            clock,
+        )
         self._fetcher = fetcher or HTTPFetcher()
         self._turns = trio.CapacityLimiter(INTROSPECTION_CONCURRENCY)
 
@@ -111,6 +119,7 @@ class IntrospectionVerifier(TokenVerifier):
         # Not anything that is true: "false" is.
         if claims.get("active") is not True:
             raise InvalidToken("its issuer says that it is not active")
+        _check_type(claims.get("token_type"))
         principal = self._rules.principal(claims)
         self._cache.put(digest, principal)
         return principal
@@ -156,7 +165,15 @@ class _Cache:
             self._answers[digest] = _Answer(principal, until)
 
 
+def _check_type(given: Any) -> None:
+    """Let bearer tokens pass: issuers answer for refresh tokens, too (RFC 7662 section 2.1)."""
+    if given is not None and (not isinstance(given, str) or given.lower() not in _TYPES):
+        raise InvalidToken(f"a token of type {shown(given)} is no bearer token for access")
+
+
 def _basic(client_id: str, secret: str) -> str:
+    read_text(client_id, "client_id")
+    read_text(secret, "client_secret")
     # RFC 6749 section 2.3.1: both are form-encoded first, so that a colon is no separator.
     pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
     return f"Basic {base64.b64encode(pair.encode()).decode()}"

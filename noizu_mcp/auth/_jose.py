@@ -32,6 +32,10 @@ _PUBLIC_MEMBERS: Final = ("kty", "crv", "x", "y", "n", "e")
 _jws: Final = jwt.PyJWS(options={"verify_signature": True, "enforce_minimum_key_length": True})
 
 
+class NotSigned(InvalidToken):
+    """None of the given keys has signed the token; another one may have."""
+
+
 @attrs.frozen
 class Header:
     """The header of a token; nobody has vouched for it yet."""
@@ -81,7 +85,8 @@ def verify_signature(token: str, alg: str, keys: Iterable[Any]) -> dict[str, Any
         keys: Those that may have signed it; the first one that did counts.
 
     Raises:
-        InvalidToken: None of them did, or what was signed is no object of JSON.
+        NotSigned: None of them did.
+        InvalidToken: What was signed is no object of JSON.
     """
     reason = "there is no key"
     for key in keys:
@@ -91,7 +96,7 @@ def verify_signature(token: str, alg: str, keys: Iterable[Any]) -> dict[str, Any
             reason = str(error)
         else:
             return _read_claims(payload)
-    raise InvalidToken(f"no trusted key has signed it: {shown(reason)}")
+    raise NotSigned(f"no trusted key has signed it: {shown(reason)}")
 
 
 def check_secret(secret: bytes) -> None:
@@ -119,15 +124,19 @@ def _read_claims(payload: bytes) -> dict[str, Any]:
 def read_key_set(document: Any) -> list[Key]:
     """Read a JWK Set (RFC 7517 section 5); keys that are not for this are left out.
 
+    Returns:
+        The keys; none is an answer, too: that of an issuer that has withdrawn them all.
+
     Raises:
-        ValueError: It is no key set, has too many keys, or none that can be used.
+        ValueError: It is no key set, or has too many keys.
     """
     found = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(found, list) or len(found) > MAX_KEYS:
         raise ValueError(f"no JWK Set, or one with more than {MAX_KEYS} keys")
     keys = [key for jwk in found if (key := _usable(jwk)) is not None]
-    if not keys:
-        raise ValueError("the JWK Set has no key that could verify a signature")
+    # Garbage withdraws no keys.
+    if not keys and not all(isinstance(jwk, Mapping) for jwk in found):
+        raise ValueError("no JWK Set: it holds something else than keys")
     return keys
 
 
@@ -188,11 +197,12 @@ def read_keys(keys: Any) -> list[Key]:
         ValueError: One of them is no public key, or there is none.
     """
     if isinstance(keys, Mapping) and "keys" in keys:
-        return read_key_set(keys)
-    several = isinstance(keys, Sequence) and not isinstance(keys, str | bytes)
-    found = [_read_any(key) for key in (keys if several else [keys])]
+        found = read_key_set(keys)
+    else:
+        several = isinstance(keys, Sequence) and not isinstance(keys, str | bytes)
+        found = [_read_any(key) for key in (keys if several else [keys])]
     if not found:
-        raise ValueError("keys= has no key")
+        raise ValueError("keys= has no key that could verify a signature")
     return found
 
 

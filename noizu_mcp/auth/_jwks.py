@@ -1,7 +1,7 @@
 """The keys of an issuer: fetched, kept, and fetched again when they have changed."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 JWKS_TTL: Final = 600.0
 #: Seconds between two fetches, whatever tokens ask for: anybody can make up a key's name.
 JWKS_COOLDOWN: Final = 30.0
-#: The same while there are no keys at all: nobody gets in before.
+#: The same after a failure without any keys: nobody gets in before.
 JWKS_RETRY: Final = 1.0
+#: Seconds that a request waits for newer keys when it has one that will do.
+JWKS_PATIENCE: Final = 1.0
+#: Seconds after their time from which it waits as long as any other: an issuer that is always slow
+#: must be heard when it withdraws a key.
+JWKS_OVERDUE: Final = 3600.0
 #: Seconds that keys are trusted while their issuer cannot be reached.
 JWKS_STALE: Final = 24 * 3600.0
 
@@ -54,6 +59,7 @@ class KeySet:
         self._clock = clock
         self._keys: Sequence[Key] = ()
         self._fetched = float("-inf")
+        self._refresh_at = float("-inf")
         self._failed = False
         self._not_before = float("-inf")
         self._lock = trio.Lock()
@@ -76,39 +82,91 @@ class KeySet:
         """
         found = select(self._keys, alg, kid)
         # Known keys go on being used while somebody else looks for newer ones.
-        if self._should_fetch(found) and not (found and self._lock.locked()):
+        if self._is_due(found) and not (found and self._lock.locked()):
             async with self._lock:
-                if self._should_fetch(select(self._keys, alg, kid)):
-                    await self._fetch()
+                found = select(self._keys, alg, kid)
+                if self._is_due(found):
+                    await self._fetch(hurried=bool(found) and not self._is_overdue())
             found = select(self._keys, alg, kid)
         too_old = self._clock() - self._fetched > self._ttl + JWKS_STALE
         if too_old or (self._failed and not found):
             raise VerifierUnavailable(f"no keys from {self._uri}")
         return found
 
-    def _should_fetch(self, found: "Sequence[Key]") -> bool:
-        now = self._clock()
-        return now >= self._not_before and (not found or now - self._fetched >= self._ttl)
+    async def find_newer(self, alg: str, kid: str | None, known: "Collection[Key]") -> "list[Key]":
+        """Find the keys that may have signed a token which no known one has.
 
-    async def _fetch(self) -> None:
+        An issuer may give a new key the name of an old one, or none at all. Anybody can sign
+        badly, so that the cool-down holds for this, too.
+
+        Args:
+            alg: The algorithm of its header.
+            kid: The name of the key in its header, or None.
+            known: The keys that have not signed it.
+
+        Returns:
+            Other keys; none if there are no others, or the issuer cannot be asked.
+        """
+        if self._clock() >= self._not_before:
+            async with self._lock:
+                if self._clock() >= self._not_before:
+                    await self._fetch(hurried=False)
+        return [key for key in select(self._keys, alg, kid) if key not in known]
+
+    def _is_due(self, found: "Sequence[Key]") -> bool:
+        now = self._clock()
+        return now >= self._not_before and (not found or now >= self._refresh_at)
+
+    def _is_overdue(self) -> bool:
+        return self._clock() >= self._fetched + self._ttl + JWKS_OVERDUE
+
+    async def _fetch(self, *, hurried: bool) -> None:
         """Fetch the keys; when that fails those that are there stay.
 
         It is finished even if the request that wanted it is cancelled: otherwise a client that
         hangs up could use up the cool-down of all others. Bounded, so that nothing waits long.
+
+        Args:
+            hurried: Whoever wants them has a key that will do, and waits for a moment only.
         """
+        patience = JWKS_PATIENCE if hurried else FETCH_TIMEOUT + 1
+        with trio.move_on_after(patience, shield=True) as scope:
+            await self._load()
+        if scope.cancelled_caught:
+            reason = f"no answer within {patience:g} s"
+            if hurried:
+                # It takes no turn from those who need a key that is not known, and wait longer.
+                self._refresh_at = self._clock() + self._cooldown
+                logger.warning("the known keys of %s are used on: %s", self._uri, reason)
+            else:
+                self._fail(reason)
+
+    async def _load(self) -> None:
         try:
-            with trio.fail_after(FETCH_TIMEOUT + 1, shield=True):
-                response = await self._fetcher.fetch(FetchRequest(url=self._uri, headers=_ACCEPT))
-            self._keys = self._read(parse_json(response.good_body))
-            self._fetched, self._failed = self._clock(), False
-        except (FetchError, ValueError, RecursionError, trio.TooSlowError) as error:
-            self._failed = True
-            logger.warning("keys of %s cannot be fetched: %s", self._uri, error)
-        finally:
-            pause = self._cooldown if self._keys else JWKS_RETRY
-            self._not_before = self._clock() + pause
+            response = await self._fetcher.fetch(FetchRequest(url=self._uri, headers=_ACCEPT))
+            self._take(self._read(parse_json(response.good_body)))
+        except Exception as error:
+            self._fail(error)
+            if not isinstance(error, _FAILURES):
+                raise
+
+    def _take(self, keys: "Sequence[Key]") -> None:
+        if not keys:
+            logger.error(
+                "%s has no key that could verify a signature: its tokens are refused", self._uri
+            )
+        self._keys, self._failed = keys, False
+        self._fetched = self._clock()
+        self._refresh_at = self._fetched + self._ttl
+        self._not_before = self._fetched + self._cooldown
+
+    def _fail(self, reason: object) -> None:
+        self._failed = True
+        self._not_before = self._clock() + (self._cooldown if self._keys else JWKS_RETRY)
+        logger.warning("keys of %s cannot be fetched: %s", self._uri, reason)
 
 
+_FAILURES: Final = (FetchError, ValueError, RecursionError, trio.TooSlowError)
 _ACCEPT: Final = (("accept", "application/jwk-set+json, application/json"),)
 
 

@@ -12,12 +12,13 @@ from ..types import Principal
 from ._claims import LEEWAY, ClaimRules, read_audience, read_issuer, shown
 from ._fetch import Fetcher, HTTPFetcher
 from ._jwks import JWKS_COOLDOWN, JWKS_TTL, KeySet, select
+from ._options import read_claims, read_leeway, read_seconds
 from ._request import AuthRequest
 from ._urls import check_url
 from ._verifier import TokenVerifier
 
 if TYPE_CHECKING:
-    from ._jose import Key
+    from ._jose import Header, Key
 
 #: Algorithms with a public key; those with a shared secret are no part of it, nor is `none`.
 JWT_ALGORITHMS: Final = (
@@ -49,13 +50,13 @@ class JWTVerifier(TokenVerifier):
         issuer: What `iss` must be, letter by letter.
         audience: What must be in `aud`: the name of this server, such as its URL (RFC 8707).
             Several: any one of them.
-        jwks_uri: Where the issuer's keys are. They are kept, and fetched again when they are old
-            or a token names one that is not known.
+        jwks_uri: Where the issuer's keys are. They are kept, and fetched again when they are old,
+            or a token names one that is not known or is signed with none that is.
         keys: Instead of `jwks_uri`: public keys in PEM, as JWK, as a JWK Set or as objects of
             `cryptography`; one, or a list.
         algorithms: Those that are allowed.
         required_claims: Claims that must be there besides `exp`, `iss` and `aud`.
-        leeway: Seconds by which clocks may differ.
+        leeway: Seconds by which clocks may differ, 300 at most.
         only_access_tokens: Refuse tokens that do not call themselves `at+jwt` (RFC 9068).
         jwks_ttl: Seconds until the keys are fetched again.
         jwks_cooldown: Seconds between two fetches, at least.
@@ -63,7 +64,7 @@ class JWTVerifier(TokenVerifier):
         clock: Tells the time, in seconds of Unix time.
 
     Raises:
-        ValueError: Something is missing, or not safe.
+        ValueError: Something is missing, not safe, or no number of its kind.
         ImportError: PyJWT or httpx2 is not installed; the extra `auth` brings them.
     """
 
@@ -86,13 +87,15 @@ class JWTVerifier(TokenVerifier):
         self._rules = ClaimRules(
             issuer=read_issuer(issuer, "JWTVerifier"),
             audience=read_audience(audience, "JWTVerifier"),
-            required=("exp", "iss", "aud", *required_claims),
-            leeway=leeway,
+            required=("exp", "iss", "aud", *read_claims(required_claims, "required_claims")),
+            leeway=read_leeway(leeway),
             clock=clock,
         )
         self._algorithms = _read_algorithms(algorithms)
         self._types = _AT_JWT if only_access_tokens else _TYPES | {None}
         self._jose = load_jose()
+        ttl = read_seconds(jwks_ttl, "jwks_ttl")
+        cooldown = read_seconds(jwks_cooldown, "jwks_cooldown")
         self._keys: Sequence[Key] = ()
         self._set: KeySet | None = None
         if (jwks_uri is None) == (keys is None):
@@ -105,8 +108,8 @@ class JWTVerifier(TokenVerifier):
                 jwks_uri,
                 fetcher or HTTPFetcher(),
                 self._jose.read_key_set,
-                ttl=jwks_ttl,
-                cooldown=jwks_cooldown,
+                ttl=ttl,
+                cooldown=cooldown,
             )
 
     async def verify(self, token: str, request: AuthRequest) -> Principal:
@@ -121,8 +124,24 @@ class JWTVerifier(TokenVerifier):
         found = await self._find(header.alg, header.kid)
         if not found:
             raise InvalidToken(f"no key {shown(header.kid)} for {header.alg} is trusted")
+        return self._rules.principal(await self._open(token, header, found))
+
+    async def _open(self, token: str, header: "Header", found: "list[Key]") -> dict[str, Any]:
+        """Read the claims of a token that is signed with one of some keys, or with a newer one."""
+        try:
+            return self._verify_signature(token, header, found)
+        except self._jose.NotSigned:
+            if self._set is None:
+                raise
+            newer = await self._set.find_newer(header.alg, header.kid, found)
+            if not newer:
+                raise
+        return self._verify_signature(token, header, newer)
+
+    def _verify_signature(self, token: str, header: "Header", found: "list[Key]") -> dict[str, Any]:
         keys = [each.key for each in found]
-        return self._rules.principal(self._jose.verify_signature(token, header.alg, keys))
+        claims: dict[str, Any] = self._jose.verify_signature(token, header.alg, keys)
+        return claims
 
     async def _find(self, alg: str, kid: str | None) -> "list[Key]":
         if self._set is not None:

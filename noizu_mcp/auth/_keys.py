@@ -11,7 +11,7 @@ import trio
 
 from .._errors import InvalidToken
 from ..types import Principal
-from ._request import AUTHORIZATION, AuthRequest
+from ._request import AUTHORIZATION, AuthRequest, check_well_formed
 from ._verifier import TokenVerifier
 
 #: Characters of an API key below which it could be guessed.
@@ -55,11 +55,16 @@ class StaticVerifier(_Listed):
     Args:
         tokens: Who the bearer of each token is.
         clock: Tells the time, in seconds of Unix time.
+
+    Raises:
+        ValueError: A token has characters that no bearer token has.
     """
 
     def __init__(
         self, tokens: Mapping[str, Principal], *, clock: Callable[[], float] = time.time
     ) -> None:
+        for token in tokens:
+            check_well_formed(AUTHORIZATION, token, "a token")
         super().__init__({_digest(token): who for token, who in tokens.items()}, clock)
 
 
@@ -68,13 +73,16 @@ class APIKeyVerifier(_Listed):
 
     Args:
         keys: Who the holder of each key is. A key stands there as it is, or as its digest,
-            `sha256:` and 64 hexadecimal digits: `api_key_digest` makes one.
+            `sha256:` and 64 hexadecimal digits: `api_key_digest` makes one. Behind `Bearer` a key
+            has letters, digits and `-._~+/`, in a header of its own visible ASCII without spaces;
+            that of a digest is not checked, and one with others can never be sent.
         header: Where clients send it: `Authorization`, after `Bearer`, or a header of its own,
             such as `X-API-Key`.
         clock: Tells the time, in seconds of Unix time.
 
     Raises:
-        ValueError: A key is too short, a digest is none, or the header's name is none.
+        ValueError: A key is too short or has characters that its header cannot carry, a digest is
+            none, or the header's name is none.
     """
 
     def __init__(
@@ -84,10 +92,11 @@ class APIKeyVerifier(_Listed):
         header: str = AUTHORIZATION,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        super().__init__({_stored(key): who for key, who in keys.items()}, clock)
-        if not _HEADER.fullmatch(header.lower()):
+        name = header.lower()
+        if not _HEADER.fullmatch(name):
             raise ValueError(f"{header!r} is no name of a header")
-        self.headers = (header.lower(),)
+        super().__init__({_stored(key, name): who for key, who in keys.items()}, clock)
+        self.headers = (name,)
 
 
 def api_key_digest(key: str) -> str:
@@ -103,15 +112,18 @@ def api_key_digest(key: str) -> str:
         `sha256:` and 64 hexadecimal digits.
 
     Raises:
-        ValueError: It is too short.
+        ValueError: It is too short, or has characters that no header can carry. Whether it can
+            stand behind `Bearer` is not checked here.
     """
     if len(key) < MIN_API_KEY:
         raise ValueError(f"an API key needs at least {MIN_API_KEY} characters")
+    check_well_formed("a header of its own", key, "an API key")
     return f"sha256:{_digest(key).hex()}"
 
 
-def _stored(key: str) -> bytes:
+def _stored(key: str, header: str) -> bytes:
     if not key.startswith("sha256:"):
+        check_well_formed(header, key, "an API key")
         key = api_key_digest(key)
     digest = _DIGEST.fullmatch(key)
     if digest is None:

@@ -34,13 +34,30 @@ class TokenVerifier(ABC):
             request: The request that it came with.
 
         Returns:
-            Who sent it.
+            Who sent it. Nothing else is an answer: None, which says "not good" to other frameworks,
+            is taken for a broken verifier (500), and lets nobody in.
 
         Raises:
             InvalidToken: It is not good, or not for this server.
             InsufficientScope: It is good, and does not allow this.
             VerifierUnavailable: Nobody can say at present.
         """
+
+
+async def ask(verifier: TokenVerifier, token: str, request: AuthRequest) -> Principal:
+    """Let a verifier verify a token; see `TokenVerifier.verify`.
+
+    Raises:
+        TypeError: What it gave is no `Principal`. A handler that hears of no principal serves
+            everybody, so this must never pass for one.
+    """
+    given: object = await verifier.verify(token, request)
+    if not isinstance(given, Principal):
+        raise TypeError(
+            f"{type(verifier).__name__}.verify gave {type(given).__name__}: return a Principal for"
+            " a good token, and raise InvalidToken for any other"
+        )
+    return given
 
 
 class AnyVerifier(TokenVerifier):
@@ -70,7 +87,7 @@ class AnyVerifier(TokenVerifier):
         for verifier in self._verifiers:
             if request.header in verifier.headers:
                 try:
-                    return await verifier.verify(token, request)
+                    return await ask(verifier, token, request)
                 except InvalidToken as error:
                     reasons.append(f"{type(verifier).__name__}: {error.reason}")
                 except VerifierUnavailable as error:

@@ -38,7 +38,8 @@ class Cache(Value):
 
     Attributes:
         ttl: Seconds; 0: it is stale at once.
-        scope: `private`: for this caller only; `public`: it is the same for every caller.
+        scope: `private`: for this caller only; `public`: it is the same for every caller. What
+            needs scopes is always `private`: a cache that callers share asks for none.
 
     Raises:
         ValueError: One of the two is something else.
@@ -110,9 +111,18 @@ class ServerOptions(NamedTuple):
     task_poll_interval: float = TASK_POLL_INTERVAL
     requires: RequireScopes | None = None
 
-    def cache_of(self, kind: str) -> Cache:
-        """Say how long clients may keep results of a kind; unless set, they are stale at once."""
-        return self.cache.get(kind, _STALE)
+    def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
+        """Say how long clients may keep results of a kind; unless set, they are stale at once.
+
+        Args:
+            kind: One of `CACHEABLE`.
+            guarded: Not every caller gets this result. What a server requires of all guards all
+                but `discover`, which is open to everybody.
+        """
+        cache = self.cache.get(kind, _STALE)
+        if guarded or (self.requires is not None and kind != "discover"):
+            return attrs.evolve(cache, scope="private")
+        return cache
 
 
 def _read_limits(value: Any) -> Limits:

@@ -227,6 +227,33 @@ async def test_a_broken_verifier_lets_nobody_in(error, caplog):
     assert record.exc_info[1] is error
 
 
+class Giving(TokenVerifier):
+    def __init__(self, answer):
+        self.answer = answer
+
+    async def verify(self, token, request):
+        await trio.lowlevel.checkpoint()
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [None, {"sub": "ada"}, True, "ada", Principal])
+@pytest.mark.parametrize("nested", [False, True])
+async def test_what_is_no_principal_lets_nobody_in(answer, nested, caplog):
+    """None means "not good" elsewhere, and must not pass for nobody who may do everything."""
+    verifier = Giving(answer)
+    if nested:
+        verifier = AnyVerifier(AnyVerifier(verifier), StaticVerifier({"x": ADA}))
+
+    with pytest.raises(Challenge) as caught:
+        await auth(verifier).authenticate(request("Bearer x"))
+
+    assert caught.value.status == 500
+    assert f"Giving.verify gave {type(answer).__name__}: return a Principal" in caplog.text
+    assert "raise InvalidToken" in caplog.text
+    assert type(verifier).__name__ in caplog.messages[0]
+    assert "{'sub'" not in caplog.text
+
+
 async def test_cancelled_goes_through():
     """A request that is given up is no failure of the verifier."""
 

@@ -7,7 +7,14 @@ import jwt
 import pytest
 import trio
 
-from noizu_mcp.auth import CompoundJWTVerifier, InvalidToken
+from noizu_mcp.auth import (
+    AuthRequest,
+    BearerAuth,
+    Challenge,
+    CompoundJWTVerifier,
+    InvalidToken,
+    VerifierUnavailable,
+)
 
 from .issuer import AUDIENCE, ISSUER, REQUEST, claims, public_pem, signed
 
@@ -115,32 +122,66 @@ async def test_keys_may_be_checked_elsewhere():
     assert "is not in use" in await refusal(issued(api_key_id="k2"), check_api_key=check)
 
 
-async def test_a_check_that_fails_is_no(reasons):
-    """The exception is in the log, and goes no further."""
+def failing(error, *, waits):
+    """A callback that fails, at once or after a while."""
 
-    async def check(key):
+    def now(*_):
+        raise error
+
+    async def later(*_):
         await trio.lowlevel.checkpoint()
-        raise LookupError("no database")
+        raise error
 
-    def check_now(key):
-        raise LookupError("no database")
+    return later if waits else now
 
-    for failing in (check, check_now):
-        assert await refusal(issued(), check_api_key=failing) == "its API key cannot be checked"
-        assert reasons() == ["check_api_key failed"]
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize("error", [VerifierUnavailable("no database"), LookupError("bug")])
+async def test_who_cannot_check_a_key_does_not_say_that_it_is_bad(error, waits):
+    """Else clients would throw good tokens away in an outage."""
+    with pytest.raises(type(error)) as caught:
+        await verifier(check_api_key=failing(error, waits=waits)).verify(issued(), REQUEST)
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("error", [VerifierUnavailable("no vault"), LookupError("bug")])
+async def test_nor_does_who_has_no_secret(error):
+    """It may be had again in a moment."""
+    with pytest.raises(type(error)) as caught:
+        await verifier(secret=failing(error, waits=False)).verify(issued(), REQUEST)
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("option", ["secret", "check_api_key"])
+@pytest.mark.parametrize(
+    ("error", "status"), [(VerifierUnavailable("down"), 503), (LookupError("bug"), 500)]
+)
+async def test_an_outage_is_no_fault_of_the_token(option, error, status, caplog):
+    """What the client hears; the log has the reason, or the traceback."""
+    broken = verifier(**{option: failing(error, waits=False)})
+    auth = BearerAuth(broken, resource=AUDIENCE, authorization_servers=[ISSUER])
+    request = AuthRequest("POST", "/mcp", [("authorization", f"Bearer {issued()}")])
+
+    with pytest.raises(Challenge) as caught:
+        await auth.authenticate(request)
+    assert caught.value.status == status
+    assert str(error) in caplog.text
 
 
 async def test_the_secret_may_change():
-    """A function gives the one that holds now; one that fails lets nobody in."""
+    """A function gives the one that holds now; one that is none lets nobody in."""
     now = [SECRET]
     check = verifier(secret=lambda: now[0])
 
     assert await check.verify(issued(), REQUEST)
     now[0] = LONG.encode()
     assert await check.verify(issued(LONG), REQUEST)
-    for wrong in (SECRET, "short", None):
+    now[0] = SECRET
+    with pytest.raises(InvalidToken, match="no trusted key has signed it"):
+        await check.verify(issued(LONG), REQUEST)
+    for wrong, error in (("short", ValueError), (None, TypeError), (True, TypeError)):
         now[0] = wrong
-        with pytest.raises(InvalidToken):
+        with pytest.raises(error, match="the secret "):
             await check.verify(issued(LONG), REQUEST)
 
 
@@ -155,6 +196,7 @@ async def test_the_secret_may_change():
         ({"algorithms": []}, r"may hold HS256, HS384, HS512, not \(\)"),
         ({"algorithms": ["HS256", "RS256"]}, "may hold HS256"),
         ({"algorithms": "none"}, "may hold HS256"),
+        ({"leeway": float("nan")}, "leeway must be seconds from 0 to 300, not nan"),
     ],
 )
 def test_what_is_not_safe_cannot_be_made(options, message):

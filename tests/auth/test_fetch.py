@@ -155,3 +155,18 @@ def test_secrets_are_not_shown():
     request = FetchRequest(url="https://a", headers=(("authorization", "s3cret"),), body=b"s3cret")
 
     assert "s3cret" not in repr(request) + repr(FetchResponse(200, b"s3cret"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"timeout": float("nan")}, "timeout must be a number of seconds above 0, not nan"),
+        ({"timeout": 0}, "timeout must be a number of seconds above 0, not 0"),
+        ({"max_size": 0}, "max_size must be a whole number above 0, not 0"),
+        ({"max_size": 1e6}, "max_size must be a whole number above 0, not 1000000.0"),
+    ],
+)
+def test_limits_that_are_none(options, message):
+    """They are errors where they are written."""
+    with pytest.raises(ValueError, match=message):
+        HTTPFetcher(**options)

@@ -92,6 +92,15 @@ async def test_who_it_is(make):
         ({"exp": NOW - 31}, "it expired 31 s ago"),
         ({"exp": "never"}, "`exp` is no number"),
         ({"nbf": NOW + 31}, "not good yet"),
+        ({"token_type": "refresh_token"}, "type 'refresh_token' is no bearer token"),
+        ({"token_type": "DPoP"}, "type 'DPoP' is no bearer token"),
+        ({"token_type": ""}, "type '' is no bearer token"),
+        ({"token_type": ["Bearer"]}, "is no bearer token"),
+        ({"typ": "Refresh"}, "`typ` says that it is no access token: 'Refresh'"),
+        ({"typ": "ID"}, "`typ` says that it is no access token: 'ID'"),
+        ({"typ": "Offline"}, "`typ` says that it is no access token: 'Offline'"),
+        ({"token_use": "id"}, "`token_use` says that it is no access token: 'id'"),
+        ({"token_use": 5}, "`token_use` says that it is no access token: 5"),
     ],
 )
 async def test_answers_that_are_no(peer, make, changed, reason):
@@ -109,6 +118,22 @@ async def test_no_text_that_cannot_be_sent(peer, make):
     for token in ("\u20ac", "\ud800"):
         assert "ASCII" in await refusal(make(), token)
     assert peer.received == []
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"token_type": "Bearer"},
+        {"token_type": "bearer", "typ": "Bearer"},
+        {"token_type": "access_token", "token_use": "access"},
+        {"typ": "at+jwt"},
+    ],
+)
+async def test_access_tokens_may_say_so(peer, make, members):
+    """In each way that issuers have."""
+    peer.say("/introspect", {**ACTIVE, **members})
+
+    assert (await make().verify("t", REQUEST)).subject == "ada"
 
 
 async def test_members_that_may_be_absent(peer, make):
@@ -239,10 +264,22 @@ async def test_waiting_is_bounded(make, autojump_clock):
         ({"audience": None}, "needs audience="),
         ({"issuer": None}, "needs issuer="),
         ({"url": "http://issuer.example.com/introspect"}, "the introspection endpoint .* https"),
+        ({"client_id": ""}, "client_id must be a text, and not empty"),
+        ({"client_id": None}, "client_id must be a text, and not empty"),
+        ({"client_secret": ""}, "client_secret must be a text, and not empty"),
+        ({"required_claims": "sub"}, "required_claims must be a list of names of claims"),
+        ({"leeway": float("nan")}, "leeway must be seconds from 0 to 300, not nan"),
+        ({"cache_ttl": float("nan")}, "cache_ttl must be a number of seconds of 0 or more"),
+        ({"cache_ttl": float("inf")}, "cache_ttl must be a number of seconds of 0 or more"),
+        ({"cache_ttl": -1}, "cache_ttl must be a number of seconds of 0 or more, not -1"),
+        ({"cache_size": -1}, "cache_size must be a whole number of 0 or more, not -1"),
+        ({"cache_size": 1.5}, "cache_size must be a whole number of 0 or more, not 1.5"),
+        ({"cache_size": True}, "cache_size must be a whole number of 0 or more, not True"),
     ],
 )
 def test_what_is_not_safe_cannot_be_made(options, message):
     """The secret travels there, and every token."""
-    given = {"url": "https://a.example/i", "issuer": ISSUER, "audience": AUDIENCE, **options}
+    given = {"url": "https://a.example/i", "client_id": "a", "client_secret": "b"}
+    given |= {"issuer": ISSUER, "audience": AUDIENCE, **options}
     with pytest.raises(ValueError, match=message):
-        IntrospectionVerifier(given.pop("url"), client_id="a", client_secret="b", **given)
+        IntrospectionVerifier(given.pop("url"), **given)

@@ -1,5 +1,8 @@
 """Keys that are fetched: kept, rotated, and never fetched as often as anybody likes."""
 
+import contextlib
+import json
+
 import pytest
 import trio
 
@@ -11,7 +14,13 @@ from noizu_mcp.auth import (
     JWTVerifier,
     VerifierUnavailable,
 )
-from noizu_mcp.auth._jwks import JWKS_RETRY, JWKS_STALE, KeySet
+from noizu_mcp.auth._jwks import (
+    JWKS_OVERDUE,
+    JWKS_PATIENCE,
+    JWKS_RETRY,
+    JWKS_STALE,
+    KeySet,
+)
 from noizu_mcp.auth._jwt import load_jose
 
 from .issuer import AUDIENCE, ISSUER, REQUEST, jwk, jwks, signed
@@ -168,7 +177,7 @@ async def _cancel_then_go_on(peer, scope, nursery, ask):
         (200, b"<html>"),
         (200, b"[" * 300 + b"]" * 300),
         (200, b"{}"),
-        (200, b'{"keys": []}'),
+        (200, b'{"keys": ["rsa"]}'),
         (200, b"x" * (1024 * 1024 + 1)),
     ],
 )
@@ -192,6 +201,108 @@ async def test_old_keys_stay_while_there_are_no_better_ones(
     peer.say("/keys", jwks(NEW))
     assert await names(key_set, "old") == []
     assert await names(key_set, "new") == ["new"]
+
+
+@pytest.mark.parametrize("document", [jwks(), jwks({"kty": "AKP", "kid": "old"})])
+async def test_an_issuer_may_withdraw_all_keys(peer, key_set, clock, reasons, document):
+    """No key is an answer, and is believed at once; the log says so, and the cool-down holds."""
+    assert await names(key_set, "old") == ["old"]
+    peer.say("/keys", document)
+    clock.now += TTL
+
+    for _ in range(3):
+        assert await names(key_set, "old") == []
+    assert len(peer.received) == 2
+    assert reasons() == [
+        f"{peer.url('/keys')} has no key that could verify a signature: its tokens are refused"
+    ]
+    peer.say("/keys", jwks(NEW))
+    clock.now += COOLDOWN
+    assert await names(key_set, "new") == ["new"]
+
+
+async def test_a_failure_brings_no_withdrawn_key_back(peer, key_set, clock):
+    """Nobody can say whether there are keys again; the old ones are gone."""
+    await names(key_set)
+    peer.say("/keys", jwks())
+    clock.now += TTL
+    assert await names(key_set, "old") == []
+
+    peer.say("/keys", b"", status=500)
+    clock.now += COOLDOWN
+    with pytest.raises(VerifierUnavailable):
+        await names(key_set, "old")
+
+
+@pytest.mark.parametrize("document", [jwks(OLD), jwks(jwk("rsa"))])
+@pytest.mark.parametrize("kid", ["old", None])
+async def test_a_new_key_may_have_no_name_of_its_own(peer, clock, document, kid):
+    """A signature that no known key has made makes the keys be fetched once more."""
+    peer.say("/keys", document)
+    verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
+    verifier._set._clock = clock
+    headers = {"kid": kid} if kid else None
+    old, new = signed(headers=headers), signed("rsa-2", headers=headers)
+    await verifier.verify(old, REQUEST)
+
+    named = {"kid": document["keys"][0]["kid"]} if "kid" in document["keys"][0] else {}
+    peer.say("/keys", jwks(jwk("rsa-2", **named)))
+    with pytest.raises(InvalidToken, match="no trusted key has signed it"):
+        await verifier.verify(new, REQUEST)  # within the cool-down
+    clock.now += COOLDOWN
+    assert (await verifier.verify(new, REQUEST)).subject == "ada"
+    with pytest.raises(InvalidToken, match="no trusted key has signed it"):
+        await verifier.verify(old, REQUEST)
+    assert len(peer.received) == 2
+
+
+async def test_a_flood_of_bad_signatures(peer, clock):
+    """They cost one fetch for each cool-down, and nothing is verified twice with the same key."""
+    peer.say("/keys", jwks(OLD))
+    verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
+    verifier._set._clock = clock
+    good, forged = signed(), signed("rsa-2", headers={"kid": "old"})
+    await verifier.verify(good, REQUEST)
+
+    async def forge():
+        with pytest.raises(InvalidToken, match="no trusted key has signed it"):
+            await verifier.verify(forged, REQUEST)
+
+    for turn in range(1, 4):
+        clock.now += COOLDOWN
+        async with trio.open_nursery() as nursery:
+            for _ in range(50):
+                nursery.start_soon(forge)
+        assert len(peer.received) == 1 + turn
+    assert (await verifier.verify(good, REQUEST)).subject == "ada"
+
+
+async def test_bad_signatures_while_the_issuer_is_silent(peer, clock):
+    """They are refused as ever: known keys are believed for a while."""
+    peer.say("/keys", jwks(OLD))
+    verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
+    verifier._set._clock = clock
+    await verifier.verify(signed(), REQUEST)
+    peer.say("/keys", b"", status=500)
+    clock.now += COOLDOWN
+
+    with pytest.raises(InvalidToken, match="no trusted key has signed it"):
+        await verifier.verify(signed("rsa-2"), REQUEST)
+    assert (await verifier.verify(signed(), REQUEST)).subject == "ada"
+    assert len(peer.received) == 2
+
+
+async def test_what_is_signed_and_wrong_fetches_nothing(peer, clock):
+    """No other key could make it better."""
+    peer.say("/keys", jwks(OLD))
+    verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
+    verifier._set._clock = clock
+    await verifier.verify(signed(), REQUEST)
+    clock.now += COOLDOWN
+
+    with pytest.raises(InvalidToken, match="it expired"):
+        await verifier.verify(signed(exp=1), REQUEST)
+    assert len(peer.received) == 1
 
 
 async def test_very_old_keys_are_no_longer_trusted(peer, key_set, clock):
@@ -252,3 +363,95 @@ async def test_a_fetcher_that_never_returns(autojump_clock, clock):
     with pytest.raises(VerifierUnavailable):
         await names(stuck)
     assert trio.current_time() < 10
+
+
+class Slow:
+    """Gives a document, after some seconds."""
+
+    def __init__(self):
+        self.document = json.dumps(jwks(OLD)).encode()
+        self.seconds = 0.0
+        self.times = []
+
+    async def fetch(self, request: FetchRequest) -> FetchResponse:
+        self.times.append(trio.current_time())
+        await trio.sleep(self.seconds)
+        return FetchResponse(200, self.document)
+
+
+@pytest.fixture
+def slow():
+    return Slow()
+
+
+@pytest.fixture
+def slow_set(slow):
+    """A set whose keys come slowly; the clock of the keys is that of the run."""
+    read = load_jose().read_key_set
+    return KeySet(
+        "https://a.example", slow, read, ttl=TTL, cooldown=COOLDOWN, clock=trio.current_time
+    )
+
+
+async def took(key_set, kid):
+    start = trio.current_time()
+    with contextlib.suppress(VerifierUnavailable):
+        await names(key_set, kid)
+    return trio.current_time() - start
+
+
+async def test_known_keys_wait_a_moment_for_newer_ones(autojump_clock, slow, slow_set, reasons):
+    """One request in each cool-down waits, not longer than that; the key is used on."""
+    await names(slow_set)
+    slow.seconds = 60
+    await trio.sleep(TTL)
+
+    for _ in range(3):
+        assert await took(slow_set, "old") == JWKS_PATIENCE
+        assert await took(slow_set, "old") == 0
+        assert reasons() == [
+            "the known keys of https://a.example are used on: no answer within 1 s"
+        ]
+        await trio.sleep(COOLDOWN)
+    assert len(slow.times) == 4
+
+
+async def test_who_needs_a_new_key_waits_for_a_slow_issuer(autojump_clock, slow, slow_set):
+    """What others would not wait for has used up no turn of theirs."""
+    await names(slow_set)
+    slow.seconds, slow.document = 3, json.dumps(jwks(NEW)).encode()
+    await trio.sleep(TTL)
+
+    assert await took(slow_set, "old") == JWKS_PATIENCE
+    assert await took(slow_set, "new") == 3
+    assert await names(slow_set) == ["new"]
+
+
+async def test_a_slow_issuer_is_heard_at_last(autojump_clock, slow, slow_set):
+    """It may have withdrawn a key, and nobody may ask for another one."""
+    await names(slow_set)
+    slow.seconds, slow.document = 3, json.dumps(jwks(NEW)).encode()
+    await trio.sleep(TTL + JWKS_OVERDUE - 2 * COOLDOWN)
+    assert await names(slow_set, "old") == ["old"]
+
+    await trio.sleep(2 * COOLDOWN)
+    assert await took(slow_set, "old") == 3
+    assert await names(slow_set, "old") == []
+
+
+async def test_a_fetcher_that_is_broken(clock):
+    """Its exception is no matter of keys, and is not raised for each request in a flood."""
+    calls = []
+
+    class Broken:
+        async def fetch(self, request: FetchRequest) -> FetchResponse:
+            calls.append(request)
+            raise LookupError("bug")
+
+    broken = KeySet("https://a.example", Broken(), load_jose().read_key_set, clock=clock)
+
+    with pytest.raises(LookupError):
+        await names(broken)
+    with pytest.raises(VerifierUnavailable):
+        await names(broken)
+    assert len(calls) == 1

@@ -120,7 +120,8 @@ async def test_forms_of_keys(keys):
         ([], "keys= has no key"),
         ([[]], "list is no public key"),
         (jwks(), "no key that could verify"),
-        (jwks("text", jwk("weak"), {"kty": "new"}), "no key that could verify"),
+        (jwks(jwk("weak"), {"kty": "new"}), "no key that could verify"),
+        (jwks("text", jwk("weak")), "something else than keys"),
         ({"keys": {}}, "no JWK Set"),
         (jwks(*[jwk("rsa")] * 65), "more than 64 keys"),
     ],
@@ -335,6 +336,9 @@ async def test_signed_texts_that_are_no_claims(payload):
         ({"scope": 5}, "`scope` is neither a text nor a list"),
         ({"scp": ["a", 5]}, "`scp` is neither a text nor a list"),
         ({"cnf": {"jkt": "x"}}, "bound to a key of its owner"),
+        ({"typ": "ID"}, "`typ` says that it is no access token: 'ID'"),
+        ({"token_use": "id"}, "`token_use` says that it is no access token: 'id'"),
+        ({"token_type": "refresh"}, "`token_type` says that it is no access token: 'refresh'"),
     ],
 )
 async def test_claims_that_are_wrong(changed, reason):
@@ -455,3 +459,33 @@ def test_the_library_may_be_missing(monkeypatch):
 
     with pytest.raises(ImportError, match=r"needs PyJWT: pip install 'noizu-mcp\[auth\]'"):
         verifier()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(
+            ({"leeway": value}, r"leeway must be seconds from 0 to 300, not ")
+            for value in (float("nan"), float("inf"), -1, 301, 1e9, True, "30")
+        ),
+        *(
+            ({name: value}, f"{name} must be a number of seconds above 0, not ")
+            for name in ("jwks_ttl", "jwks_cooldown")
+            for value in (float("nan"), float("inf"), -1, 0, True, "30")
+        ),
+        *(
+            ({"required_claims": value}, r"required_claims must be a list of names .* \['sub'\]")
+            for value in ("sub", "", ["sub", ""], [5])
+        ),
+    ],
+)
+def test_options_that_are_none(options, message):
+    """A number that compares with nothing would let every old token in, for ever."""
+    with pytest.raises(ValueError, match=message):
+        verifier(**options)
+
+
+def test_options_at_their_bounds():
+    """They are taken, whole numbers too."""
+    assert verifier(leeway=300, jwks_ttl=1, jwks_cooldown=0.5, required_claims=())
+    assert verifier(leeway=0, required_claims={"sub"})

@@ -39,7 +39,7 @@ async def test_keys_are_known(stored):
 @pytest.mark.parametrize("token", [CI_KEY, OPS_KEY, "none-of-them", ""])
 async def test_every_key_is_compared(monkeypatch, token):
     """In constant time, over digests of one length, also after one has been found."""
-    verifier = APIKeyVerifier({CI_KEY: CI, OPS_KEY: OPS, "another key of somebody": OPS})
+    verifier = APIKeyVerifier({CI_KEY: CI, OPS_KEY: OPS, "another-key-of-somebody": OPS})
     compared = []
     real = hmac.compare_digest
 
@@ -95,3 +95,40 @@ def test_keys_that_can_be_guessed():
     for wrong in ("sha256:", "sha256:abc", f"{api_key_digest(CI_KEY)}0", "sha256:" + "g" * 64):
         with pytest.raises(ValueError, match="a digest of an API key is"):
             APIKeyVerifier({wrong: CI})
+
+
+BOTH = ["key with spaces 0123", "key-with-\u00e4-0123456", "key\nwith-a-line-0123", "k" * 16385]
+TOKEN68_ONLY = ["sk:live:0123456789abcdef", "a-key!with$chars-0123", "=0123456789abcdef"]
+
+
+@pytest.mark.parametrize("key", [*BOTH, *TOKEN68_ONLY])
+def test_keys_that_cannot_be_sent_as_bearer_tokens(key):
+    """Every request with one would be answered with 400, and nobody would know why."""
+    with pytest.raises(ValueError, match=r"an API key .* has ") as caught:
+        APIKeyVerifier({CI_KEY: CI, key: OPS})
+    assert key not in str(caught.value)
+    with pytest.raises(ValueError, match=r"a token .* in authorization has letters, digits and - "):
+        StaticVerifier({key: OPS})
+
+
+@pytest.mark.parametrize("key", BOTH)
+def test_keys_that_no_header_can_carry(key):
+    """A header of its own takes more characters, and not all; their digests are not made either."""
+    with pytest.raises(ValueError, match="visible ASCII characters only, no spaces") as caught:
+        APIKeyVerifier({key: CI}, header="X-API-Key")
+    assert key not in str(caught.value)
+    with pytest.raises(ValueError, match="visible ASCII characters only, no spaces"):
+        api_key_digest(key)
+
+
+@pytest.mark.parametrize("key", TOKEN68_ONLY)
+async def test_keys_of_a_header_of_their_own(key):
+    """Any visible character."""
+    for stored in (key, api_key_digest(key)):
+        assert await APIKeyVerifier({stored: CI}, header="X-API-Key").verify(key, REQUEST) is CI
+
+
+def test_a_token_is_not_empty():
+    """Nobody could send none."""
+    with pytest.raises(ValueError, match="a token that is sent in authorization has"):
+        StaticVerifier({"": CI})

@@ -83,6 +83,22 @@ async def test_who_is_known_and_may_not_is_not_tried_elsewhere():
     assert last.seen == []
 
 
+@pytest.mark.parametrize("answer", [None, {"sub": "ada"}])
+async def test_what_is_no_principal_is_no_answer(answer):
+    """One behind it must not be asked either: a broken verifier is not hidden by another."""
+
+    class Giving(TokenVerifier):
+        async def verify(self, token, request):
+            await trio.lowlevel.checkpoint()
+            return answer
+
+    last = Raising(InvalidToken("last"))
+
+    with pytest.raises(TypeError, match=f"Giving.verify gave {type(answer).__name__}: return a"):
+        await AnyVerifier(Giving(), last).verify("a", REQUEST)
+    assert last.seen == []
+
+
 def test_none_is_an_error():
     """It would let nobody in, and nobody would know why."""
     with pytest.raises(ValueError, match="at least one verifier"):

@@ -7,10 +7,16 @@ import time
 
 import pytest
 import trio
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from noizu_mcp import Server, Tool
 from noizu_mcp.auth import (
+    AnyVerifier,
+    APIKeyVerifier,
+    AuthRequest,
     BearerAuth,
+    Challenge,
     InsufficientScope,
     Principal,
     StaticVerifier,
@@ -47,6 +53,56 @@ async def test_nobody_comes_in_without_a_token(serve_app, bearer, method):
         "scope": "docs:read",
         "resource_metadata": f"https://mcp.example.com{DOCUMENT}/mcp",
     }
+
+
+async def test_clients_hear_at_once_what_the_server_requires(serve_app, bearer):
+    """In the first challenge and in the document: one token is enough, not two."""
+    shared = bearer(required_scopes=["app"])
+    async with serve_app(auth=shared) as http:
+        answers = [await http.send("POST"), await http.send("POST", token="unknown")]
+        missing = await http.send("POST", token="cyd-mails")
+        document = await http.send("GET", DOCUMENT)
+
+    assert [challenge_of(each)["scope"] for each in (*answers, missing)] == ["app docs:read"] * 3
+    assert document.json["scopes_supported"] == ["app", "docs:read"]
+    # Another server with the same `BearerAuth` hears nothing of it.
+    with pytest.raises(Challenge) as caught:
+        await shared.authenticate(AuthRequest("POST", "/mcp"))
+    assert b'scope="app"' in dict(caught.value.headers)[b"www-authenticate"]
+    assert json.loads(shared.metadata_documents("/mcp")[DOCUMENT])["scopes_supported"] == ["app"]
+
+
+async def test_the_small_set_of_the_author_stays_as_it_is(serve_app, bearer):
+    """`scopes_supported` is what clients ask for at first, whatever is required."""
+    async with serve_app(auth=bearer(scopes_supported=["basic"])) as http:
+        document = await http.send("GET", DOCUMENT)
+        answer = await http.send("POST")
+
+    assert document.json["scopes_supported"] == ["basic"]
+    assert challenge_of(answer)["scope"] == "docs:read"
+
+
+def test_a_refresh_token_is_no_matter_of_a_server(bearer):
+    """2026-07-28 basic/authorization: `offline_access` stands in no challenge."""
+
+    class Offline(Server, name="offline", version="1", requires=["read", "offline_access"]):
+        pass
+
+    with pytest.raises(ValueError, match="requires must not hold offline_access"):
+        HttpApp(Offline(), HttpOptions(auth=bearer()))
+
+
+async def test_a_page_may_send_each_header_of_a_verifier(serve_app, bearer):
+    """Browsers ask first; each name stands there once."""
+    keys = APIKeyVerifier({"k" * 20: Principal(subject="ci")}, header="X-API-Key")
+    verifier = AnyVerifier(StaticVerifier({}), keys)
+    async with serve_app(auth=bearer(verifier), allowed_origins=[PAGE["origin"]]) as http:
+        asked = {"access-control-request-headers": "x-api-key, mcp-param-region", **PAGE}
+        answer = await http.send("OPTIONS", headers=asked)
+
+    allowed = answer.headers["access-control-allow-headers"].lower().split(", ")
+    assert allowed[-2:] == ["x-api-key", "mcp-param-region"]
+    assert len(set(allowed)) == len(allowed)
 
 
 async def test_a_token_lets_in(serve_app, bearer):
@@ -100,6 +156,21 @@ async def test_a_verifier_that_fails_lets_nobody_in(serve_app, bearer, error, st
     assert "www-authenticate" not in answer.headers
 
 
+@pytest.mark.parametrize("answer", [None, {"sub": "ada"}])
+async def test_a_verifier_that_knows_nobody_lets_nobody_in(serve_app, bearer, answer):
+    """Whatever it gives that is no principal: no handler runs."""
+
+    class Giving(TokenVerifier):
+        async def verify(self, token, request):
+            await trio.lowlevel.checkpoint()
+            return answer
+
+    async with serve_app(auth=bearer(Giving())) as http:
+        found = await http.stateless("tools/call", {"name": "whoami"}, token="forged")
+
+    assert (found.status, found.body) == (500, b"Internal error\n")
+
+
 async def test_a_verifier_sees_the_request(serve_app, bearer):
     """Method, path, client and each header, as they came."""
     seen = []
@@ -140,6 +211,70 @@ async def test_a_resource_behind_a_prefix_has_its_document(serve_app):
         answers = [await http.send("GET", f"{DOCUMENT}{path}") for path in ("/docs/", "/docs")]
 
     assert [each.status for each in answers] == [200, 200]
+
+
+MOUNTED = BearerAuth(
+    StaticVerifier({"ada": Principal(subject="ada", scopes=["docs:read"])}),
+    resource="https://mcp.example.com/api/mcp",
+    authorization_servers=["https://login.example.com"],
+)
+
+
+@pytest.mark.parametrize("way", ["/.well-known", DOCUMENT, f"{DOCUMENT}/api"])
+async def test_a_mounted_application_knows_its_document(serve_app, way):
+    """However the path that the challenge names is brought to it; the endpoint is not there."""
+    async with serve_app(auth=MOUNTED) as http:
+        mounts = [Mount(path, app=http.app) for path in (way, "/api")]
+        http.app = Starlette(routes=mounts)
+        challenge = challenge_of(await http.send("POST", "/api/mcp"))
+        path = challenge["resource_metadata"].removeprefix("https://mcp.example.com")
+        found = await http.send("GET", path)
+        posted = await http.send("POST", path, token="ada")
+        served = await http.send("POST", "/api/mcp", token="ada")
+
+    assert path == f"{DOCUMENT}/api/mcp"
+    assert (found.status, posted.status) == (200, 405)
+    assert found.json["resource"] == "https://mcp.example.com/api/mcp"
+    assert served.status == 400  # it has no body
+
+
+@pytest.mark.parametrize(
+    ("root", "path"),
+    [
+        (DOCUMENT, "/api/mcp"),
+        (f"{DOCUMENT}/api", "/mcp/"),
+        ("/.well-known", "/oauth-protected-resource/api/mcp"),
+        ("/.well-known", "/oauth-protected-resource"),
+        ("/api", f"{DOCUMENT}/api/mcp"),
+        ("/api", f"/api{DOCUMENT}/mcp"),
+        ("", f"{DOCUMENT}/api/mcp"),
+        (DOCUMENT, f"{DOCUMENT}/api/mcp"),
+    ],
+)
+async def test_a_document_is_known_with_and_without_its_mount_point(serve_app, root, path):
+    """Hosts of ASGI before version 2.4 take the mount point away, others leave it in front."""
+    async with serve_app(auth=MOUNTED) as http:
+        inner = http.app
+
+        async def mounted(scope, receive, send):
+            await inner({**scope, "root_path": root}, receive, send)
+
+        http.app = mounted
+        found = await http.send("GET", path)
+
+    assert (found.status, found.headers["content-type"]) == (200, "application/json")
+
+
+async def test_nothing_else_is_found_by_its_whole_path(serve_app):
+    """A document of somebody else, or the endpoint by the path of its mount, is not there."""
+    async with serve_app(auth=MOUNTED) as http:
+        http.app = Starlette(routes=[Mount("/.well-known", app=http.app)])
+        answers = [
+            await http.send("GET", path, token="ada")
+            for path in (f"{DOCUMENT}/other", "/.well-known/openid-configuration")
+        ]
+
+    assert [each.status for each in answers] == [404, 404]
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS"])
@@ -280,6 +415,8 @@ async def test_in_an_array_it_is_an_error_among_answers(serve_app, bearer):
         answer = await http.send("POST", token="ada-reads", body=body, headers=session)
 
     assert answer.status == 200
+    assert "www-authenticate" not in answer.headers
+    assert "cache-control" not in answer.headers
     answers = {each["id"]: each for each in answer.json}
     assert answers[1]["error"]["code"] == -31403
     assert answers[2]["result"]["content"][0]["text"] == "ada"

@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from noizu_mcp import (
+    Cache,
     DefinitionError,
     McpError,
     Prompt,
@@ -14,6 +15,7 @@ from noizu_mcp import (
     Resource,
     ResourceTemplate,
     Server,
+    SkillFolder,
     Stdio,
     Tool,
     Toolkit,
@@ -491,3 +493,115 @@ async def test_a_principal_is_for_servers_in_memory():
         with pytest.raises(TypeError, match="principal= is for a server in memory"):
             async with connect(target, principal=READER):
                 pass
+
+
+# What caches may do with it
+
+
+EVERYTHING_PUBLIC = Cache(ttl=300, scope="public")
+
+
+class Open(Resource, uri="docs://open"):
+    def read(self):
+        return "open"
+
+
+class Board(Resource, uri="docs://board", requires="docs:read"):
+    def read(self):
+        return "for the board"
+
+
+class Minutes(ResourceTemplate, uri_template="docs://minutes/{day}", requires="docs:read"):
+    def read(self, uri, args):
+        return args.day
+
+
+async def scope_of(client, method, **params):
+    """Give who may share a result, as the client reads it."""
+    result = await client.request(method, params)
+    assert result["ttlMs"] == 300_000
+    return result["cacheScope"]
+
+
+async def test_what_needs_scopes_is_for_its_caller_only():
+    """Whatever is set: a cache that callers share would ask for no scopes."""
+
+    class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC):
+        resources = [Open, Board, Minutes]
+
+    async with connect(Docs, principal=READER) as client:
+        found = {
+            uri: await scope_of(client, "resources/read", uri=uri)
+            for uri in ("docs://open", "docs://board", "docs://minutes/monday")
+        }
+        listed = await scope_of(client, "resources/list")
+
+    assert found == {
+        "docs://open": "public",
+        "docs://board": "private",
+        "docs://minutes/monday": "private",
+    }
+    assert listed == "public"  # what needs scopes is listed to everybody
+
+
+async def test_an_override_guards_no_less():
+    """What is registered needs its scopes, whoever reads it."""
+
+    class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC):
+        resources = [Board]
+
+        async def read_resource(self, uri, ctx):
+            return "computed"
+
+    async with connect(Docs, principal=READER) as client:
+        assert await scope_of(client, "resources/read", uri="docs://board") == "private"
+        assert await scope_of(client, "resources/read", uri="docs://other") == "public"
+
+
+async def test_what_a_server_requires_guards_all_but_discovery():
+    """Lists, too: who holds no scope gets none. `server/discover` answers everybody."""
+
+    class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC, requires="docs:read"):
+        resources = [Open, Minutes]
+
+    async with connect(Docs, principal=READER) as client:
+        assert await scope_of(client, "resources/read", uri="docs://open") == "private"
+        for kind in ("resources", "resources/templates"):
+            assert await scope_of(client, f"{kind}/list") == "private"
+        assert await scope_of(client, "server/discover") == "public"
+
+
+async def test_a_list_that_is_computed_for_somebody_is_theirs():
+    """By an override or by a template; where nobody is verified it is the same for all."""
+
+    class Days(Minutes, uri_template="docs://days/{day}", requires="docs:write"):
+        def list(self, ctx):
+            return [{"uri": "docs://days/one", "name": "one"}]
+
+    class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC):
+        resources = [Open, Days]
+
+        async def list_tools(self, cursor, ctx):
+            return []
+
+    for caller, scope in ((WRITER, "private"), (READER, "private"), (None, "public")):
+        async with connect(Docs, principal=caller) as client:
+            assert await scope_of(client, "resources/list") == scope
+            assert await scope_of(client, "tools/list") == scope
+            assert await scope_of(client, "resources/templates/list") == "public"
+
+
+async def test_a_skill_that_needs_scopes_is_for_its_caller_only(tmp_path):
+    """The list of skills is the same for all."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text("---\nname: notes\ndescription: Notes.\n---\nWrite.\n")
+
+    class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC):
+        skills = [SkillFolder(tmp_path, requires="docs:read")]
+
+    async with connect(Docs, principal=READER) as client:
+        [listed] = (await client.request("skills/list"))["skills"]
+        assert await scope_of(client, "skills/get", uri=listed["uri"]) == "private"
+        assert await scope_of(client, "resources/read", uri=listed["uri"]) == "private"
+        assert await scope_of(client, "skills/list") == "public"

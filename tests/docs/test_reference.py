@@ -116,15 +116,25 @@ def test_limits_of_skills() -> None:
 
 def test_limits_of_authorization() -> None:
     """So are those of verifiers."""
-    from noizu_mcp.auth import _bearer, _claims, _fetch, _introspection, _jose, _jwks, _keys
+    from noizu_mcp.auth import (
+        _claims,
+        _fetch,
+        _introspection,
+        _jose,
+        _jwks,
+        _keys,
+        _options,
+        _request,
+    )
 
     table = {cells[0] for cells in rows(section(page("how-to/authorization"), "Limits"))[1:]}
 
     assert table == {
-        f"{_bearer.MAX_TOKEN}",
-        f"{_claims.LEEWAY:g} s",
+        f"{_request.MAX_TOKEN}",
+        f"{_claims.LEEWAY:g} s, {_options.MAX_LEEWAY:g} s",
         f"{_fetch.FETCH_TIMEOUT:g} s, {_fetch.FETCH_SIZE}",
         f"{_jwks.JWKS_TTL:g} s, {_jwks.JWKS_COOLDOWN:g} s",
+        f"{_jwks.JWKS_PATIENCE:g} s, {_jwks.JWKS_OVERDUE:g} s",
         f"{_jwks.JWKS_STALE:g} s",
         f"{_jose.MAX_KEYS}",
         f"{_jose.MIN_RSA}",

@@ -47,7 +47,7 @@ async def in_use(key: str) -> bool:
 
 verifiers = AnyVerifier(
     Tickets(),
-    APIKeyVerifier({"a key of some length": Principal(subject="ci")}, header="X-API-Key"),
+    APIKeyVerifier({"a-key-of-some-length": Principal(subject="ci")}, header="X-API-Key"),
     JWTVerifier(issuer=URL, audience=[URL], jwks_uri=URL, fetcher=fetchers[0]),
     CompoundJWTVerifier(lambda: b"x" * 32, check_api_key=in_use, issuer=URL, audience=URL),
     CompoundJWTVerifier("x" * 32, check_api_key=lambda key: True, issuer=URL, audience=URL),

@@ -33,7 +33,9 @@ def list_page(
         McpError: The cursor is invalid (-32602).
     """
     cursor = (exchange.request.params or {}).get("cursor")
-    caching = connection.server.options.cache_of(cache)
+    # What is registered is listed to everybody; what is computed may be for this caller alone.
+    guarded = ask is not None and exchange.envelope.origin.principal is not None
+    caching = connection.server.options.cache_of(cache, guarded=guarded)
     if ask is None:
         body = shelf.rendered(cursor, exchange.envelope.revision)
         connection.reply_rendered(exchange, body, caching.tail())

@@ -14,6 +14,7 @@ from ...types import InputRequired
 from .._authored import authored
 from .._calls import invoke_handler, read_any, settle
 from .._connection import Connection
+from .._options import Cache
 from .._scopes import holds
 from ._lists import Ask, list_page
 
@@ -67,19 +68,22 @@ def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
     uri = _uri(exchange)
     context = connection.context_of_round(exchange)
     found = server.registry.find_resource(uri)  # once: to match templates takes time
+    spec = None if found is None else found[0]
+    guarded = spec is not None and spec.requires is not None
 
     async def work() -> None:
         result = await settle(partial(read_any, server, uri, found, context), context)
         if not isinstance(result, InputRequired):
-            connection.reply(exchange, _write(connection, exchange, result.to_wire()))
+            caching = server.options.cache_of("read", guarded=guarded)
+            connection.reply(exchange, _write(exchange, result.to_wire(), caching))
 
-    return connection.in_background(exchange, work, None if found is None else found[0])
+    return connection.in_background(exchange, work, spec)
 
 
-def _write(connection: Connection, exchange: Exchange, result: dict[str, Any]) -> dict[str, Any]:
+def _write(exchange: Exchange, result: dict[str, Any], caching: Cache) -> dict[str, Any]:
     revision = exchange.envelope.revision
     if revision.stateless:
-        return {**result, **connection.server.options.cache_of("read").to_wire()}
+        return {**result, **caching.to_wire()}
     if not revision.titles:
         contents = [
             {key: value for key, value in each.items() if key != "_meta"}

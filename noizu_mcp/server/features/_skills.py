@@ -31,8 +31,8 @@ def get_skill(connection: Connection, exchange: Exchange) -> None:
     spec = server.registry.skill_shelf.specs.get(uri)
     if spec is None:
         raise McpError(INVALID_PARAMS, "Skill not found", {"uri": uri})
-    caching = server.options.cache_of("skills").to_wire()
-    connection.reply(exchange, {"skill": spec.definition, **caching})
+    caching = server.options.cache_of("skills", guarded=spec.requires is not None)
+    connection.reply(exchange, {"skill": spec.definition, **caching.to_wire()})
 
 
 def read_directory(connection: Connection, exchange: Exchange) -> None:

@@ -42,6 +42,7 @@ class HttpApp:
 
     Raises:
         TypeError: Its `auth` is no `BearerAuth`.
+        ValueError: The server requires a scope that clients must not be told to ask for.
     """
 
     def __init__(self, server: Server, options: HttpOptions) -> None:
@@ -49,7 +50,7 @@ class HttpApp:
         self.options = options
         self._path = options.path.rstrip("/") or "/"
         self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
-        self._authorization = _authorization(options)
+        self._authorization = _authorization(server, options)
         self._metrics = _metrics_of(server, options)
         self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
@@ -143,14 +144,15 @@ class HttpApp:
             await self._report_health(http)
             return
         authorization = self._authorization
-        is_document = authorization is not None and authorization.has_document(http.path)
-        if http.path != self._path and not is_document and not self._is_measured(http):
+        document = None if authorization is None else authorization.document(http)
+        if http.path != self._path and document is None and not self._is_measured(http):
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
-            await http.respond(200, headers=preflight(http))
-        elif authorization is not None and is_document:
-            await authorization.serve_document(http)
+            headers = () if authorization is None else authorization.headers
+            await http.respond(200, headers=preflight(http, headers))
+        elif authorization is not None and document is not None:
+            await authorization.serve_document(http, document)
         else:
             await self._handle(http)
 
@@ -191,12 +193,12 @@ class HttpApp:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-def _authorization(options: HttpOptions) -> "Authorization | None":
+def _authorization(server: Server, options: HttpOptions) -> "Authorization | None":
     if options.auth is None:
         return None
     from ._authorization import Authorization
 
-    return Authorization(options.auth, options.path)
+    return Authorization(options.auth, options.path, server.options.requires)
 
 
 def _metrics_of(server: Server, options: HttpOptions) -> "Metrics | None":

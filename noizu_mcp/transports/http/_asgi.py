@@ -81,7 +81,7 @@ class HttpRequest:
 
     Attributes:
         method: `POST` and the like.
-        path: The path below where the application is mounted.
+        path: The path below where the application is mounted, without a slash at its end.
         headers: The headers by lower-case name, as text without white space around it; the values
             of a repeated one are joined by commas.
         principal: Who asks, verified; None where nobody verifies it.
@@ -106,7 +106,7 @@ class HttpRequest:
         self.receive = receive
         self.send = send
         self.method: str = scope["method"]
-        self.path = _path_below(scope)
+        self.path: str = scope["path"][len(_mount_of(scope)) :].rstrip("/") or "/"
         self.headers: dict[str, str] = {}
         self.principal: Any = None
         self.extra: tuple[Header, ...] = ()
@@ -116,6 +116,13 @@ class HttpRequest:
             name = raw.decode("latin-1")
             text = value.decode("latin-1").strip(" \t")
             headers[name] = f"{headers[name]}, {text}" if name in headers else text
+
+    @property
+    def whole_path(self) -> str:
+        """The path from the root of the host, without a slash at its end."""
+        path: str = self.scope["path"]
+        root = "" if _mount_of(self.scope) else self.scope.get("root_path", "")
+        return (root + path).rstrip("/") or "/"
 
     @property
     def client(self) -> str:
@@ -173,9 +180,8 @@ class HttpRequest:
             await self.send({"type": "http.response.body", "body": body})
 
 
-def _path_below(scope: Scope) -> str:
+def _mount_of(scope: Scope) -> str:
+    """Give the mount point, if the path has it in front: since version 2.4 of ASGI it has."""
     path, root = scope["path"], scope.get("root_path", "")
-    # Since version 2.4 of the ASGI specification the path has its mount point in front.
-    if root and path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/"):
-        path = path[len(root) :]
-    return path.rstrip("/") or "/"
+    is_in_front = path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/")
+    return root if is_in_front else ""

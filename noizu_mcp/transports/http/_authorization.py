@@ -7,6 +7,7 @@ from typing import Final
 
 from ...auth import AuthRequest, BearerAuth, Challenge
 from ...jsonrpc import INVALID_REQUEST
+from ...types import RequireScopes
 from ._asgi import JSON, Header, HttpRequest, Refused
 
 #: Seconds that anybody may keep a metadata document; issuers do not change by the minute.
@@ -21,25 +22,41 @@ class Authorization:
     Args:
         auth: Decides.
         path: The path of the endpoint.
+        requires: What the server requires of every request; it checks that by itself, and clients
+            are told at once.
 
     Raises:
-        TypeError: It is no `BearerAuth`.
+        TypeError: `auth` is no `BearerAuth`.
+        ValueError: `requires` names a scope that clients must not be told to ask for.
     """
 
-    def __init__(self, auth: BearerAuth, path: str) -> None:
+    def __init__(self, auth: BearerAuth, path: str, requires: RequireScopes | None) -> None:
         if not isinstance(auth, BearerAuth):
             raise TypeError(f"auth must be a noizu_mcp.auth.BearerAuth, not {auth!r}")
-        self._auth = auth
-        documents = auth.metadata_documents(path)
+        self._auth = auth if requires is None else auth.announcing(requires.scopes)
+        documents = self._auth.metadata_documents(path)
         # The path of a request comes without its last slash.
         self._documents = {each.rstrip("/"): body for each, body in documents.items()}
 
-    def has_document(self, path: str) -> bool:
-        """Tell whether a metadata document is at a path."""
-        return path in self._documents
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that tokens stand in, in lower case."""
+        return self._auth.headers
 
-    async def serve_document(self, http: HttpRequest) -> None:
+    def document(self, http: HttpRequest) -> bytes | None:
+        """Find the metadata document that a request is for; None if it is for something else.
+
+        Clients look at the root of the host (RFC 9728 section 3.1), wherever this application is
+        mounted: what brings them here may be a mount of its own, and takes away some of the path.
+        """
+        return self._documents.get(http.path) or self._documents.get(http.whole_path)
+
+    async def serve_document(self, http: HttpRequest, body: bytes) -> None:
         """Answer with the metadata document, whoever asks (RFC 9728 section 3).
+
+        Args:
+            http: The request.
+            body: The document.
 
         Raises:
             Refused: The method is another one (405).
@@ -47,7 +64,6 @@ class Authorization:
         if http.method not in ("GET", "HEAD"):
             text = f"{http.method} is not allowed"
             raise Refused(405, text, code=INVALID_REQUEST, headers=[_ALLOW])
-        body = self._documents[http.path]
         age = (b"cache-control", b"max-age=%d" % DOCUMENT_AGE)
         head = [JSON, age, *http.extra, (b"content-length", b"%d" % len(body))]
         await http.send({"type": "http.response.start", "status": 200, "headers": head})

@@ -129,8 +129,8 @@ class HttpConnection(Connection):
         """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""
         channel, auth = exchange.channel, self._host.options.auth
         if isinstance(channel, Reply) and auth is not None:
-            challenge = auth.challenge(error.data["requiredScopes"]).headers
-            channel.headers = [JSON, *(each for each in challenge if each[0] != JSON[0])]
+            headers = auth.challenge(error.data["requiredScopes"]).headers
+            channel.challenge = [each for each in headers if each[0] != JSON[0]]
         super().deny(exchange, error)
 
     def stop(self) -> None:

@@ -5,7 +5,7 @@ rebinding read the answers (2025-11-25 `basic/transports`, "Security Warning").
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ...engine import logger
@@ -70,15 +70,17 @@ class Guard:
         return scheme in ("http", "https") and _is_among(host, self._hosts)
 
 
-def preflight(http: HttpRequest) -> tuple[Header, ...]:
+def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[Header, ...]:
     """Make the headers that answer what a browser asks before it sends a request of a page.
 
     Args:
         http: The `OPTIONS` request, checked.
+        tokens: More headers that a page may send: those that tokens stand in, in lower case.
     """
     asked = http.headers.get("access-control-request-headers", "").lower().split(",")
     params = {name.strip() for name in asked if name.strip().startswith("mcp-param-")}
-    names = b", ".join([_HEADERS, *(name.encode("latin-1") for name in sorted(params))])
+    more = [*(name for name in tokens if name != "authorization"), *sorted(params)]
+    names = b", ".join([_HEADERS, *(name.encode("latin-1") for name in more)])
     return (*_ALLOWED, (b"access-control-allow-headers", names))
 
 

@@ -29,7 +29,7 @@ class Reply:
     Attributes:
         gone: True once the client has gone, or does not read what it is sent.
         on_gone: Called then, if the answer was not complete.
-        headers: Those of an answer that is one JSON object.
+        challenge: Headers that an answer with 403 has, and no other one.
     """
 
     __slots__ = (
@@ -46,8 +46,8 @@ class Reply:
         "_tasks",
         "_watching",
         "_writer",
+        "challenge",
         "gone",
-        "headers",
         "on_gone",
     )
 
@@ -63,7 +63,7 @@ class Reply:
     ) -> None:
         self.gone = False
         self.on_gone: Callable[[], None] | None = None
-        self.headers: Sequence[Header] = (JSON,)
+        self.challenge: Sequence[Header] = ()
         self._http = http
         self._tasks = tasks
         self._pace = pace
@@ -151,7 +151,9 @@ class Reply:
             if self._answer is None:  # cancelled: there is nothing to say
                 await self._http.respond(200, headers=EVENT_STREAM)
             else:
-                await self._http.respond(self._status, self._answer, self.headers)
+                # An array of answers is 200, whatever one of them says.
+                headers = (JSON, *self.challenge) if self._status == 403 else (JSON,)
+                await self._http.respond(self._status, self._answer, headers)
 
     def close(self) -> None:
         """Stop what is left of it."""
