@@ -132,7 +132,7 @@ class Accounts:
     def heaviest(self) -> Account:
         """Find one with the most sessions, or at least with more than most have."""
         found = self._heaviest()
-        if found is None or len(found.sessions) * len(self) < self.limits.sessions:
+        if found is None or len(found.sessions) * len(self) <= self.limits.sessions:
             found = max(self._accounts.values(), key=lambda each: len(each.sessions))
             self._heaviest = ref(found)
         return found
