@@ -1,5 +1,6 @@
 """Spans as OpenTelemetry's own SDK records them."""
 
+import asyncio
 import importlib
 import sys
 
@@ -113,6 +114,26 @@ async def test_the_span_around_it_is_linked_or_the_parent(server, spans):
     assert inner.attributes["network.transport"] == "tcp"
     assert named.parent.span_id == SPAN
     assert [link.context for link in named.links] == [outer.get_span_context()]
+
+
+def test_the_span_around_it_crosses_to_a_server_of_a_host_on_asyncio(server, spans):
+    """There the server runs in another thread; the span of the HTTP request is found as well."""
+    tracer = spans.provider.get_tracer("test")
+
+    async def main():
+        async with over_http(server) as http:
+            with tracer.start_as_current_span("POST") as outer:
+                await http.ask("tools/call", {"name": "now"}, gone=asyncio.Event())
+                meta = {"_meta": {"traceparent": PARENT}}
+                await http.ask("tools/list", meta, gone=asyncio.Event())
+            return outer.get_span_context()
+
+    outer = asyncio.run(main())
+
+    assert spans.named("tools/call now").parent == outer
+    named = spans.named("tools/list")
+    assert named.parent.span_id == SPAN
+    assert [link.context for link in named.links] == [outer]
 
 
 class Look(Tool):
