@@ -108,9 +108,10 @@ class HttpApp:
             room=limits.room,
             streams=self.server.telemetry.streams,
         )
-        store = TaskStore(self.server.options, self.server.bus, tasks.spawn)
+        server = self.server
+        store = TaskStore(server.options, server.bus, tasks.spawn, server.telemetry)
         windows = Windows(tasks.spawn)
-        return Host(self.server, state, self.options, tasks, LoopGate(), pace, store, windows)
+        return Host(server, state, self.options, tasks, LoopGate(), pace, store, windows)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
