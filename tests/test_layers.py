@@ -67,7 +67,6 @@ LATE = {
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
     ("transports/http/_backend", "httpx2"): "an extra, loads with the first URL",
-    ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",
     ("server/_serving", ".._run"): "run() is sugar that stands above all layers",
 }
 

@@ -267,6 +267,20 @@ async def test_metrics_of_ones_own(server, metrics):
     assert body == metrics.render()
 
 
+@pytest.mark.parametrize("wrong", [5, "yes", None, Metrics])
+def test_what_are_no_metrics(server, wrong):
+    """It is said when the options are made, not to whoever asks for `/metrics`."""
+    text = "metrics must be True, False, or telemetry.Metrics of the server, not "
+    with pytest.raises(ValueError, match=text):
+        server.asgi(metrics=wrong)
+
+
+def test_metrics_of_another_server(server, metrics):
+    """They would show nothing of this one."""
+    with pytest.raises(ValueError, match=r"metrics must be those of .*, another server"):
+        App().asgi(metrics=metrics)
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -10,6 +10,7 @@ import trio
 from ...engine import LoopGate, logger, single_failure
 from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from ...server import Server, TaskStore, Windows
+from ...telemetry import Metrics
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host
 from ._endpoint import Endpoint
@@ -19,7 +20,6 @@ from ._sse import Pace
 from ._tasks import TaskSet
 
 if TYPE_CHECKING:
-    from ...telemetry import Metrics
     from ._authorization import Authorization
     from ._bridge import Bridge
 
@@ -41,6 +41,8 @@ class HttpApp:
 
     Raises:
         TypeError: Its `auth` is no `BearerAuth`.
+        ValueError: Its `metrics` are those of another server.
+        ImportError: Metrics are wanted, and prometheus_client is not installed.
     """
 
     def __init__(self, server: Server, options: HttpOptions) -> None:
@@ -197,15 +199,16 @@ def _authorization(options: HttpOptions) -> "Authorization | None":
     return Authorization(options.auth, options.path)
 
 
-def _metrics_of(server: Server, options: HttpOptions) -> "Metrics | None":
-    if options.metrics is False:
-        return None
-    from ...telemetry import Metrics
+def _metrics_of(server: Server, options: HttpOptions) -> Metrics | None:
+    if isinstance(options.metrics, bool):
+        return Metrics(server) if options.metrics else None
+    other = options.metrics.server
+    if other is not server:
+        raise ValueError(f"metrics must be those of {server!r}, not of {other!r}, another server")
+    return options.metrics
 
-    return Metrics(server) if options.metrics is True else options.metrics
 
-
-async def _report_metrics(http: HttpRequest, metrics: "Metrics") -> None:
+async def _report_metrics(http: HttpRequest, metrics: Metrics) -> None:
     if http.method != "GET":
         allow = [(b"allow", b"GET")]
         raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
