@@ -62,8 +62,12 @@ class HttpApp:
         Args:
             _app: The application that mounts this one, for those that pass themselves.
 
+        Yields:
+            None, once requests are answered.
+
         Raises:
             RuntimeError: It is running already.
+            BaseException: What the lifespan of the server raises.
         """
         if self._endpoint is not None:
             raise RuntimeError("the lifespan of this application is running already")
