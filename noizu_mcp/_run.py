@@ -37,7 +37,7 @@ def http_options(*, limits: "HttpLimits | None", **options: Any) -> "HttpOptions
     """Put together how a server is served over HTTP; see `HttpOptions`."""
     from .transports.http import HttpLimits, HttpOptions
 
-    return HttpOptions(limits=limits or HttpLimits(), **options)
+    return HttpOptions(limits=HttpLimits() if limits is None else limits, **options)
 
 
 def make_asgi(server: Server, options: "HttpOptions") -> "HttpApp":

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Final, Literal, TypeVar
 
 _Class = TypeVar("_Class", bound=type)
@@ -104,7 +105,7 @@ def late(
     """Let public names of a folder load when they are first used (PEP 562).
 
     Args:
-        namespace: The `globals()` of the folder's `__init__.py`.
+        namespace: The `globals()` of the folder's `__init__.py`, which will have `__all__` in it.
         homes: The module of each name, as an import there would write it: `._client`.
 
     Returns:
@@ -119,7 +120,16 @@ def late(
         _publish_one(value, package)
         return value
 
-    return load, lambda: sorted({*namespace, *homes})
+    def names() -> list[str]:
+        folders = [
+            name
+            for name, value in namespace.items()
+            if isinstance(value, ModuleType) and not name.startswith("_")
+        ]
+        special = [name for name in namespace if name.startswith("__")]
+        return sorted({*namespace["__all__"], *folders, *special})
+
+    return load, names
 
 
 def relative_path(path: str) -> str:

@@ -69,6 +69,11 @@ def _exports(path: Path) -> list[tuple[str, str | None]]:
     return [(alias.name, alias.asname) for node in _imports(path) for alias in node.names]
 
 
+def _late(folder: str) -> bool:
+    """Tell whether a folder has names that load when they are used."""
+    return "_LATE" in (PACKAGE / folder / "__init__.py").read_text(encoding="utf-8")
+
+
 def test_the_names_are_these() -> None:
     """Every public name of the package is meant to be one."""
     names = {
@@ -129,6 +134,18 @@ def test_late_names_are_those_that_type_checkers_see(folder: str) -> None:
     assert seen.keys() <= {*dir(module)}
     with pytest.raises(AttributeError, match=f"module '{module.__name__}' has no attribute 'no'"):
         module.no  # noqa: B018 - looking is what is tested
+
+
+@pytest.mark.parametrize("folder", [folder for folder in ["", *FOLDERS] if _late(folder)])
+def test_looking_shows_public_names_only(folder: str) -> None:
+    """`dir` of what loads late shows neither how it does that, nor private files."""
+    module = importlib.import_module(f"noizu_mcp.{folder}" if folder else "noizu_mcp")
+    names = {name for name in dir(module) if not name.startswith("__")}
+    others = names - {*module.__all__}
+
+    assert {*module.__all__} <= names
+    assert not any(name.startswith("_") for name in others)
+    assert all(isinstance(getattr(module, name), ModuleType) for name in others)
 
 
 @pytest.mark.parametrize("folder", ["", *FOLDERS])

@@ -63,8 +63,10 @@ LATE = {
     ("transports/http/_app", "._authorization"): "loads with the first `auth`",
     ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
+    ("transports/host/_host", "."): "hypercorn, an extra, loads with the first host",
+    ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
+    ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
     ("transports/http/_backend", "httpx2"): "an extra, loads with the first URL",
-    ("transports/http/_app", "...telemetry"): "prometheus_client loads when metrics are on",
     ("server/_serving", ".._run"): "run() is sugar that stands above all layers",
 }
 

@@ -45,12 +45,25 @@ class AuthChallenge:
     token68: str | None = None
 
     def is_scheme(self, name: str) -> bool:
-        """Tell whether it is of a scheme, `bearer` for example."""
+        """Tell whether it is of a scheme.
+
+        Args:
+            name: The scheme, in any case: `bearer`.
+
+        Returns:
+            True if it is.
+        """
         return self.scheme.lower() == name.lower()
 
 
 def format_challenge(challenge: AuthChallenge) -> str:
     """Write a challenge as the value of a header; every parameter is quoted.
+
+    Args:
+        challenge: The challenge.
+
+    Returns:
+        The value: `Bearer realm="mcp"`.
 
     Raises:
         ValueError: A name is no token, a value has characters that no header can carry, or there

@@ -71,6 +71,12 @@ class Fetcher(Protocol):
     async def fetch(self, request: FetchRequest) -> FetchResponse:
         """Make one request; follow no redirect.
 
+        Args:
+            request: The request.
+
+        Returns:
+            The answer, whatever its status.
+
         Raises:
             FetchError: There is no answer within the limits.
         """
@@ -113,7 +119,17 @@ class HTTPFetcher:
         self._context = httpx2.create_ssl_context() if ssl_context is None else ssl_context
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
-        """Make one request; see `Fetcher.fetch`."""
+        """Make one request; see `Fetcher.fetch`.
+
+        Args:
+            request: The request.
+
+        Returns:
+            The answer, whatever its status.
+
+        Raises:
+            FetchError: There is none within the time, it is too large, or the network failed.
+        """
         try:
             with trio.fail_after(self._timeout):
                 return await self._exchange(request)

@@ -55,6 +55,9 @@ class AuthRequest:
 
         Args:
             name: Its name in lower case.
+
+        Returns:
+            The values as sent, one for each header line; none if there is no such header.
         """
         return [value for each, value in self.headers if each == name]
 

@@ -21,7 +21,11 @@ _TARGET: Final = """\
 The server is one of
   module:Server            a class or an instance, imported from here
   path/to/file.py:Server   the same, from a file; :Server may be left out if there is only one
+  https://…, http://…      a server that runs elsewhere, over Streamable HTTP
   -- COMMAND ARGUMENT …    any server that speaks stdio, in any language; goes last
+"""
+_ONLY_RUN: Final = """\
+`run` takes the first two: it serves a server, the others use one.
 """
 _ASKING: Final = """\
 A server may ask in between. On a terminal its form is shown, and read there; --answers answers
@@ -39,13 +43,13 @@ def _examples(example: str, *, asking: bool = False) -> str:
 
 
 _EXAMPLES: Final[dict[str | None, str]] = {
-    None: f"{_TARGET}\n{_STATUS}",
+    None: f"{_TARGET}\n{_ONLY_RUN}\n{_STATUS}",
     "run": f"""\
 Examples: noizu-mcp run app.py:Docs
           noizu-mcp run app.py:Docs --http --port 8000
 
 {_STATUS}""",
-    "list": _examples("list --all -- npx -y some-server"),
+    "list": _examples("list --all https://mcp.example.com/mcp"),
     "call": _examples("call app.py:Docs search query=install", asking=True),
     "read": _examples("read app.py:Docs config://app > app.json", asking=True),
     "prompt": _examples("prompt app.py:Docs code_review code=x style=strict", asking=True),
@@ -180,6 +184,13 @@ def _command(
 def _add_connection(parser: argparse.ArgumentParser, *, with_target: bool) -> None:
     if with_target:
         parser.add_argument("target", metavar="SERVER", help="see below")
+    parser.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a header for a server at a URL, or 'NAME: VALUE'; may be repeated",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--trace", action="store_true", help="print every message to stderr")
     parser.add_argument(

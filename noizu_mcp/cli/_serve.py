@@ -81,9 +81,8 @@ def serve(args: argparse.Namespace) -> int:
             certfile=args.certfile,
             keyfile=args.keyfile,
         )
-    except ImportError as error:
-        text = f"{error.name} is not installed: pip install 'noizu-mcp[http]'"
-        raise CommandError(text) from error
+    except ImportError as error:  # of an extra; it says which
+        raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(error.strerror or str(error)) from error
     except ValueError as error:

@@ -26,8 +26,11 @@ def load_server(target: str) -> Server:
             class in it. An instance will do as well as a class.
 
     Raises:
-        CommandError: It cannot be imported, is not there, or is no server.
+        CommandError: It cannot be imported, is not there, is no server, or is a URL.
     """
+    if "://" in target:
+        text = "a URL names a server that runs already; give module:Server or path/to/file.py"
+        raise CommandError(text, USAGE)
     before, colon, after = target.rpartition(":")
     place, name = (before, after) if colon else (after, "")
     module = _import(place)

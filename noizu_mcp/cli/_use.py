@@ -7,16 +7,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from .._errors import McpError
+from .._errors import AuthError, McpError
 from ..client import Client, connect
 from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ..schema._nearest import nearest
-from ..transports import Stdio, diverted_stdio
+from ..server import Server
+from ..transports import Http, Stdio, diverted_stdio
 from ._ask import Respondent, respondent
 from ._errors import USAGE, CommandError
 from ._loop import run_loop
 from ._output import TracePrinter, one_line_log
 from ._target import load_server
+from ._url import is_url, read_url
 
 Result = TypeVar("Result")
 Work = Callable[[Client], Awaitable[Result]]
@@ -35,16 +37,32 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
         work: What to do with the client.
 
     Raises:
-        CommandError: The server cannot be loaded, or a question cannot be answered.
+        CommandError: The server cannot be loaded, wants other credentials, or a question cannot be
+            answered.
     """
     with contextlib.ExitStack() as stack:
         if not args.debug:
             stack.enter_context(one_line_log())
         asked = stack.enter_context(respondent(args.answers, args.timeout)) if _asks(args) else None
-        if args.process is not None:
-            return run_loop(partial(_connected, args, Stdio(*args.process), asked, work))
-        stack.enter_context(diverted_stdio())  # what a server in this process prints is no answer
-        return run_loop(partial(_connected, args, load_server(args.target), asked, work))
+        target: Stdio | Http | Server | None = _elsewhere(args)
+        if target is None:
+            # What a server in this process prints is no answer.
+            stack.enter_context(diverted_stdio())
+            target = load_server(args.target)
+        try:
+            return run_loop(partial(_connected, args, target, asked, work))
+        except AuthError as error:
+            hint = "give a token with --header 'Authorization: Bearer TOKEN'"
+            raise CommandError(f"{error}; {hint}") from error
+
+
+def _elsewhere(args: argparse.Namespace) -> Stdio | Http | None:
+    """Read what names a server that is not in this process; None: it is."""
+    if args.process is None and is_url(args.target):
+        return read_url(args.target, args.header)
+    if args.header:
+        raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
+    return None if args.process is None else Stdio(*args.process)
 
 
 def _asks(args: argparse.Namespace) -> bool:

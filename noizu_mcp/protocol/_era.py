@@ -17,11 +17,14 @@ from ..jsonrpc import (
     Response,
     malformed,
 )
+from ..types import META_PROTOCOL_VERSION
 from ._events import NOWHERE, Event, Fanout, Origin, Resolve, Send
-from ._handshake import HandshakePeer
+from ._handshake import HandshakePeer, Phase
 from ._inflight import Ledger
 from ._malformed import receive_malformed
+from ._meta import meta_of
 from ._stateless import StatelessPeer, is_stateless
+from ._versions import STATELESS, Revision
 
 
 class ServerPeer:
@@ -69,6 +72,35 @@ class ServerPeer:
         if isinstance(message, Batch):
             return self._batch(message, origin)
         return receive_malformed(self.ledger, message)
+
+    @property
+    def revision(self) -> Revision | None:
+        """What is spoken; None until the client has shown it.
+
+        A pipe that carries both eras at once is taken for one with a handshake.
+        """
+        handshake: HandshakePeer | None = vars(self).get("handshake")
+        if handshake is not None and handshake.phase is not Phase.NEW:
+            return handshake.revision
+        return STATELESS if self.stateless.used else None
+
+    def revision_of(self, message: Decoded) -> Revision | None:
+        """Tell under which revision a message was read.
+
+        Args:
+            message: One that was received.
+
+        Returns:
+            The revision; None if it is not known, or not served.
+        """
+        if isinstance(message, Request) and self._is_stateless(message):
+            version = meta_of(message.params).get(META_PROTOCOL_VERSION, STATELESS.name)
+            return STATELESS if version == STATELESS.name else None
+        return self.revision
+
+    def _is_stateless(self, request: Request) -> bool:
+        # Over HTTP the headers may have said so; then no peer with a handshake has been asked.
+        return is_stateless(request.params) or "handshake" not in vars(self)
 
     def _notification(self, message: Notification) -> Event | None:
         # Neither carries an era; both name something in the one ledger.

@@ -37,9 +37,14 @@ def is_stateless(params: Mapping[str, Any] | None) -> bool:
 
 
 class StatelessPeer:
-    """Checks requests of the stateless era; remembers nothing but which are in flight."""
+    """Checks requests of the stateless era; remembers nothing but which are in flight.
+
+    Attributes:
+        used: True once it has let a request in.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
+        self.used = False
         self._ledger = ledger
 
     def receive_request(self, request: Request, origin: Origin = NOWHERE) -> Dispatch | Send:
@@ -65,7 +70,11 @@ class StatelessPeer:
         level = meta.get(META_LOG_LEVEL)
         if level is not None and level not in LOG_LEVELS:
             return refuse(request, INVALID_PARAMS, "Invalid log level")
-        return self._ledger.accept(request) or Dispatch(request, _envelope(meta, origin))
+        refusal = self._ledger.accept(request)
+        if refusal is not None:
+            return refusal
+        self.used = True
+        return Dispatch(request, _envelope(meta, origin))
 
     def _check_version(
         self, request: Request, meta: Mapping[str, Any], headers: Mirrored | None

@@ -14,7 +14,8 @@ from ._options import ServerOptions as ServerOptions
 from ._pages import PAGE_SIZE as PAGE_SIZE
 from ._pages import Page as Page
 from ._record import MAX_TEXT as MAX_TEXT
-from ._record import hear as hear
+from ._record import Place as Place
+from ._record import hear_at as hear_at
 from ._record import running as running
 from ._registry import Registry as Registry
 from ._seal import Sealer as Sealer
@@ -42,6 +43,7 @@ __all__ = [
     "Listener",
     "Outcome",
     "Page",
+    "Place",
     "Registry",
     "RunningSet",
     "Sealer",
@@ -51,7 +53,7 @@ __all__ = [
     "TaskStore",
     "Telemetry",
     "Windows",
-    "hear",
+    "hear_at",
     "open_connection",
     "running",
     "serve",

@@ -255,7 +255,7 @@ class Connection(abc.ABC):
         """See a message of the client and what it means."""
         if self.listeners:
             self.size = None if isinstance(message, Batch) else size
-            hear(self.server.telemetry, self.transport, message, event, size)
+            hear(self, message, event, size)
 
     def told(self, method: str, size: int) -> None:
         """See a notification of ours."""

@@ -26,23 +26,26 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Event(NamedTuple):
-    """Something that happened to a request or a notification.
+    """Something that happened to a request, a task or a notification.
 
-    It holds no arguments and no results. Texts that a peer chose are cut to `MAX_TEXT` characters.
+    It holds no arguments and no results. Texts that a peer chose are cut to 256 characters.
 
     Attributes:
         kind: `start` of a request, and then exactly one of `stop` (it has its result), `error` (it
             failed, or its tool did) and `cancelled` (nobody waits for it); or `notice`, a
             notification.
         key: Names the request in this process: the same in its two events, and no other's.
-        method: The method; empty for a message that could not be read.
+        method: The method, cut; empty for a message that could not be read.
         transport: `stdio`, `http` or `memory`.
-        name: The name of the tool or prompt, or the URI, as the client sent it.
+        name: The name of the tool or prompt, or the URI, as the client sent it, cut.
         target: The same as it is registered: a name, a URI or a URI template. None if nothing
             registered serves it. So it takes few values, whatever clients send.
         outbound: True for what the server sends: a request to the client, a notification.
-        parent: For a request to the client: the `key` of the request whose handler asks.
-        request_id: The JSON-RPC id.
+        task: True for what goes on as a task after its request was answered: it has a start and
+            an end of its own, with the same outcomes.
+        parent: For a request to the client: the `key` of the request whose handler asks. For a
+            task: that of the request that began it.
+        request_id: The JSON-RPC id, a text cut.
         revision: The revision of the protocol; None if it is not known.
         session: Names the connection: made up, and no secret. None on 2026-07-28.
         principal: Names the verified caller, as `Principal.key`; None where nobody is verified.
@@ -63,6 +66,7 @@ class Event(NamedTuple):
     name: str | None = None
     target: str | None = None
     outbound: bool = False
+    task: bool = False
     parent: int | None = None
     request_id: str | int | None = None
     revision: str | None = None
@@ -98,9 +102,13 @@ class Listener:
         """Surround the work on a request, its handler too, with a context manager of your own.
 
         It is entered twice: where the request is read, and in the task of its handler, if that
-        waits. So what it sets is a context variable. It sees no exceptions.
+        waits. So what it sets is a context variable. It sees no exceptions. The work of a task is
+        surrounded once.
 
         Args:
-            event: The `start` of the request.
+            event: The `start` of the request, or of the task.
+
+        Returns:
+            What is entered; one that does nothing unless overridden.
         """
         return nullcontext(event)

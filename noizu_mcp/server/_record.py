@@ -6,19 +6,20 @@ from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .._errors import McpError, RequestTimeout
 from ..components import ResourceSpec
 from ..engine import Exchange, Fate, Job
 from ..jsonrpc import Batch, Decoded, ErrorResponse, Id, Notification, Rendered, Request
+from ..protocol import Dispatch, Fanout, Revision, Send
 from ..protocol import Event as PeerEvent
-from ..protocol import Fanout, Send
 from ._events import ENDS, Event, EventKind, Outcome
 
 if TYPE_CHECKING:
     from ._connection import Connection
     from ._server import Server
+    from ._task import RunningTask
     from ._telemetry import Telemetry
 
 #: Characters of a name, a URI or a method in an event; ours are shorter.
@@ -37,8 +38,22 @@ _NAMED_BY: Final[Mapping[str, str]] = {
 _keys: Final = itertools.count(1)
 
 
+class Place(NamedTuple):
+    """Where a message came or goes.
+
+    Attributes:
+        transport: As in `Event`.
+        revision: The same.
+        session: The same.
+    """
+
+    transport: str
+    revision: str | None = None
+    session: str | None = None
+
+
 class _Course:
-    """One request on its way: its start is told when it is made, its end once.
+    """One request or task on its way: its start is told when it is made, its end once.
 
     Args:
         telemetry: Who is told.
@@ -66,6 +81,11 @@ class _Course:
                     duration=seconds,
                 )
             )
+
+    async def run(self, job: Job) -> None:
+        """Do the rest of the work, surrounded by what the listeners want around it."""
+        with self._telemetry.around(self.event):
+            await job()
 
 
 class RequestRecord(_Course):
@@ -119,10 +139,36 @@ class RequestRecord(_Course):
             raise
         course.end("ok")
 
+
+class TaskRecord(_Course):
+    """One task: what goes on of a request after its answer.
+
+    Args:
+        telemetry: Who is told.
+        request: The start of the request.
+        task: The task; it does not run yet.
+    """
+
+    def __init__(self, telemetry: "Telemetry", request: Event, task: "RunningTask") -> None:
+        start = request._replace(key=next(_keys), task=True, parent=request.key, bytes_in=None)
+        super().__init__(telemetry, start)
+        self._task = task
+
     async def run(self, job: Job) -> None:
-        """Do the rest of the work, surrounded by what the listeners want around it."""
-        with self._telemetry.around(self.event):
-            await job()
+        """Run the task to its end, which is told then; see `_Course`."""
+        try:
+            await super().run(job)
+        finally:
+            self.end(*self._task.outcome)
+
+
+def observe_task(
+    connection: "Connection", exchange: Exchange, task: "RunningTask"
+) -> TaskRecord | None:
+    """Begin a task that somebody wants to hear of: whoever heard of its request."""
+    if not isinstance(exchange.record, RequestRecord):
+        return None
+    return TaskRecord(connection.server.telemetry, exchange.record.event, task)
 
 
 def observe(connection: "Connection", exchange: Exchange) -> Job | None:
@@ -143,7 +189,7 @@ def running(frame: FrameType | None) -> Event | None:
         Its start.
     """
     while frame is not None:
-        if frame.f_code is RequestRecord.run.__code__:
+        if frame.f_code is _Course.run.__code__:
             return frame.f_locals["self"].event  # type: ignore[no-any-return]  # a frame is untyped
         if frame.f_code is observe.__code__ and "record" in frame.f_locals:
             return frame.f_locals["record"].event  # type: ignore[no-any-return]  # as above
@@ -152,43 +198,72 @@ def running(frame: FrameType | None) -> Event | None:
 
 
 def hear(
-    telemetry: "Telemetry",
-    transport: str,
-    message: Decoded,
-    event: PeerEvent | None,
-    size: int | None,
+    connection: "Connection", message: Decoded, event: PeerEvent | None, size: int | None
 ) -> None:
     """Tell of a message that is no request to be handled: those tell of themselves.
 
     Args:
-        telemetry: Who is told.
-        transport: How it came.
+        connection: Where it came.
         message: The message.
         event: What it means.
         size: Its bytes, if known.
     """
     if isinstance(message, Batch) and isinstance(event, Fanout):
         for each, meaning in zip(message.messages, event.events, strict=True):
-            hear(telemetry, transport, each, meaning, None)
-    elif isinstance(message, Notification):
-        notice = _event("notice", message.method, transport)
-        telemetry.emit(notice._replace(bytes_in=size))
+            hear(connection, each, meaning, None)
+    elif not isinstance(event, Dispatch):
+        place = _place(connection, connection.peer.revision_of(message))
+        hear_at(connection.server.telemetry, place, message, event, size)
+
+
+def hear_at(
+    telemetry: "Telemetry",
+    place: Place,
+    message: Decoded,
+    event: PeerEvent | None,
+    size: int | None,
+) -> None:
+    """Tell of a message that reaches no connection.
+
+    Args:
+        telemetry: Who is told.
+        place: How it came.
+        message: The message.
+        event: What it means.
+        size: Its bytes, if known.
+    """
+    if isinstance(message, Notification):
+        telemetry.emit(_event("notice", message.method, place)._replace(bytes_in=size))
     elif isinstance(event, Send):
         method = message.method if isinstance(message, Request) else ""
         answer = event.message
-        start = _event("start", method, transport)
+        start = _event("start", method, place)
         course = _Course(telemetry, start._replace(request_id=_cut(answer.id), bytes_in=size))
         course.end("error", answer.code if isinstance(answer, ErrorResponse) else None)
 
 
 def tell(connection: "Connection", method: str, size: int) -> None:
     """Tell of a notification of ours."""
-    event = _event("notice", method, connection.transport)
+    event = _event("notice", method, _place(connection, connection.peer.revision))
     connection.server.telemetry.emit(event._replace(outbound=True, bytes_out=size))
 
 
-def _event(kind: EventKind, method: str, transport: str) -> Event:
-    return Event(kind, next(_keys), method[:MAX_TEXT], transport)
+def _place(connection: "Connection", revision: Revision | None) -> Place:
+    if revision is None:
+        return Place(connection.transport)
+    session = None if revision.stateless else connection.label
+    return Place(connection.transport, revision.name, session)
+
+
+def _event(kind: EventKind, method: str, place: Place) -> Event:
+    return Event(
+        kind,
+        next(_keys),
+        method[:MAX_TEXT],
+        place.transport,
+        revision=place.revision,
+        session=place.session,
+    )
 
 
 def _cut(id_: Id | None) -> Id | None:
@@ -199,12 +274,11 @@ def _start_of(connection: "Connection", exchange: Exchange) -> Event:
     request, envelope = exchange.request, exchange.envelope
     name, target = _subject(connection.server, request)
     principal = envelope.origin.principal
-    return _event("start", request.method, connection.transport)._replace(
+    place = _place(connection, envelope.revision)
+    return _event("start", request.method, place)._replace(
         name=name,
         target=target,
         request_id=_cut(request.id),
-        revision=envelope.revision.name,
-        session=None if envelope.revision.stateless else connection.label,
         principal=None if principal is None else str(principal.key),
         trace=_trace_of(envelope.meta),
         bytes_in=connection.size,

@@ -93,7 +93,7 @@ class Server(Serving, metaclass=ComponentMeta):
     __mcp_kind__ = "servers"
     __mcp_table__ = SERVER_OPTIONS
     __mcp_members__: ClassVar[dict[str, Callable[[Any], bool]]] = {
-        **dict.fromkeys(("tools", "resources", "prompts", "skills"), _is_list),
+        **dict.fromkeys(("tools", "resources", "prompts", "skills", "telemetry"), _is_list),
         **{name: partial(_is_override, name) for name in OVERRIDABLE},
     }
 

@@ -34,6 +34,7 @@ OVERRIDABLE: Final = (
 _NO_OPTIONS: Final = {
     "policies": "override call_tool to decide who may call what",
     "providers": "override list_tools and call_tool to compute tools, or use server.tools.add",
+    "resource_templates": "put templates into resources",
 }
 
 

@@ -14,9 +14,10 @@ import trio
 
 from .._errors import ConnectionClosed
 from .._util import UNSET
-from ..engine import logger
+from ..engine import Fate, logger
 from ..jsonrpc import INTERNAL_ERROR, render
 from ..types import InputRequest, Task, TaskStatus
+from ._events import Outcome
 
 #: Random bytes of an id: where nobody is verified, who knows the id has the task.
 ENTROPY: Final = 24
@@ -53,6 +54,7 @@ class RunningTask:
         expires: When it is forgotten, on trio's clock.
         scope: Cancels it.
         cancelling: True once it is to stop.
+        fate: How it ends, where the answer does not tell.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class RunningTask:
         self.status: TaskStatus = "working"
         self.scope = trio.CancelScope()
         self.cancelling = False
+        self.fate: Fate | None = None
         self._ttl = ttl
         self._poll_interval = poll_interval
         self._on_change = on_change
@@ -86,6 +89,15 @@ class RunningTask:
     def ended(self) -> bool:
         """True once it changes no more."""
         return self.status in ENDED
+
+    @property
+    def outcome(self) -> tuple[Outcome, int | None]:
+        """How it ended, for listeners, and the code of its error; else it is cancelled."""
+        if self._error is not None:
+            return self.fate or "error", self._error["code"]
+        if self._result is None:
+            return self.fate or "cancelled", None
+        return self.fate or ("tool_error" if self._result.get("isError") is True else "ok"), None
 
     def to_wire(self, *, detailed: bool = True) -> dict[str, Any]:
         """Write it as it is now.
@@ -192,6 +204,7 @@ class RunningTask:
             self._result = json.loads(render({"resultType": "complete", **result}))
         except (ValueError, TypeError, RecursionError) as error:
             logger.error("the result of a task is not JSON", exc_info=error)
+            self.fate = "crashed"
             self.fail(INTERNAL_ERROR, "Result is not JSON")
         else:
             self._end("completed", None)

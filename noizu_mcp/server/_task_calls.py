@@ -14,6 +14,8 @@ from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..protocol import Envelope
 from ..types import TASKS, ToolResult
 from ._call import Call
+from ._calls import CRASHED
+from ._record import observe_task
 from ._rounds import LiveAsker, ReplayAsker
 from ._scopes import denial, needed
 from ._task import RunningTask
@@ -152,7 +154,8 @@ class Opening:
         timeout = self._spec.timeout if isinstance(self._spec.timeout, float) else None
         store = self._connection.task_store
         task = store.create(owner_of(self._exchange.envelope))
-        store.start(task, partial(self._run, task, before), timeout)
+        record = observe_task(self._connection, self._exchange, task)
+        store.start(task, partial(self._run, task, before), timeout, record)
         answer = task.to_wire(detailed=False)
         self._connection.reply(self._exchange, {"resultType": "task", **answer})
 
@@ -173,7 +176,9 @@ class Opening:
             task=task,
         )
         try:
-            return (await self._work(Context(call))).to_wire()
+            result = await self._work(Context(call))
+            task.fate = "crashed" if result is CRASHED else None
+            return result.to_wire()
         except InsufficientScope as error:
             connection, exchange = self._connection, self._exchange
             scopes = needed(connection.server, exchange.request, error.scopes)

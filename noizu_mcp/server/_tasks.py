@@ -1,7 +1,7 @@
 """The tasks of a server while it is served: what runs, and what is kept for its result."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -14,7 +14,9 @@ from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from ._bus import Bus
 from ._calls import TIMED_OUT
 from ._options import ServerOptions
+from ._record import TaskRecord
 from ._task import RunningTask
+from ._telemetry import Telemetry
 
 Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 #: The rest of a call; gives its result as it goes over the wire.
@@ -44,12 +46,16 @@ class TaskStore:
         options: The options of the server.
         bus: Where changes are reported.
         spawn: Runs something for as long as the connection, or the application, lasts.
+        telemetry: Where it is counted while it has tasks.
     """
 
-    def __init__(self, options: ServerOptions, bus: Bus, spawn: Spawn) -> None:
+    def __init__(
+        self, options: ServerOptions, bus: Bus, spawn: Spawn, telemetry: Telemetry
+    ) -> None:
         self._options = options
         self._bus = bus
         self._spawn = spawn
+        self._telemetry = telemetry
         self._tasks: dict[str, RunningTask] = {}
         self._owned: Counter[str | None] = Counter()
         self._running: set[RunningTask] = set()
@@ -59,6 +65,9 @@ class TaskStore:
 
     def __len__(self) -> int:
         return len(self._tasks)
+
+    def __iter__(self) -> Iterator[RunningTask]:
+        return iter(tuple(self._tasks.values()))
 
     def create(self, owner: str | None) -> RunningTask:
         """Make a task, which can be found from now on; `start` lets it run.
@@ -123,18 +132,26 @@ class TaskStore:
             raise McpError(INVALID_PARAMS, "Unknown task; it never was, or its time is over")
         return task
 
-    def start(self, task: RunningTask, work: Work, timeout: float | None) -> None:
+    def start(
+        self,
+        task: RunningTask,
+        work: Work,
+        timeout: float | None,
+        record: TaskRecord | None = None,
+    ) -> None:
         """Let a task run.
 
         Args:
             task: The task.
             work: What it does; of what it raises, `McpError` is for the client.
             timeout: Seconds that it may take; None for its life.
+            record: Watches it; None if nobody listens.
         """
         if timeout is not None:
             task.expire_at(trio.current_time() + timeout)
         self._running.add(task)
-        self._spawn(partial(self._run, task, work))
+        run = partial(self._run, task, work)
+        self._spawn(run if record is None else partial(record.run, run))
 
     async def _run(self, task: RunningTask, work: Work) -> None:
         try:
@@ -155,11 +172,14 @@ class TaskStore:
         if task.cancelling:
             task.end_cancelled()
         elif not task.scope.cancelled_caught:
+            task.fate = "crashed"
             task.fail(INTERNAL_ERROR, "Request handler failed")
-        elif task.expires > trio.current_time():
-            task.complete(TIMED_OUT.to_wire())
         else:
-            self._drop(task)
+            task.fate = "timed_out"
+            if task.expires > trio.current_time():
+                task.complete(TIMED_OUT.to_wire())
+            else:
+                self._drop(task)
 
     def _report(self, task: RunningTask) -> None:
         self._bus.publish(TaskChange(task.id))
@@ -178,9 +198,10 @@ class TaskStore:
                 self._drop(task)
 
     async def _sweep(self) -> None:
-        while self._tasks:
-            await trio.sleep(self._options.task_ttl / SWEEPS)
-            self._drop_expired()
+        with self._telemetry.counting(self):
+            while self._tasks:
+                await trio.sleep(self._options.task_ttl / SWEEPS)
+                self._drop_expired()
         self._sweeping = False
 
     async def settle(self, grace: float) -> None:

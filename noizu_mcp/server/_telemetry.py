@@ -1,12 +1,20 @@
 """Who listens to the requests of a server."""
 
+import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import Any
+from typing import Any, Protocol
 
 from .._errors import Problem
 from ..engine import crashes_logged
 from ._events import Event, Listen, Listener
+
+
+class Held(Protocol):
+    """A task that runs, or is kept for its result."""
+
+    @property
+    def status(self) -> str: ...
 
 
 class Telemetry:
@@ -25,18 +33,32 @@ class Telemetry:
         self.listeners: list[Listen] = list(listeners)
         self.sessions: set[object] = set()
         self.streams: set[object] = set()
+        self._stores: set[Iterable[Held]] = set()
 
     def __repr__(self) -> str:
         return f"<Telemetry {self.listeners!r}>"
+
+    def tasks_held(self) -> list[str]:
+        """List the states of all tasks, those too that are kept for their result; in any thread."""
+        return [task.status for store in tuple(self._stores) for task in store]
+
+    @contextmanager
+    def counting(self, store: Iterable[Held]) -> Iterator[None]:
+        """Count the tasks of a store for as long as the block runs."""
+        self._stores.add(store)
+        try:
+            yield
+        finally:
+            self._stores.discard(store)
 
     def add(self, listener: Listen) -> None:
         """Let something listen from now on; from any task or thread.
 
         Args:
-            listener: Called with each `Event`, in the thread of the loop.
+            listener: Called with each `Event`, in the thread of the loop; a plain function.
 
         Raises:
-            TypeError: It cannot be called, or is a class.
+            TypeError: It cannot be called, is a class, or is a coroutine function.
         """
         fault = _fault_of(listener)
         if fault is not None:
@@ -46,19 +68,33 @@ class Telemetry:
     def remove(self, listener: Listen) -> None:
         """Stop something listening; from any task or thread.
 
+        Args:
+            listener: As it was added.
+
         Raises:
             ValueError: It does not listen.
         """
         self.listeners.remove(listener)
 
     def emit(self, event: Event) -> None:
-        """Tell everybody; a listener that fails is logged, and the others still hear."""
+        """Tell everybody; a listener that fails is logged, and the others still hear.
+
+        Args:
+            event: What happened.
+        """
         for listener in tuple(self.listeners):
             with crashes_logged("the listener %r failed", listener):
                 listener(event)
 
     def around(self, event: Event) -> AbstractContextManager[object]:
-        """Surround the work on a request with what the listeners want around it."""
+        """Surround the work on a request with what the listeners want around it.
+
+        Args:
+            event: The `start` of the request.
+
+        Returns:
+            What is entered around the work; a listener that fails in it is logged.
+        """
         surrounding = [each for each in tuple(self.listeners) if isinstance(each, Listener)]
         if not surrounding:
             return nullcontext()
@@ -90,6 +126,8 @@ def _fault_of(listener: Any) -> str | None:
         return f"must be an instance: write {listener.__name__}(…)"
     if not callable(listener):
         return f"must be callable with an Event, got {listener!r}"
+    if any(map(inspect.iscoroutinefunction, (listener, type(listener).__call__))):
+        return f"must be a plain function, called in the loop; nobody awaits {listener!r}"
     return None
 
 

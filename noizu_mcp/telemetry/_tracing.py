@@ -1,38 +1,12 @@
-"""OpenTelemetry spans of requests, in the trace that the client began.
+"""OpenTelemetry spans of requests, in the trace that the client began."""
 
-Sources: SEP-414 (trace context in `_meta`); OpenTelemetry's semantic conventions for MCP, which are
-in development, and take the place of those for JSON-RPC.
-"""
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
-
-from .._version import __version__
-from ..protocol import CLIENT_REQUESTS, SERVER_REQUESTS
 from ..server import Event, Listener
 
-try:
-    from opentelemetry import context as otel
-    from opentelemetry import trace
-    from opentelemetry.baggage.propagation import W3CBaggagePropagator
-    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-except ImportError as error:
-    raise ImportError("tracing needs opentelemetry-api: pip install 'noizu-mcp[otel]'") from error
-
-_METHODS: Final = frozenset({*CLIENT_REQUESTS, *SERVER_REQUESTS})
-#: Which attribute holds the name of what a request is about.
-_NAMES: Final = {
-    "tools/call": "gen_ai.tool.name",
-    "prompts/get": "gen_ai.prompt.name",
-    "resources/read": "mcp.resource.uri",
-    "resources/subscribe": "mcp.resource.uri",
-    "resources/unsubscribe": "mcp.resource.uri",
-}
-#: `network.transport`, by ours; in memory there is no network.
-_TRANSPORTS: Final = {"stdio": "pipe", "http": "tcp"}
-_CONTEXT = TraceContextTextMapPropagator()
-_BAGGAGE = W3CBaggagePropagator()
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
 
 
 class Tracing(Listener):
@@ -41,7 +15,8 @@ class Tracing(Listener):
     The parent is the span that `traceparent` in `_meta` names; the span that is current where the
     request is read, such as that of the HTTP request, is linked then, and the parent otherwise.
     The span is current in handlers, sync ones in threads too. Requests to the client have spans
-    below it. Spans hold no arguments, no results and no principal.
+    below it. What goes on as a task has a span in a trace of its own, linked to that of the request
+    that began it. Spans hold no arguments, no results and no principal.
 
     Args:
         tracer_provider: Makes the spans; OpenTelemetry's global one unless given.
@@ -53,90 +28,22 @@ class Tracing(Listener):
     """
 
     def __init__(
-        self, *, tracer_provider: trace.TracerProvider | None = None, baggage: bool = False
+        self, *, tracer_provider: "TracerProvider | None" = None, baggage: bool = False
     ) -> None:
-        self._tracer = trace.get_tracer("noizu_mcp", __version__, tracer_provider)
-        self._baggage = baggage
-        self._open: dict[int, tuple[trace.Span, otel.Context]] = {}
+        try:
+            from ._spans import Spans
+        except ImportError as error:
+            text = "tracing needs opentelemetry-api: pip install 'noizu-mcp[otel]'"
+            raise ImportError(text) from error
+        self._spans = Spans(tracer_provider, baggage=baggage)
 
     def __call__(self, event: Event) -> None:
         """Begin or end a span; see `Listener`."""
         if event.kind == "start":
-            self._begin(event)
-        elif event.key in self._open:  # a notice has none, nor has what began before we listened
-            span, _ = self._open.pop(event.key)
-            _conclude(span, event)
+            self._spans.begin(event)
+        else:
+            self._spans.end(event)
 
-    @contextmanager
-    def around(self, event: Event) -> Iterator[None]:
+    def around(self, event: Event) -> AbstractContextManager[None]:
         """Make the span of a request the current one; see `Listener`."""
-        if event.key not in self._open:
-            yield
-            return
-        token = otel.attach(self._open[event.key][1])
-        try:
-            yield
-        finally:
-            otel.detach(token)
-
-    def _begin(self, event: Event) -> None:
-        context, links = self._parent_of(event)
-        known = event.method in _METHODS
-        # Only registered names: those that clients make up must not make up names of spans.
-        named = event.target if _NAMES.get(event.method, "").startswith("gen_ai") else None
-        span = self._tracer.start_span(
-            " ".join(filter(None, (event.method if known else "unknown method", named))),
-            context,
-            trace.SpanKind.CLIENT if event.outbound else trace.SpanKind.SERVER,
-            _attributes_of(event),
-            links,
-        )
-        self._open[event.key] = span, trace.set_span_in_context(span, context)
-
-    def _parent_of(self, event: Event) -> tuple[otel.Context, list[trace.Link]]:
-        context = otel.get_current()
-        if event.outbound:
-            return context, []
-        ambient = trace.get_current_span(context).get_span_context()
-        context = _CONTEXT.extract(event.trace, context)
-        if self._baggage:
-            context = _BAGGAGE.extract(event.trace, context)
-        remote = trace.get_current_span(context).get_span_context()
-        linked = ambient.is_valid and remote != ambient
-        return context, [trace.Link(ambient)] if linked else []
-
-
-def _attributes_of(event: Event) -> dict[str, str | int]:
-    values: dict[str, str | int | None] = {
-        "mcp.method.name": event.method,
-        "mcp.protocol.version": event.revision,
-        "mcp.session.id": event.session,
-        "rpc.system.name": "jsonrpc",
-        "jsonrpc.protocol.version": "2.0",
-        "jsonrpc.request.id": None if event.request_id is None else str(event.request_id),
-        "network.transport": _TRANSPORTS.get(event.transport),
-        "noizu_mcp.bytes_in": event.bytes_in,
-    }
-    if event.method in _NAMES:
-        values[_NAMES[event.method]] = event.name
-    if event.method == "tools/call":
-        values["gen_ai.operation.name"] = "execute_tool"
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _conclude(span: trace.Span, event: Event) -> None:
-    span.set_attribute("noizu_mcp.outcome", str(event.outcome))
-    if event.bytes_out is not None:
-        span.set_attribute("noizu_mcp.bytes_out", event.bytes_out)
-    if event.code is not None:
-        span.set_attribute("rpc.response.status_code", str(event.code))
-    if event.kind == "error":
-        span.set_attribute("error.type", _error_type(event))
-        span.set_status(trace.StatusCode.ERROR)
-    span.end()
-
-
-def _error_type(event: Event) -> str:
-    if event.code is not None:
-        return str(event.code)
-    return "timeout" if event.outcome == "timed_out" else "tool_error"
+        return self._spans.current(event)

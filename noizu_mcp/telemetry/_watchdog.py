@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
 from types import FrameType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import trio
 
@@ -44,13 +44,11 @@ class Watchdog(Listener):
         threshold: Seconds without a turn of the loop.
 
     Raises:
-        ValueError: The threshold is not above 0, or infinite.
+        ValueError: The threshold is no number above 0, or infinite.
     """
 
     def __init__(self, threshold: float = THRESHOLD) -> None:
-        if isinstance(threshold, bool) or not 0 < threshold < math.inf:
-            raise ValueError(f"threshold must be seconds above 0, not {threshold!r}")
-        self._threshold = threshold
+        self._threshold = _seconds(threshold)
         # A server may run in several loops, each with its own thread.
         self._pulse: trio.lowlevel.RunVar[_Pulse | None]
         self._pulse = trio.lowlevel.RunVar("noizu_mcp.watchdog", default=None)
@@ -71,6 +69,12 @@ class Watchdog(Listener):
             yield
         finally:
             _request.reset(token)
+
+
+def _seconds(value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
+        return value
+    raise ValueError(f"threshold must be seconds above 0, not {value!r}")
 
 
 class _Step(NamedTuple):

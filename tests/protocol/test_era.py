@@ -54,6 +54,30 @@ def test_interleaved(server, refused):
     assert (old.envelope.log_level, new.envelope.log_level) == ("debug", None)
 
 
+def test_the_revision_of_what_comes_and_goes(server):
+    """It is known once the client has shown it; a request may carry its own."""
+    stray = Notification("notifications/cancelled", {})
+    assert (server.revision, server.revision_of(stray)) == (None, None)
+    server.receive(modern(1))
+    assert (server.revision, server.revision_of(stray)) == (STATELESS, STATELESS)
+    assert server.revision_of(modern(1)) is STATELESS
+    old = Request(2, "initialize", {"protocolVersion": "2025-06-18", "capabilities": {}})
+    assert server.receive(old).envelope.revision is server.revision
+    assert server.revision_of(stray).name == server.revision_of(old).name == "2025-06-18"
+    unknown = {"_meta": {**META, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}}
+    assert server.revision_of(Request(3, "tools/call", unknown)) is None
+    assert server.revision_of(modern(4)) is STATELESS
+
+
+def test_a_request_that_began_no_handshake(server):
+    """Over HTTP the headers say that it is one of 2026-07-28, whatever its text says."""
+    bare = Request(1, "tools/list")
+    assert server.stateless.receive_request(bare).message.code == -32602
+    assert server.revision_of(bare) is STATELESS
+    server.receive(bare)
+    assert server.revision_of(bare) is None
+
+
 def test_one_space_of_ids(ready, refused):
     """A request of one era cannot take the id of one of the other; a cancellation finds both."""
     ready.receive(Request(1, "tools/call"))

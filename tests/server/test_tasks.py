@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noizu_mcp import ConnectionClosed, Limits, McpError, Server
-from noizu_mcp.server import TaskStore
+from noizu_mcp.server import TaskStore, Telemetry
 from noizu_mcp.server._bus import Bus
 from noizu_mcp.server._options import ServerOptions
 from noizu_mcp.server._tasks import TaskChange
@@ -29,7 +29,7 @@ class Bench:
         bus.add(self.changes.append)
         kept = ServerOptions("s", "1", task_ttl=TTL, **options)
         self.nursery = nursery
-        self.store = TaskStore(kept, bus, nursery.start_soon)
+        self.store = TaskStore(kept, bus, nursery.start_soon, Telemetry())
         self.go_on = trio.Event()
 
     def begin(self, work=None, *, owner=None, timeout=None):
@@ -205,6 +205,7 @@ async def test_what_is_no_json(nursery, caplog):
     task = bench.begin(give)
     await settled()
     assert task.to_wire()["error"] == {"code": -32603, "message": "Result is not JSON"}
+    assert task.outcome == ("crashed", -32603)
     assert "not JSON" in caplog.text
     nursery.cancel_scope.cancel()
 

@@ -86,6 +86,17 @@ CASES = [
         ),
     ),
     (
+        'class S(Server, name="s", version="1"):\n    telemtry = [print]',
+        (
+            "S.telemtry: is not an option; did you mean 'telemetry'? (begin a name of your own"
+            " with _)"
+        ),
+    ),
+    (
+        'class S(Server, name="s", version="1"):\n    resource_templates = [T]',
+        "S.resource_templates: is not an option; put templates into resources",
+    ),
+    (
         'class S(Server, name="s", version="1"):\n    providers = []\n    policies = []',
         (
             "S.providers: is not an option; override list_tools and call_tool to compute tools, or"

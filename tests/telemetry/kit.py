@@ -3,7 +3,9 @@
 import json
 from contextlib import asynccontextmanager
 
+import pytest
 import trio
+from opentelemetry import trace
 
 from noizu_mcp import (
     Context,
@@ -13,6 +15,7 @@ from noizu_mcp import (
     ResourceTemplate,
     Schema,
     Server,
+    TaskStarted,
     Tool,
     ToolError,
 )
@@ -21,7 +24,9 @@ from noizu_mcp.server import open_connection
 from noizu_mcp.transports import memory_pair
 from noizu_mcp.transports.http._app import HttpApp
 from noizu_mcp.transports.http._options import HttpOptions
+from noizu_mcp.types import TASKS, ClientCapabilities
 
+KNOWS = ClientCapabilities(extensions={TASKS: {}})
 STATELESS = "2026-07-28"
 META = {
     "io.modelcontextprotocol/protocolVersion": STATELESS,
@@ -121,6 +126,32 @@ class Review(Prompt):
         return "Review it"
 
 
+class Job(Tool, task="required", timeout=20.0):
+    """Go on as a task, and end in a way that is asked for."""
+
+    class Input(Schema):
+        how: str
+
+    async def call(self, args, ctx: Context):
+        ctx.server.seen[args.how] = trace.get_current_span().get_span_context()
+        if args.how in ("wait", "time"):
+            await trio.sleep_forever()
+        if args.how == "tool":
+            raise ToolError("no")
+        if args.how == "error":
+            raise McpError(-32099, "no")
+        if args.how == "crash":
+            raise RuntimeError("a secret")
+        return "done"
+
+
+async def begin(client, name, **arguments):
+    """Call a tool that goes on as a task; gives the task as it was then."""
+    with pytest.raises(TaskStarted) as caught:
+        await client.call_tool(name, arguments)
+    return caught.value.task
+
+
 class App(Server, name="app", version="1", tool_timeout=5.0):
     """Everything above."""
 
@@ -130,6 +161,7 @@ class App(Server, name="app", version="1", tool_timeout=5.0):
 
     def __init__(self):
         self.hanging = trio.Event()
+        self.seen = {}
 
 
 class Heard(list):

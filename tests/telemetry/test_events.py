@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from noizu_mcp import (
     ClientHandler,
+    Context,
     Decline,
     DefinitionError,
     McpError,
@@ -25,7 +26,7 @@ from noizu_mcp.server import MAX_TEXT, Event, Listener, Telemetry, _connection, 
 from noizu_mcp.transports.http._guard import Guard
 from noizu_mcp.types import Principal
 
-from .kit import META, STATELESS, App, Echo, Heard, over_http, raw
+from .kit import KNOWS, META, STATELESS, App, Echo, Heard, Job, begin, over_http, raw
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
 
@@ -358,6 +359,166 @@ async def test_a_question_in_rounds(server, heard):
     assert [end.outcome for end in ends] == ["input_required", "ok"]
 
 
+@pytest.mark.parametrize(
+    ("how", "kind", "outcome", "code"),
+    [
+        ("ok", "stop", "ok", None),
+        ("tool", "error", "tool_error", None),
+        ("error", "error", "error", -32099),
+        ("crash", "error", "crashed", None),
+        ("time", "error", "timed_out", None),
+        ("cancel", "cancelled", "cancelled", None),
+        ("wait", "cancelled", "cancelled", None),
+    ],
+)
+async def test_ends_of_tasks(server, heard, how, kind, outcome, code, autojump_clock):
+    """A task has a start and an end beside those of the request, which has its answer by then."""
+    server.tools.add(Job)
+    async with connect(server, version=STATELESS, capabilities=KNOWS) as client:
+        task = await begin(client, "job", how="wait" if how == "cancel" else how)
+        if how == "cancel":
+            await client.request("tasks/cancel", {"taskId": task.task_id})
+        if how != "wait":
+            await trio.sleep(60)
+
+    start, end = [event for event in heard if event.task]
+    (request,) = [event for event in heard.of("tools/call", "stop") if not event.task]
+    assert (start.kind, start.parent) == ("start", request.key)
+    assert (end.kind, end.outcome, end.code, end.key) == (kind, outcome, code, start.key)
+    assert (end.method, end.target, end.revision) == ("tools/call", "job", STATELESS)
+    assert end.key != request.key
+    assert end.duration == pytest.approx(0, abs=1)  # the clock of the test runs ahead
+    assert request.outcome == "ok"
+    assert task.task_id not in repr(heard)
+
+
+async def test_a_task_that_nobody_heard_begin(server, autojump_clock):
+    """It has no end either."""
+    heard = Heard()
+    server.tools.add(Job)
+    async with connect(server, capabilities=KNOWS) as client:
+        await begin(client, "job", how="time")
+        server.telemetry.add(heard)
+        await trio.sleep(60)
+
+    assert heard == []
+
+
+async def test_a_task_that_lives_too_long(heard, autojump_clock):
+    """One without a timeout of its own ends with its life, and is forgotten then."""
+
+    class Endless(Tool, task="required"):
+        async def call(self):
+            await trio.sleep_forever()
+
+    class Brief(Server, name="brief", version="1", task_ttl=10.0):
+        tools = [Endless]
+        telemetry = [heard]
+
+    server = Brief()
+    async with connect(server, capabilities=KNOWS) as client:
+        await begin(client, "endless")
+        await trio.sleep(20)
+        assert server.telemetry.tasks_held() == []
+
+    assert [event.outcome for event in heard if event.task] == [None, "timed_out"]
+
+
+async def test_the_work_of_a_task_is_surrounded(server):
+    """Listeners put around it what they want, once, and the stack says which task it is."""
+    around, found = Around(), []
+
+    class Look(Tool, task="required"):
+        async def call(self):
+            await trio.lowlevel.checkpoint()
+            found.append(running(sys._getframe()))
+
+    server.telemetry.add(around)
+    server.tools.add(Look)
+    async with connect(server, version=STATELESS, capabilities=KNOWS) as client:
+        await begin(client, "look")
+        await trio.testing.wait_all_tasks_blocked()
+
+    pairs = ["+tools/call", "-tools/call"] * 2  # the request has its answer at once
+    assert [said for said in around.said if "tools/call" in said] == pairs
+    assert [(event.name, event.task) for event in found] == [("look", True)]
+
+
+async def test_tasks_are_counted_while_they_are_held(server, autojump_clock):
+    """Those that run and those that are kept; no more once they or their connection are gone."""
+    server.tools.add(Job)
+    async with connect(server, capabilities=KNOWS) as client:
+        await begin(client, "job", how="ok")
+        await begin(client, "job", how="wait")
+        await trio.testing.wait_all_tasks_blocked()
+        assert sorted(server.telemetry.tasks_held()) == ["completed", "working"]
+
+    assert server.telemetry.tasks_held() == []
+
+
+@ERAS
+async def test_what_is_refused_says_where(server, heard, version):
+    """Errors that reach no handler, and notices, name revision and session like everything else."""
+    async with connect(server, version=version) as client:
+        await client.call_tool("talk")
+        with pytest.raises(McpError):
+            await client.request("bogus/x", {})
+        await client.notify("notifications/foo", {})
+        await client.request("ping" if version != STATELESS else "server/discover", {})
+
+    (call,) = heard.of("tools/call", "start")
+    places = {(e.method, e.revision, e.session) for e in heard}
+    wanted = {"bogus/x", "notifications/foo"}
+    wanted |= set() if version == STATELESS else {"notifications/message"}
+    assert (call.session is None) == (version == STATELESS)
+    assert {(method, version, call.session) for method in wanted} <= places
+
+
+async def test_progress_says_where(server, heard):
+    """A notice of ours on 2026-07-28 has the revision of its request."""
+
+    class Step(Tool):
+        async def call(self, args, ctx: Context):
+            await ctx.report_progress(1)
+
+    server.tools.add(Step)
+    params = {"name": "step", "_meta": {**META, "progressToken": 1}}
+    async with raw(server) as (send, receive):
+        send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+        await receive()
+        await receive()
+
+    (said,) = heard.of("notifications/progress")
+    assert (said.outbound, said.revision, said.session) == (True, STATELESS, None)
+
+
+@pytest.mark.parametrize(
+    ("message", "revision"),
+    [
+        (b"{", None),
+        ({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}}, None),
+        ({"jsonrpc": "2.0", "id": 1, "method": "ping2"}, None),
+        ({"jsonrpc": "2.0", "id": 1, "method": "no/such", "params": {"_meta": META}}, STATELESS),
+        (
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "server/discover",
+                "params": {"_meta": {**META, next(iter(META)): "2099-01-01"}},
+            },
+            None,
+        ),
+    ],
+)
+async def test_what_comes_before_anything_else(server, heard, message, revision):
+    """A revision is told only where it is known, and served."""
+    async with raw(server) as (send, _):
+        send(message)
+        await trio.testing.wait_all_tasks_blocked()
+
+    assert {(e.revision, e.session) for e in heard} == {(revision, None)}
+
+
 async def test_sessions_have_names_and_are_counted(server, heard):
     """One name for a connection, another for the next; none where there are no sessions."""
     for _ in range(2):
@@ -427,6 +588,29 @@ def test_what_is_no_listener():
     assert "Small.telemetry[1]: must be callable with an Event, got 3" in text
     with pytest.raises(TypeError, match="a listener must be an instance"):
         Telemetry().add(Heard)
+
+
+async def listening(event):
+    """Nobody would await it."""
+
+
+class Listening(Listener):
+    async def __call__(self, event):
+        """Nobody would await it either."""
+
+
+@pytest.mark.parametrize("listener", [listening, partial(listening), Listening()])
+def test_listeners_that_would_have_to_be_awaited(listener):
+    """They are refused where they are declared, and where they are added."""
+    with pytest.raises(
+        DefinitionError, match=r"telemetry\[0\]: must be a plain function, called in"
+    ):
+
+        class Small(Server, name="small", version="1"):
+            telemetry = [listener]
+
+    with pytest.raises(TypeError, match="a listener must be a plain function"):
+        Telemetry().add(listener)
 
 
 async def test_a_listener_that_fails(server, caplog):
@@ -601,6 +785,19 @@ async def test_what_http_refuses(server, heard):
 
     assert [e.code for e in heard if e.kind == "error"] == [-32700, -32022]
     assert [e.transport for e in heard] == ["http"] * 4
+
+
+async def test_what_http_refuses_says_where(server, heard):
+    """On 2026-07-28 the revision is known from the headers, though the body says nothing."""
+    post = {"mcp_protocol_version": STATELESS, "mcp_method": "tools/list"}
+    async with over_http(server) as http:
+        await http({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": META}}, **post)
+        await http({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, **post)
+        await http({"jsonrpc": "2.0", "method": "notifications/foo"}, **post)
+        await http(b"{", **post)
+
+    assert [e.code for e in heard if e.kind == "error"] == [-32020, -32602, -32700]
+    assert {(e.revision, e.session) for e in heard} == {(STATELESS, None)}
 
 
 async def test_what_http_refuses_unheard(server):

@@ -1,6 +1,5 @@
 """What is counted, under which labels, and who may read it."""
 
-import importlib
 import sys
 from functools import partial
 
@@ -19,7 +18,7 @@ from noizu_mcp.telemetry._metrics import MAX_NAMES
 from noizu_mcp.transports.http import HttpOptions, serve_http
 from noizu_mcp.types import Principal
 
-from .kit import META, STATELESS, App, Http, over_http
+from .kit import KNOWS, META, STATELESS, App, Http, Job, begin, over_http
 
 METERED = HttpOptions(metrics=True)
 ISSUERS = {"authorization_servers": ["https://issuer.example"]}
@@ -130,7 +129,7 @@ async def test_a_registry_for_each_server(server, metrics):
     assert value(other, "mcp_requests_total", **labels) is None
     registry = CollectorRegistry()
     assert Metrics(App(), registry=registry).registry is registry
-    with pytest.raises(ValueError, match="Duplicated"):
+    with pytest.raises(ValueError, match=r"use one registry for each \(Duplicated"):
         Metrics(App(), registry=registry)
 
 
@@ -143,6 +142,96 @@ async def test_the_end_of_counting(server, metrics):
     assert value(metrics, "mcp_requests_in_flight", method="tools/call") is None
     with pytest.raises(ValueError, match="not in list"):
         metrics.close()
+
+
+async def test_the_end_of_counting_while_a_call_runs(server, metrics):
+    """Nothing that it counted as in flight stays so for ever, whatever still ends."""
+    async with connect(server) as client, trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "hang")
+        await server.hanging.wait()
+        metrics.close()
+        assert value(metrics, "mcp_requests_in_flight", method="tools/call") == 0
+        nursery.cancel_scope.cancel()
+
+    assert value(metrics, "mcp_requests_in_flight", method="tools/call") == 0
+
+
+def test_the_end_of_counting_in_the_middle_of_an_event(server):
+    """A listener before it may close it with the very event that it would count next."""
+    server.telemetry.add(lambda _: metrics.close())
+    metrics = Metrics(server)
+
+    server.telemetry.emit(Event("start", 1, "ping", "memory"))
+
+    assert value(metrics, "mcp_requests_in_flight", method="ping") is None
+
+
+@pytest.mark.parametrize("wrong", [App, "app", None])
+def test_metrics_of_no_server(wrong):
+    """A class is none: the text says what is wanted."""
+    with pytest.raises(TypeError, match="give an instance, not "):
+        Metrics(wrong)
+
+
+def call(metrics, name):
+    """Let metrics hear of a call of a tool."""
+    start = Event("start", id(name), "tools/call", "stdio", name=name, target=name)
+    metrics(start)
+    metrics(start._replace(kind="stop", outcome="ok", duration=0.1))
+
+
+async def test_names_are_given_back(server, metrics):
+    """A registered tool has series of its own, however many were there before it and are gone."""
+    for n in range(MAX_NAMES):
+        call(metrics, f"tool{n}")
+    call(metrics, "now")
+    labels = {"method": "tools/call", "outcome": "ok"}
+    assert value(metrics, "mcp_requests_total", name="now", **labels) is None  # nothing changed
+    server.tools.remove("talk")
+
+    for name in ("now", "echo", "now"):
+        call(metrics, name)
+
+    assert value(metrics, "mcp_requests_total", name="now", **labels) == 2
+    assert value(metrics, "mcp_requests_total", name="echo", **labels) == 1
+    assert value(metrics, "mcp_requests_total", name="other", **labels) == 1
+    assert '"tool0"' not in metrics.render().decode()
+
+
+async def test_what_is_registered_keeps_its_series(server, metrics):
+    """Only the names that are gone are given back."""
+    call(metrics, "now")
+    for n in range(MAX_NAMES - 1):
+        call(metrics, f"tool{n}")
+    server.tools.remove("talk")
+    call(metrics, "echo")
+
+    labels = {"method": "tools/call", "outcome": "ok"}
+    assert value(metrics, "mcp_requests_total", name="now", **labels) == 1
+    assert value(metrics, "mcp_requests_total", name="echo", **labels) == 1
+
+
+async def test_tasks(server, metrics, autojump_clock):
+    """Those that have ended are counted by how; those that are held, by their state."""
+    server.tools.add(Job)
+    async with connect(server, capabilities=KNOWS) as client:
+        await begin(client, "job", how="ok")
+        await begin(client, "job", how="crash")
+        await begin(client, "job", how="wait")
+        await trio.testing.wait_all_tasks_blocked()
+        states = ("working", "completed", "failed", "cancelled")
+        held = [value(metrics, "mcp_tasks_held", state=state) for state in states]
+
+    ended = [
+        value(metrics, "mcp_tasks_total", name="job", outcome=outcome)
+        for outcome in ("ok", "crashed", "cancelled")
+    ]
+    assert held == [1, 2, 0, 0]  # who crashed has a result that says so
+    assert ended == [1, 1, 1]
+    assert value(metrics, "mcp_tasks_held", state="completed") == 0
+    labels = {"method": "tools/call", "name": "job", "outcome": "ok"}
+    assert value(metrics, "mcp_requests_total", **labels) == 3  # each was answered with its task
+    assert value(metrics, "mcp_requests_in_flight", method="tools/call") == 0
 
 
 async def test_over_http(server):
@@ -178,6 +267,20 @@ async def test_metrics_of_ones_own(server, metrics):
     assert body == metrics.render()
 
 
+@pytest.mark.parametrize("wrong", [5, "yes", None, Metrics])
+def test_what_are_no_metrics(server, wrong):
+    """It is said when the options are made, not to whoever asks for `/metrics`."""
+    text = "metrics must be True, False, or telemetry.Metrics of the server, not "
+    with pytest.raises(ValueError, match=text):
+        server.asgi(metrics=wrong)
+
+
+def test_metrics_of_another_server(server, metrics):
+    """They would show nothing of this one."""
+    with pytest.raises(ValueError, match=r"metrics must be those of .*, another server"):
+        App().asgi(metrics=metrics)
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
@@ -195,13 +298,12 @@ async def test_guarded_like_the_rest(server, headers, status):
     assert b"mcp_requests" not in body
 
 
-def test_without_the_library(monkeypatch):
+def test_without_the_library(server, monkeypatch):
     """The error says what to install."""
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    monkeypatch.delitem(sys.modules, "noizu_mcp.telemetry._metrics")
+    monkeypatch.setitem(sys.modules, "noizu_mcp.telemetry._series", None)
 
     with pytest.raises(ImportError, match=r"pip install 'noizu-mcp\[prometheus\]'"):
-        importlib.import_module("noizu_mcp.telemetry._metrics")
+        Metrics(server)
 
 
 async def test_asgi_takes_the_option(server):

@@ -1,11 +1,12 @@
 """Spans as OpenTelemetry's own SDK records them."""
 
-import importlib
+import asyncio
 import sys
 
 import pytest
 import trio
 import trio.lowlevel
+import trio.testing
 from opentelemetry import baggage, context, trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -16,7 +17,7 @@ from noizu_mcp import ClientHandler, Context, Decline, McpError, Tool, connect
 from noizu_mcp.server import Event
 from noizu_mcp.telemetry import Tracing
 
-from .kit import over_http
+from .kit import KNOWS, Job, begin, over_http
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 TRACE, SPAN = 0x4BF92F3577B34DA6A3CE929D0E0E4736, 0x00F067AA0BA902B7
@@ -113,6 +114,26 @@ async def test_the_span_around_it_is_linked_or_the_parent(server, spans):
     assert inner.attributes["network.transport"] == "tcp"
     assert named.parent.span_id == SPAN
     assert [link.context for link in named.links] == [outer.get_span_context()]
+
+
+def test_the_span_around_it_crosses_to_a_server_of_a_host_on_asyncio(server, spans):
+    """There the server runs in another thread; the span of the HTTP request is found as well."""
+    tracer = spans.provider.get_tracer("test")
+
+    async def main():
+        async with over_http(server) as http:
+            with tracer.start_as_current_span("POST") as outer:
+                await http.ask("tools/call", {"name": "now"}, gone=asyncio.Event())
+                meta = {"_meta": {"traceparent": PARENT}}
+                await http.ask("tools/list", meta, gone=asyncio.Event())
+            return outer.get_span_context()
+
+    outer = asyncio.run(main())
+
+    assert spans.named("tools/call now").parent == outer
+    named = spans.named("tools/list")
+    assert named.parent.span_id == SPAN
+    assert [link.context for link in named.links] == [outer]
 
 
 class Look(Tool):
@@ -235,6 +256,38 @@ async def test_baggage_only_if_wanted(server, wanted):
     assert server.found == ("ada" if wanted else None)
 
 
+async def test_a_task_has_a_trace_of_its_own(server, spans):
+    """It is linked to the request that began it, which has ended; its handler sees its span."""
+    server.tools.add(Job)
+    async with connect(server, capabilities=KNOWS) as client:
+        await begin(client, "job", how="ok")
+        await trio.testing.wait_all_tasks_blocked()
+
+    request, task = spans.named("tools/call job"), spans.named("task job")
+    assert task.parent is None
+    assert task.context.trace_id != request.context.trace_id
+    assert [link.context for link in task.links] == [request.context]
+    assert task.kind is SpanKind.INTERNAL
+    assert task.attributes["gen_ai.tool.name"] == "job"
+    assert task.attributes["noizu_mcp.outcome"] == "ok"
+    assert server.seen["ok"] == task.context
+    assert task.status.status_code is StatusCode.UNSET
+
+
+@pytest.mark.parametrize(("how", "error"), [("crash", "tool_error"), ("time", "timeout")])
+async def test_a_task_that_fails(server, spans, how, error, autojump_clock):
+    """Its span says so, though the request had its answer."""
+    server.tools.add(Job)
+    async with connect(server, capabilities=KNOWS) as client:
+        await begin(client, "job", how=how)
+        await trio.sleep(60)
+
+    assert spans.named("tools/call job").status.status_code is StatusCode.UNSET
+    task = spans.named("task job")
+    assert task.status.status_code is StatusCode.ERROR
+    assert task.attributes["error.type"] == error
+
+
 async def test_what_began_before(server):
     """A request whose start it did not hear has no span, and nothing around it."""
     spans = Spans()
@@ -248,8 +301,7 @@ async def test_what_began_before(server):
 
 def test_without_the_library(monkeypatch):
     """The error says what to install."""
-    monkeypatch.setitem(sys.modules, "opentelemetry", None)
-    monkeypatch.delitem(sys.modules, "noizu_mcp.telemetry._tracing")
+    monkeypatch.setitem(sys.modules, "noizu_mcp.telemetry._spans", None)
 
     with pytest.raises(ImportError, match=r"pip install 'noizu-mcp\[otel\]'"):
-        importlib.import_module("noizu_mcp.telemetry._tracing")
+        Tracing()

@@ -202,7 +202,7 @@ def test_the_thread_ends_with_the_loop(barks):
     assert not any(thread.is_alive() for threads in alive for thread in threads)
 
 
-@pytest.mark.parametrize("threshold", [0, -1, float("inf"), float("nan"), True])
+@pytest.mark.parametrize("threshold", [0, -1, float("inf"), float("nan"), True, "1", None])
 def test_thresholds(threshold):
     """It must be a time."""
     with pytest.raises(ValueError, match="threshold must be seconds above 0, not"):

@@ -8,9 +8,8 @@ from wsgiref.handlers import format_date_time
 
 from hypercorn.config import Config
 
+from ._application import logger
 from ._options import HostOptions
-
-logger: Final = logging.getLogger("noizu_mcp.http")
 
 
 class HostConfig(Config):

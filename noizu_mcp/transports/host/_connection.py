@@ -9,10 +9,10 @@ from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol.h11 import H2ProtocolAssumedError
 from hypercorn.typing import ConnectionState, WorkerContext
 
+from ._application import Application, Endpoint
 from ._config import HostConfig
 from ._http1 import Http1
 from ._http2 import Http2
-from ._link import Application, Endpoint
 from ._options import HostOptions
 from ._wire import Wire
 

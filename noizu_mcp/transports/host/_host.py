@@ -8,19 +8,21 @@ import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
-from typing import Any, Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
-from hypercorn.trio.worker_context import WorkerContext
 
 from ...engine import lone, single_failure, split
 from ...server import GRACE
-from ._config import HostConfig, logger
-from ._connection import Connection
-from ._link import Application
+from ._application import Application, logger
 from ._options import HostOptions
 from ._sockets import accept_nowait, close_listener, endpoint, open_listeners, url_of
 from ._wire import MAX_RECEIVE, TlsWire, Wire
+
+if TYPE_CHECKING:
+    from ._config import HostConfig
+    from ._connection import Connection
 
 #: Seconds until a process that has no room for a connection tries again.
 NO_ROOM_PAUSE: Final = 0.1
@@ -32,8 +34,28 @@ _BUSY: Final = (
 )
 
 
+def load_hypercorn() -> ModuleType:
+    """Load what needs hypercorn.
+
+    Raises:
+        ImportError: It is not installed.
+    """
+    try:
+        from . import _hypercorn
+    except ImportError as error:
+        text = "serving over HTTP needs hypercorn: pip install 'noizu-mcp[http]'"
+        raise ImportError(text) from error
+    return _hypercorn
+
+
 class Host:
-    """A host that serves.
+    """A host that serves; `serve_asgi` and `serve_http` make it.
+
+    Args:
+        app: The application.
+        config: The settings of hypercorn, with the options of the host.
+        tls: What it is in TLS; None: it speaks plain HTTP.
+        listeners: Where it listens; closed at its end.
 
     Attributes:
         urls: Where it listens: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`.
@@ -43,7 +65,7 @@ class Host:
     def __init__(
         self,
         app: Application,
-        config: HostConfig,
+        config: "HostConfig",
         tls: ssl.SSLContext | None,
         listeners: list[socket.socket],
     ) -> None:
@@ -55,8 +77,9 @@ class Host:
         self._listeners: Final = listeners
         self._config: Final = config
         self._tls: Final = tls
+        self._library: Final = load_hypercorn()
         # The events of it are hypercorn's: it tells the protocols that the host ends.
-        self._context: Final = WorkerContext(None)
+        self._context: Final = self._library.WorkerContext(None)
         self._stopping: Final = trio.Event()
         self._connections: Final[dict[Connection, None]] = {}
         # In the order in which they became idle.
@@ -75,7 +98,17 @@ class Host:
     async def run(
         self, stopping: Callable[[], Awaitable[None]], grace: float, started: Callable[[], None]
     ) -> None:
-        """Serve until `stop`."""
+        """Serve until `stop`; called once, by what made it.
+
+        Args:
+            stopping: Lets the application end its streams and its running requests.
+            grace: Seconds that it gets.
+            started: Called when connections are accepted.
+
+        Raises:
+            OSError: A listener fails.
+            BaseException: What `stopping` raises.
+        """
         async with trio.open_nursery() as connections:
             async with trio.open_nursery() as accepting:
                 for each in self._listeners:
@@ -135,8 +168,8 @@ class Host:
                 # What is left unread would reset the connection, and the answer would be lost.
                 connection.recv(MAX_RECEIVE)
 
-    def _connect(self, connection: socket.socket, address: Any) -> Connection:
-        made = Connection(
+    def _connect(self, connection: socket.socket, address: Any) -> "Connection":
+        made: Connection = self._library.Connection(
             app=self._app,
             config=self._config,
             options=self._options,
@@ -151,7 +184,7 @@ class Host:
         self._connections[made] = None
         return made
 
-    async def _serve(self, connection: Connection) -> None:
+    async def _serve(self, connection: "Connection") -> None:
         try:
             await connection.run()
         except BaseException as error:  # noqa: BLE001 - what must go on does
@@ -166,7 +199,7 @@ class Host:
             self._idle.pop(connection, None)
             del self._connections[connection]
 
-    def _set_idle(self, connection: Connection, idle: bool) -> None:
+    def _set_idle(self, connection: "Connection", idle: bool) -> None:
         self._idle.pop(connection, None)
         if idle:
             self._idle[connection] = None
@@ -208,11 +241,12 @@ async def serve_asgi(
         task_status: Started with the `Host` when connections are accepted.
 
     Raises:
+        ImportError: hypercorn is not installed.
         OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
         BaseException: What the lifespan or `stopping` raises.
     """
     options = config or HostOptions()
-    settings = HostConfig(options)
+    settings: HostConfig = load_hypercorn().HostConfig(options)
     tls = settings.create_ssl_context()
     leaving = trio.CancelScope()
     with single_failure(), leaving:

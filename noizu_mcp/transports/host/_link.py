@@ -15,14 +15,10 @@ from hypercorn.typing import (
 )
 
 from ...engine import split
-from ._config import HostConfig, logger
+from ._application import Application, Endpoint, logger
+from ._config import HostConfig
 from ._inbox import Inbox
 from ._options import HostOptions
-
-#: A client as ASGI names it.
-Endpoint = tuple[str, int] | None
-#: What an application is called with.
-Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class Carrier(Protocol):

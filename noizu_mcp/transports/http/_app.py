@@ -10,6 +10,7 @@ import trio
 from ...engine import LoopGate, logger, single_failure
 from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from ...server import Server, TaskStore, Windows
+from ...telemetry import Metrics
 from ._accounts import Accounts
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host
@@ -20,7 +21,6 @@ from ._sse import Pace
 from ._tasks import TaskSet
 
 if TYPE_CHECKING:
-    from ...telemetry import Metrics
     from ._authorization import Authorization
     from ._bridge import Bridge
 
@@ -43,6 +43,8 @@ class HttpApp:
     Raises:
         TypeError: Its `auth` is no `BearerAuth`.
         ValueError: The server requires a scope that clients must not be told to ask for.
+        ValueError: Its `metrics` are those of another server.
+        ImportError: Metrics are wanted, and prometheus_client is not installed.
     """
 
     def __init__(self, server: Server, options: HttpOptions) -> None:
@@ -62,8 +64,12 @@ class HttpApp:
         Args:
             _app: The application that mounts this one, for those that pass themselves.
 
+        Yields:
+            None, once requests are answered.
+
         Raises:
             RuntimeError: It is running already.
+            BaseException: What the lifespan of the server raises.
         """
         if self._endpoint is not None:
             raise RuntimeError("the lifespan of this application is running already")
@@ -111,10 +117,11 @@ class HttpApp:
             room=limits.room,
             streams=self.server.telemetry.streams,
         )
-        store = TaskStore(self.server.options, self.server.bus, tasks.spawn)
+        server = self.server
+        store = TaskStore(server.options, server.bus, tasks.spawn, server.telemetry)
         windows = Windows(tasks.spawn)
         gate, accounts = LoopGate(), Accounts(limits)
-        return Host(self.server, state, self.options, tasks, gate, pace, store, windows, accounts)
+        return Host(server, state, self.options, tasks, gate, pace, store, windows, accounts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
@@ -201,15 +208,16 @@ def _authorization(server: Server, options: HttpOptions) -> "Authorization | Non
     return Authorization(options.auth, options.path, server.options.requires)
 
 
-def _metrics_of(server: Server, options: HttpOptions) -> "Metrics | None":
-    if options.metrics is False:
-        return None
-    from ...telemetry import Metrics
+def _metrics_of(server: Server, options: HttpOptions) -> Metrics | None:
+    if isinstance(options.metrics, bool):
+        return Metrics(server) if options.metrics else None
+    other = options.metrics.server
+    if other is not server:
+        raise ValueError(f"metrics must be those of {server!r}, not of {other!r}, another server")
+    return options.metrics
 
-    return Metrics(server) if options.metrics is True else options.metrics
 
-
-async def _report_metrics(http: HttpRequest, metrics: "Metrics") -> None:
+async def _report_metrics(http: HttpRequest, metrics: Metrics) -> None:
     if http.method != "GET":
         allow = [(b"allow", b"GET")]
         raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)

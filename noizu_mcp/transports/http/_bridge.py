@@ -5,6 +5,7 @@ request needs crosses between two threads. That costs some 100 µs a call, and n
 """
 
 import asyncio
+import contextvars
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future
@@ -40,11 +41,17 @@ class Bridge:
         """Run something on the trio side; called and cancelled from the asyncio side.
 
         Args:
-            work: The coroutine function.
+            work: The coroutine function; it sees the context variables of the caller.
+
+        Raises:
+            RuntimeError: The trio side has ended, or ends meanwhile.
+            Exception: What the work raised.
         """
         scope = trio.CancelScope()
         done: Future[None] = Future()
-        self._soon(partial(self._nursery.start_soon, _settle, work, scope, done))
+        # A task has the context that it is started in: by itself, that of trio's own loop.
+        context = contextvars.copy_context()
+        self._soon(partial(context.run, self._nursery.start_soon, _settle, work, scope, done))
         ended = asyncio.wrap_future(done)
         try:
             await asyncio.shield(ended)

@@ -2,21 +2,23 @@
 
 import weakref
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from ..._errors import McpError
 from ...engine import Channel, Desk, Exchange, LoopGate, run_leading
 from ...jsonrpc import Decoded
-from ...protocol import Dispatch, Event
-from ...server import ROUTES, Connection, Server, TaskStore, Windows, hear
+from ...protocol import SUPPORTED_VERSIONS, Dispatch, Event
+from ...server import ROUTES, Connection, Place, Server, TaskStore, Windows, hear_at
 from ._accounts import Accounts
 from ._asgi import JSON, HttpRequest
 from ._options import HttpOptions
 from ._reply import Reply
 from ._sse import Pace
 from ._tasks import TaskSet, Work
+
+VERSION: Final = "mcp-protocol-version"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -49,7 +51,9 @@ class Host:
         """Tell who listens of a message that reaches no connection."""
         telemetry = self.server.telemetry
         if telemetry.listeners:
-            hear(telemetry, "http", message, event, http.size)
+            version = http.headers.get(VERSION)
+            place = Place("http", version if version in SUPPORTED_VERSIONS else None)
+            hear_at(telemetry, place, message, event, http.size)
 
 
 class HttpDesk(Desk):

@@ -33,9 +33,9 @@ from ...protocol import (
 )
 from ._accounts import Account
 from ._asgi import HttpRequest, Refused, unavailable
-from ._connection import Host, HttpConnection
+from ._connection import VERSION, Host, HttpConnection
 from ._session import STATUSES, Session, Sessions
-from ._single import VERSION, SingleRequests, refuse
+from ._single import SingleRequests, refuse
 
 SESSION: Final = "mcp-session-id"
 #: Seconds to write what is left once nothing runs any more; a client that reads needs far less.

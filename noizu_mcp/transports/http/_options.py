@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
-from ..._limits import MIB
+from ..._limits import MIB, Limits
+from ...telemetry import Metrics
 
 if TYPE_CHECKING:
     from ...auth import BearerAuth
-    from ...telemetry import Metrics
 
 #: Hosts that a browser on this machine uses for it; any port.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
@@ -85,6 +85,25 @@ def _is_a_path(_: object, field: Any, value: Any) -> None:
         raise ValueError(f"{field.name} must be a path that begins with /, not {value!r}")
 
 
+def _is_a_bool(_: object, field: Any, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(f"{field.name} must be True or False, not {value!r}")
+
+
+def _are_metrics(_: object, field: Any, value: Any) -> None:
+    if not isinstance(value, bool | Metrics):
+        wanted = "True, False, or telemetry.Metrics of the server"
+        raise ValueError(f"{field.name} must be {wanted}, not {value!r}")
+
+
+def _are_limits(_: object, field: Any, value: Any) -> None:
+    if isinstance(value, Limits):
+        hint = "those of messages are the option limits of the server class"
+        raise ValueError(f"{field.name} must be HttpLimits, not Limits: {hint}")
+    if not isinstance(value, HttpLimits):
+        raise ValueError(f"{field.name} must be HttpLimits, not {value!r}")
+
+
 @attrs.frozen(kw_only=True)
 class HttpOptions:
     """How a server is served over HTTP.
@@ -104,7 +123,8 @@ class HttpOptions:
             server: then every process that has them can serve each session, also after a restart.
 
     Raises:
-        ValueError: The path is none, or what should be a list is something else.
+        ValueError: The path is none, or what should be a list, a bool, metrics or limits is
+            something else.
     """
 
     path: str = attrs.field(default="/mcp", validator=_is_a_path)
@@ -113,7 +133,7 @@ class HttpOptions:
     )
     allowed_origins: Sequence[str] = attrs.field(default=(), validator=_is_a_list)
     auth: "BearerAuth | None" = None
-    health: bool = False
-    metrics: "bool | Metrics" = False
-    limits: HttpLimits = HttpLimits()
-    seal_sessions: bool = False
+    health: bool = attrs.field(default=False, validator=_is_a_bool)
+    metrics: bool | Metrics = attrs.field(default=False, validator=_are_metrics)
+    limits: HttpLimits = attrs.field(default=HttpLimits(), validator=_are_limits)
+    seal_sessions: bool = attrs.field(default=False, validator=_is_a_bool)

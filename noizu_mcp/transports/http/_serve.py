@@ -43,7 +43,10 @@ async def serve_http(
         task_status: Started with the `Host`, once it listens.
 
     Raises:
-        OSError: It cannot listen; the text says why, in one line.
+        ImportError: hypercorn is not installed, or prometheus_client, which metrics need.
+        TypeError: The `auth` of the options is no `BearerAuth`.
+        OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
+        BaseException: What the lifespan of the server raises.
     """
     options = _reachable(options or HttpOptions(health=True), host)
     app = HttpApp(server, options)

@@ -26,11 +26,10 @@ from ...jsonrpc import (
 from ...protocol import STATELESS, Mirrored, Origin, Send
 from ...types import Principal
 from ._asgi import HttpRequest, Refused
-from ._connection import Host, HttpConnection
+from ._connection import VERSION, Host, HttpConnection
 from ._expiry import time_left
 from ._reply import Reply
 
-VERSION: Final = "mcp-protocol-version"
 _PARAM: Final = "mcp-param-"
 #: What an error of a handler is answered with; every other one with 200.
 _STATUSES: Final = {

@@ -2,12 +2,14 @@
 
 import logging
 import socket
+import sys
 from math import inf
 
 import pytest
 import trio
 import trio.testing
 
+from noizu_mcp.transports.host import serve_asgi
 from noizu_mcp.transports.host._config import HostConfig
 from noizu_mcp.transports.host._inbox import Inbox
 from noizu_mcp.transports.host._options import HostOptions
@@ -194,3 +196,12 @@ def test_no_header_is_logged_by_the_codec():
             assert codec.level == kept
     finally:
         codec.setLevel(before)
+
+
+async def test_the_library_may_be_missing(monkeypatch):
+    """Then the message says what to install, before anything is opened."""
+    monkeypatch.setitem(sys.modules, "noizu_mcp.transports.host._hypercorn", None)
+    monkeypatch.delattr("noizu_mcp.transports.host._hypercorn", raising=False)
+
+    with pytest.raises(ImportError, match=r"needs hypercorn: pip install 'noizu-mcp\[http\]'"):
+        await serve_asgi(None, lifespan=None)

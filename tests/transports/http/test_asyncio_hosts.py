@@ -1,6 +1,7 @@
 """Hosts on asyncio: the application runs its server on a trio loop of its own."""
 
 import asyncio
+import contextvars
 import json
 import threading
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from noizu_mcp.transports.http._bridge import bridged
 from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
+TENANT = contextvars.ContextVar("tenant", default="nobody")
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
 
@@ -23,6 +25,16 @@ class Where(Tool):
     async def call(self):
         await trio.lowlevel.checkpoint()
         return threading.current_thread().name
+
+
+class Whose(Tool):
+    """Say what a middleware of the host has set; change it for this request alone."""
+
+    async def call(self):
+        await trio.lowlevel.checkpoint()
+        tenant = TENANT.get()
+        TENANT.set("the handler's")
+        return tenant
 
 
 class Wait(Tool):
@@ -45,7 +57,7 @@ class State:
 
 
 class Host(Server, name="host", version="1"):
-    tools = [Where, Wait]
+    tools = [Where, Whose, Wait]
     state = State()
     fails_at = ""
 
@@ -84,7 +96,7 @@ def request(name):
 async def call(app, name, gone=None):
     """Make one request; `gone` is set when the client leaves."""
     scope, body = request(name)
-    gone = gone or asyncio.Event()
+    gone = gone or (trio if trio.lowlevel.in_trio_run() else asyncio).Event()
     parts = [{"type": "http.request", "body": body}]
     sent = []
 
@@ -115,6 +127,40 @@ def test_a_server_on_trio_answers_a_host_on_asyncio():
         assert b"lifespan=app.lifespan" in body["body"]
 
     asyncio.run(main())
+
+
+def run_on_trio(main):
+    async def whole():
+        await main
+
+    trio.run(whole)
+
+
+def of_tenant(app, tenant):
+    """Wrap an application in a middleware that sets a context variable."""
+
+    async def middleware(scope, receive, send):
+        TENANT.set(tenant)
+        await app(scope, receive, send)
+
+    return middleware
+
+
+@pytest.mark.parametrize("run", [asyncio.run, run_on_trio])
+def test_handlers_see_the_context_variables_of_the_host(run):
+    """What a middleware sets is seen by its requests, on either loop, and by no others."""
+
+    async def main():
+        app, said = make_app(Host()), []
+        async with app.lifespan():
+            for tenant in ("ada", "bob"):
+                _, *body = await call(of_tenant(app, tenant), "whose")
+                text = b"".join(part.get("body", b"") for part in body)
+                said.append(json.loads(text)["result"]["content"][0]["text"])
+        assert said == ["ada", "bob"]
+        assert TENANT.get() == "bob"  # the middleware ran in this task
+
+    run(main())
 
 
 def test_the_thread_ends_with_the_lifespan():

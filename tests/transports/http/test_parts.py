@@ -5,6 +5,7 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noizu_mcp import Limits, Server
 from noizu_mcp.transports.http import HttpLimits
 from noizu_mcp.transports.http._accounts import Account, Accounts
 from noizu_mcp.transports.http._history import MAX_ENDED, History
@@ -21,6 +22,10 @@ def make_history(limit, account=None):
     return History(limit, account or Account(Accounts(HttpLimits())))
 
 
+class Empty(Server, name="empty", version="1"):
+    pass
+
+
 class Reader:
     """What a writer takes for a request."""
 
@@ -32,6 +37,29 @@ class Reader:
     async def send(self, part):
         await trio.lowlevel.checkpoint()
         self.parts.append(part.get("body", part))
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"health": 3}, "health must be True or False, not 3"),
+        ({"seal_sessions": None}, "seal_sessions must be True or False, not None"),
+        ({"limits": 3}, "limits must be HttpLimits, not 3"),
+        (
+            {"limits": Limits()},
+            (
+                "limits must be HttpLimits, not Limits: those of messages are the option limits of"
+                " the server class"
+            ),
+        ),
+    ],
+)
+def test_options_that_cannot_be_right(options, text):
+    """They are found where they are written, with what is wanted."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - all of the text is looked at
+        Empty().asgi(**options)
+
+    assert str(caught.value) == text
 
 
 def test_events():

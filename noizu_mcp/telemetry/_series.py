@@ -1,0 +1,110 @@
+"""The series of one server, as prometheus_client keeps them; loads with the first `Metrics`."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, Final, get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from ..server import Event, Server
+from ..types import TaskStatus
+
+#: Seconds. Local calls take milliseconds, and `tool_timeout` is 30 s.
+BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_BY_NAME: Final = ("method", "name")
+
+
+class Series:
+    """Counts what it is told, under the labels that it is given.
+
+    Args:
+        server: The server; asked for what is looked up when somebody reads.
+        registry: Where the series go; a new registry unless given.
+
+    Attributes:
+        registry: Where they are.
+
+    Raises:
+        ValueError: The registry has such series already.
+    """
+
+    def __init__(self, server: Server, registry: CollectorRegistry | None) -> None:
+        self.registry = registry = CollectorRegistry() if registry is None else registry
+        # Which series a name has, to give them back.
+        self._named: dict[str, set[tuple[Counter | Histogram, tuple[str, ...]]]] = {}
+        counter = partial(Counter, registry=registry)
+        ended = (*_BY_NAME, "outcome")
+        self._requests = counter("mcp_requests", "Requests that have ended.", ended)
+        self._tasks = counter("mcp_tasks", "Tasks that have ended.", ("name", "outcome"))
+        self._received = counter("mcp_received_bytes", "Bytes of messages that came.", ("method",))
+        answers = "Bytes of answers and notifications."
+        self._sent = counter("mcp_sent_bytes", answers, ("method",))
+        self._notices = counter("mcp_notifications", "Notifications.", ("method", "direction"))
+        self._durations = Histogram(
+            "mcp_request_duration_seconds",
+            "Time from a request to its end.",
+            _BY_NAME,
+            registry=registry,
+            buckets=BUCKETS,
+        )
+        waiting = "Requests without an answer."
+        self._in_flight = Gauge("mcp_requests_in_flight", waiting, ("method",), registry=registry)
+        self._look_up(server)
+
+    def _look_up(self, server: Server) -> None:
+        """Register what is counted when somebody reads."""
+        telemetry = server.telemetry
+        gauge = partial(Gauge, registry=self.registry)
+        sessions = gauge("mcp_sessions", "Connections after a handshake.")
+        sessions.set_function(lambda: len(telemetry.sessions))
+        streams = gauge("mcp_streams", "Open event streams of HTTP.")
+        streams.set_function(lambda: len(telemetry.streams))
+        held = gauge("mcp_tasks_held", "Tasks that run, or are kept for their result.", ("state",))
+        for state in get_args(TaskStatus):
+            held.labels(state).set_function(partial(_count, telemetry.tasks_held, state))
+        offered = gauge("mcp_registered", "What is offered.", ("kind",))
+        offered.labels("tools").set_function(lambda: len(server.tools))
+        offered.labels("resources").set_function(lambda: len(server.resources))
+        offered.labels("prompts").set_function(lambda: len(server.prompts))
+
+    def render(self) -> bytes:
+        """Write everything in Prometheus' text format; from any thread."""
+        return generate_latest(self.registry)
+
+    def count_bytes(self, method: str, event: Event) -> None:
+        """Count the bytes of a message, where they are known."""
+        if event.bytes_in is not None and event.kind in ("start", "notice"):
+            self._received.labels(method).inc(event.bytes_in)
+        if event.bytes_out is not None:
+            self._sent.labels(method).inc(event.bytes_out)
+
+    def count_notice(self, method: str, direction: str) -> None:
+        """Count a notification."""
+        self._notices.labels(method, direction).inc()
+
+    def wait(self, method: str, change: int) -> None:
+        """Count a request that begins to wait for its answer (1), or waits no longer (-1)."""
+        self._in_flight.labels(method).inc(change)
+
+    def count_request(self, method: str, name: str, event: Event) -> None:
+        """Count a request that has ended, with its time."""
+        self._labelled(self._requests, name, method, name, event.outcome).inc()
+        self._labelled(self._durations, name, method, name).observe(event.duration or 0.0)
+
+    def count_task(self, name: str, event: Event) -> None:
+        """Count a task that has ended."""
+        self._labelled(self._tasks, name, name, event.outcome).inc()
+
+    def _labelled(self, metric: Any, name: str, *labels: Any) -> Any:
+        self._named.setdefault(name, set()).add((metric, labels))
+        return metric.labels(*labels)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Forget the series of some names."""
+        for name in names:
+            for metric, labels in self._named.pop(name, ()):
+                metric.remove(*labels)
+
+
+def _count(held: Callable[[], Iterable[str]], state: str) -> int:
+    return sum(each == state for each in held())

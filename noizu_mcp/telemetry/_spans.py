@@ -1,0 +1,138 @@
+"""The spans of one `Tracing`, as OpenTelemetry makes them; loads with the first one.
+
+Sources: SEP-414 (trace context in `_meta`); OpenTelemetry's semantic conventions for MCP, which are
+in development, and take the place of those for JSON-RPC.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from opentelemetry import context as otel
+from opentelemetry import trace
+from opentelemetry.baggage.propagation import W3CBaggagePropagator
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from .._version import __version__
+from ..protocol import CLIENT_REQUESTS, SERVER_REQUESTS
+from ..server import Event
+
+_METHODS: Final = frozenset({*CLIENT_REQUESTS, *SERVER_REQUESTS})
+#: Which attribute holds the name of what a request is about.
+_NAMES: Final = {
+    "tools/call": "gen_ai.tool.name",
+    "prompts/get": "gen_ai.prompt.name",
+    "resources/read": "mcp.resource.uri",
+    "resources/subscribe": "mcp.resource.uri",
+    "resources/unsubscribe": "mcp.resource.uri",
+}
+#: `network.transport`, by ours; in memory there is no network.
+_TRANSPORTS: Final = {"stdio": "pipe", "http": "tcp"}
+_CONTEXT = TraceContextTextMapPropagator()
+_BAGGAGE = W3CBaggagePropagator()
+
+
+class Spans:
+    """The spans that have begun and not ended.
+
+    Args:
+        tracer_provider: Makes them; OpenTelemetry's global one unless given.
+        baggage: Let handlers see the `baggage` of the client.
+    """
+
+    def __init__(self, tracer_provider: trace.TracerProvider | None, *, baggage: bool) -> None:
+        self._tracer = trace.get_tracer("noizu_mcp", __version__, tracer_provider)
+        self._baggage = baggage
+        self._open: dict[int, tuple[trace.Span, otel.Context]] = {}
+
+    def begin(self, event: Event) -> None:
+        """Begin the span of a request or a task."""
+        context, links = self._parent_of(event)
+        span = self._tracer.start_span(
+            _name_of(event), context, _kind_of(event), _attributes_of(event), links
+        )
+        self._open[event.key] = span, trace.set_span_in_context(span, context)
+
+    def end(self, event: Event) -> None:
+        """End a span, if there is one: a notice has none, nor has what began before we listened."""
+        if event.key in self._open:
+            span, _ = self._open.pop(event.key)
+            _conclude(span, event)
+
+    @contextmanager
+    def current(self, event: Event) -> Iterator[None]:
+        """Make a span the current one, if there is one."""
+        if event.key not in self._open:
+            yield
+            return
+        token = otel.attach(self._open[event.key][1])
+        try:
+            yield
+        finally:
+            otel.detach(token)
+
+    def _parent_of(self, event: Event) -> tuple[otel.Context, list[trace.Link]]:
+        context = otel.get_current()
+        if event.outbound:
+            return context, []
+        ambient = trace.get_current_span(context).get_span_context()
+        if event.task:
+            # It outlives the request, whose trace may be complete by then (OpenTelemetry,
+            # "Links between spans": a trace of its own for long work that a fast request began).
+            context = trace.set_span_in_context(trace.INVALID_SPAN, context)
+        else:
+            context = _CONTEXT.extract(event.trace, context)
+            if self._baggage:
+                context = _BAGGAGE.extract(event.trace, context)
+        parent = trace.get_current_span(context).get_span_context()
+        linked = ambient.is_valid and parent != ambient
+        return context, [trace.Link(ambient)] if linked else []
+
+
+def _name_of(event: Event) -> str:
+    """Name a span; those that clients make up must not make up names of spans."""
+    named = event.target if _NAMES.get(event.method, "").startswith("gen_ai") else None
+    known = event.method if event.method in _METHODS else "unknown method"
+    return " ".join(filter(None, ("task" if event.task else known, named)))
+
+
+def _kind_of(event: Event) -> trace.SpanKind:
+    if event.task:
+        return trace.SpanKind.INTERNAL
+    return trace.SpanKind.CLIENT if event.outbound else trace.SpanKind.SERVER
+
+
+def _attributes_of(event: Event) -> dict[str, str | int]:
+    values: dict[str, str | int | None] = {
+        "mcp.method.name": event.method,
+        "mcp.protocol.version": event.revision,
+        "mcp.session.id": event.session,
+        "rpc.system.name": "jsonrpc",
+        "jsonrpc.protocol.version": "2.0",
+        "jsonrpc.request.id": None if event.request_id is None else str(event.request_id),
+        "network.transport": _TRANSPORTS.get(event.transport),
+        "noizu_mcp.bytes_in": event.bytes_in,
+    }
+    if event.method in _NAMES:
+        values[_NAMES[event.method]] = event.name
+    if event.method == "tools/call":
+        values["gen_ai.operation.name"] = "execute_tool"
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _conclude(span: trace.Span, event: Event) -> None:
+    span.set_attribute("noizu_mcp.outcome", str(event.outcome))
+    if event.bytes_out is not None:
+        span.set_attribute("noizu_mcp.bytes_out", event.bytes_out)
+    if event.code is not None:
+        span.set_attribute("rpc.response.status_code", str(event.code))
+    if event.kind == "error":
+        span.set_attribute("error.type", _error_type(event))
+        span.set_status(trace.StatusCode.ERROR)
+    span.end()
+
+
+def _error_type(event: Event) -> str:
+    if event.code is not None:
+        return str(event.code)
+    return "timeout" if event.outcome == "timed_out" else "tool_error"

@@ -1,0 +1,12 @@
+"""What is served, in the words of ASGI, and where its failures are written."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+#: A client as ASGI names it.
+Endpoint = tuple[str, int] | None
+#: What an application is called with.
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+logger: Final = logging.getLogger("noizu_mcp.http")

@@ -1,0 +1,172 @@
+"""Servers that run elsewhere: a real one over HTTP, in a thread with a loop of its own."""
+
+import threading
+from concurrent.futures import Future
+from functools import partial
+
+import pytest
+import trio
+
+from noizu_mcp import Context, Http, Tool, serve_http
+from noizu_mcp.auth import BearerAuth, Principal, StaticVerifier
+from noizu_mcp.cli._errors import CommandError
+from noizu_mcp.cli._target import load_server
+from noizu_mcp.cli._url import read_url
+from noizu_mcp.transports.http import HttpOptions
+
+AUTH = BearerAuth(
+    StaticVerifier({"t0ken": Principal(subject="ada")}),
+    resource="http://127.0.0.1/mcp",
+    authorization_servers=["https://issuer.example"],
+)
+STOP = "a URL names a server that runs already; give module:Server or path/to/file.py"
+
+
+class Whoami(Tool):
+    """Say who is calling."""
+
+    async def call(self, args, ctx: Context):
+        return ctx.auth.subject if ctx.auth else "nobody"
+
+
+@pytest.fixture
+def serve(folder):
+    """Serve the server of `demo.py`; gives its URL."""
+    stops, threads = [], []
+
+    def start(**options):
+        started = Future()
+
+        async def main():
+            server = load_server("demo.py")
+            server.tools.add(Whoami)
+            async with trio.open_nursery() as nursery:
+                run = partial(serve_http, server, port=0, options=HttpOptions(**options))
+                host = await nursery.start(run)
+                started.set_result(
+                    (f"{host.urls[0]}/mcp", host, trio.lowlevel.current_trio_token())
+                )
+
+        thread = threading.Thread(target=trio.run, args=(main,), daemon=True)
+        thread.start()
+        threads.append(thread)
+        url, host, token = started.result(30)
+        stops.append(partial(token.run_sync_soon, host.stop))
+        return url
+
+    yield start
+    for stop in stops:
+        stop()
+    for thread in threads:
+        thread.join(30)
+
+
+def test_everything_at_a_url(serve, run):
+    """Each command that uses a server takes a URL in its place."""
+    url = serve()
+
+    status, listed, _ = run("list", "--all", url)
+    assert status == 0
+    assert "echo" in listed
+    assert "config://app" in listed
+    assert run("call", url, "echo", "message=hi", "times=2") == (0, "hihi\n", "")
+    assert run("read", url, "note://monday") == (0, "monday", "")
+    assert run("prompt", url, "review", "code=x")[1].startswith("user:\nReview x")
+    assert run("complete", url, "note://{day}", "day", "mon") == (0, "mon1\n", "")
+    assert run("call", url, "ecko")[:2] == (2, "")
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Authorization: Bearer t0ken", "authorization=Bearer t0ken", "Authorization:Bearer t0ken"],
+)
+def test_headers_go_along(serve, run, header):
+    """A token is a header; both ways to write one mean the same."""
+    url = serve(auth=AUTH)
+
+    assert run("call", url, "whoami", "--header", header) == (0, "ada\n", "")
+
+
+def test_a_server_that_wants_a_token(serve, run):
+    """One line says so, and how to give one."""
+    status, out, err = run("list", serve(auth=AUTH))
+
+    assert (status, out) == (1, "")
+    assert err.count("\n") == 1
+    assert err.endswith("; give a token with --header 'Authorization: Bearer TOKEN'\n")
+
+
+def test_a_token_that_is_refused_is_not_shown(serve, run):
+    """What stands in headers stays there, in the trace too."""
+    words = ("list", serve(auth=AUTH), "--trace", "--header", "Authorization: Bearer s3cret")
+    status, out, err = run(*words)
+
+    assert (status, out) == (1, "")
+    assert "s3cret" not in err
+
+
+def test_nobody_listens(run):
+    """A server that is not there is a failure in one line."""
+    status, _, err = run("list", "http://127.0.0.1:9/mcp")
+
+    assert status == 1
+    assert err.startswith("noizu-mcp: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("run", "http://127.0.0.1:8000/mcp"), STOP),
+        (("run", "https://x/mcp", "--http"), STOP),
+        (
+            ("list", "ws://x/mcp"),
+            "a URL must begin with http:// or https:// and a host: 'ws://x/mcp'",
+        ),
+        (
+            ("list", "http://ada:s3cret@x/mcp"),
+            "a URL must hold no credentials; put them into headers",
+        ),
+        (
+            ("list", "demo.py", "--header", "a=b"),
+            "--header goes with a URL; any other server sees no headers",
+        ),
+        (
+            ("list", "--header", "a=b", "--", "cat"),
+            "--header goes with a URL; any other server sees no headers",
+        ),
+        (
+            ("list", "http://x/mcp", "--header", "s3cret"),
+            "write headers as NAME=VALUE or 'NAME: VALUE', in ASCII",
+        ),
+        (
+            ("list", "http://x/mcp", "--header", "a=b\nc: d"),
+            "write headers as NAME=VALUE or 'NAME: VALUE', in ASCII",
+        ),
+    ],
+)
+def test_what_is_asked_wrongly(run, words, text):
+    """One line says what to write, and shows no secret."""
+    assert run(*words) == (2, "", f"noizu-mcp: {text}\n")
+
+
+def test_headers_as_they_are_sent():
+    """Whichever separator comes first ends the name; the last one of a name counts."""
+    texts = ["X-A=1", "x-a: b=c:d", "X-B=k: v", "X-C="]
+    target = read_url("https://mcp.example/mcp?key=s3cret", texts)
+
+    assert isinstance(target, Http)
+    assert target.headers == {"x-a": "b=c:d", "x-b": "k: v", "x-c": ""}
+    assert target.url == "https://mcp.example/mcp?key=s3cret"
+    with pytest.raises(CommandError, match="no credentials"):
+        read_url("https://a:b@mcp.example/mcp", [])
+
+
+def test_help_names_urls(run):
+    """Whoever looks for it finds it."""
+    for words in (("--help",), ("list", "--help"), ("call", "--help")):
+        status, out, _ = run(*words)
+        assert status == 0
+        assert "https://…, http://…      a server that runs elsewhere" in out
+    assert "--header NAME=VALUE" in out
+    assert "https://" not in run("run", "--help")[1].partition("over HTTP:")[0]

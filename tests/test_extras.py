@@ -1,0 +1,87 @@
+"""Only the core is installed: every public name is there, and what needs more says what."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "noizu_mcp"
+PACKAGES = sorted(
+    ".".join(("noizu_mcp", *path.relative_to(PACKAGE).parent.parts))
+    for path in PACKAGE.rglob("__init__.py")
+)
+HIDE = """\
+import sys
+for name in ("hypercorn", "h11", "h2", "httpx2", "jwt", "opentelemetry", "prometheus_client"):
+    sys.modules[name] = None
+"""
+SERVER = """\
+from noizu_mcp import Server
+class Weather(Server, name="weather", version="1"):
+    pass
+"""
+METRICS = "metrics need prometheus_client: pip install 'noizu-mcp[prometheus]'"
+TRACING = "tracing needs opentelemetry-api: pip install 'noizu-mcp[otel]'"
+HTTP = "serving over HTTP needs hypercorn: pip install 'noizu-mcp[http]'"
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter in which no extra is installed."""
+    command = [sys.executable, "-c", f"{HIDE}{code}"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_all_public_names_are_there(package: str) -> None:
+    """Whoever imports all names, or looks at them, needs no extra."""
+    done = run(
+        f"import inspect, pydoc, {package} as package\n"
+        f"from {package} import *\n"
+        "found = {name for name, _ in inspect.getmembers(package)}\n"
+        "assert set(getattr(package, '__all__', ())) <= found\n"
+        "assert package.__name__ in pydoc.render_doc(package)\n"
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+SERVE = """\
+import trio
+from noizu_mcp import serve_http
+trio.run(serve_http, Weather(), "127.0.0.1", 0)
+"""
+SERVE_ASGI = """\
+import trio
+from noizu_mcp.transports.http import HostOptions, serve_asgi
+HostOptions(max_streams=3)
+trio.run(serve_asgi, None)
+"""
+LISTENERS = "from noizu_mcp.telemetry import *\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (f"{SERVER}Weather().run_http(port=0)", HTTP),
+        (f"{SERVER}{SERVE}", HTTP),
+        (SERVE_ASGI, HTTP),
+        (f"{SERVER}{LISTENERS}Metrics(Weather())", METRICS),
+        (f"{LISTENERS}Tracing()", TRACING),
+    ],
+)
+def test_what_needs_an_extra_says_which(code: str, text: str) -> None:
+    """One error, in one line, no group of them."""
+    done = run(code)
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == f"ImportError: {text}"
+
+
+def test_the_command_says_it_too() -> None:
+    """`noizu-mcp run --http` has one line for it."""
+    code = f"{SERVER}import __main__\nfrom noizu_mcp.cli import main\n"
+    done = run(f"{code}sys.exit(main(['run', '__main__:Weather', '--http', '--port', '0']))")
+
+    assert (done.returncode, done.stderr) == (1, f"noizu-mcp: {HTTP}\n")
