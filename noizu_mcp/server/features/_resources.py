@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import trio
 
@@ -16,6 +16,9 @@ from .._calls import invoke_handler, read_any, settle
 from .._connection import Connection
 from .._scopes import holds
 from ._lists import Ask, list_page
+
+#: Characters of the URI of a resource: as many as servers take of a URL. One that is watched stays.
+MAX_URI: Final = 8 * 1024
 
 
 def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
@@ -140,4 +143,6 @@ def _uri(exchange: Exchange) -> str:
     uri = params.get("uri")
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, f"{exchange.request.method} requires a uri")
+    if len(uri) > MAX_URI:
+        raise McpError(INVALID_PARAMS, f"uri may have {MAX_URI} characters")
     return uri

@@ -98,9 +98,11 @@ class Endpoint:
         kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
-        body = await http.read(self._messages.message_size, self._limits.body_time)
+        # Without a name for the body: what is answered for long would keep it as long.
+        message = decode(
+            await http.read(self._messages.message_size, self._limits.body_time), self._messages
+        )
         self._check_running()  # it may have come slowly
-        message = decode(body, self._messages)
         if isinstance(message, Malformed):
             await self._refuse_malformed(http, message)
         elif _is_stateless(http, message):
