@@ -38,6 +38,7 @@ SESSION: Final = "mcp-session-id"
 #: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
 _ALLOW: Final[Header] = (b"allow", b"GET, POST, DELETE")
+_IDENTITY: Final[Header] = (b"accept-encoding", b"identity")
 
 
 class Endpoint:
@@ -98,6 +99,10 @@ class Endpoint:
         kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
+        if http.headers.get("content-encoding", "").lower() not in ("", "identity"):
+            # RFC 9110 section 15.5.16 asks to say which codings are taken.
+            text = "Content-Encoding must be identity: the body is not decoded here"
+            raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
         # Without a name for the body: what is answered for long would keep it as long.
         message = decode(
             await http.read(self._messages.message_size, self._limits.body_time), self._messages
