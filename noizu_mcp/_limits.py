@@ -28,6 +28,8 @@ class Limits(Value):
     Attributes:
         message_size: Bytes of one message. Room for a photograph in base64; past it the message
             is dropped and answered with -32600.
+        message_values: Values in one message: members and elements, at any depth. Two bytes of text
+            can be one, and each of them costs time to read; half a second for all is the most.
         message_depth: Nesting of one message. Real ones stay below 20, validators recurse.
         batch: Messages in one array (2025-03-26). Each one costs a task.
         in_flight: Requests of one peer that have no answer yet; the next is answered with an error.
@@ -43,6 +45,7 @@ class Limits(Value):
     """
 
     message_size: int = _limit(16 * MIB)
+    message_values: int = _limit(500_000)
     message_depth: int = _limit(128)
     batch: int = _limit(100)
     in_flight: int = _limit(1000)

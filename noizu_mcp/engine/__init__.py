@@ -19,6 +19,7 @@ from ._failure import split as split
 from ._gate import LoopGate as LoopGate
 from ._leader import run_leading as run_leading
 from ._link import Link as Link
+from ._log import Seldom as Seldom
 from ._log import logger as logger
 from ._outbox import Outbox as Outbox
 from ._waiters import OnProgress as OnProgress
@@ -42,6 +43,7 @@ __all__ = [
     "Outbox",
     "Peer",
     "Record",
+    "Seldom",
     "Unanswered",
     "Watch",
     "crashes_logged",

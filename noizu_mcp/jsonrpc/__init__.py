@@ -1,6 +1,7 @@
 """JSON-RPC 2.0: messages, their bytes, and newline framing. No I/O."""
 
 from .._util import publish
+from ._amount import holds_more_values as holds_more_values
 from ._codec import MAX_BATCH as MAX_BATCH
 from ._codec import decode as decode
 from ._codec import encode as encode
@@ -80,6 +81,7 @@ __all__ = [
     "encode_batch",
     "encode_error",
     "encode_result",
+    "holds_more_values",
     "malformed",
     "parse_json",
     "recover_id",

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from .._limits import DEFAULTS, Limits
 from ._codes import INVALID_REQUEST, PARSE_ERROR
-from ._json import describe, parse_json, render
+from ._json import UnfitValueError, describe, parse_json, render
 from ._messages import (
     Batch,
     Decoded,
@@ -21,7 +21,7 @@ from ._messages import (
     Request,
     Response,
 )
-from ._recover import HEAD, malformed, unreadable
+from ._recover import HEAD, malformed, unfit, unreadable
 
 #: Messages in one array (2025-03-26); see `Limits.batch`.
 MAX_BATCH: Final = DEFAULTS.batch
@@ -32,7 +32,7 @@ def decode(data: bytes, limits: Limits = DEFAULTS) -> Decoded:
 
     Args:
         data: UTF-8 JSON text, without framing.
-        limits: Bounds its size, its nesting and the messages of an array.
+        limits: Bounds its size, its values, its nesting and the messages of an array.
 
     Returns:
         The message, or a `Batch`, or a `Malformed` that holds the error to answer.
@@ -40,7 +40,9 @@ def decode(data: bytes, limits: Limits = DEFAULTS) -> Decoded:
     if len(data) > limits.message_size:
         return too_large(data, limits)
     try:
-        value = parse_json(data, limits.message_depth)
+        value = parse_json(data, limits.message_depth, limits.message_values)
+    except UnfitValueError as error:
+        return unfit(error.value, PARSE_ERROR, f"Parse error: {error}")
     except (ValueError, RecursionError) as error:
         return unreadable(data, PARSE_ERROR, f"Parse error: {describe(error)}")
     if type(value) is dict:

@@ -11,15 +11,30 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from .._limits import DEFAULTS
+from ._amount import holds_more_values
 from ._messages import Rendered
 
 #: Nesting of a message; see `Limits.message_depth`.
 MAX_DEPTH: Final = DEFAULTS.message_depth
+#: Values in a message; see `Limits.message_values`.
+MAX_VALUES: Final = DEFAULTS.message_values
 
 _SPACE: Final = " \t\n\r"  # RFC 8259 section 2
 _BOM: Final = "\ufeff"
 _BEFORE_JSON: Final = frozenset((*_SPACE, _BOM))
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+class UnfitValueError(ValueError):
+    """JSON that can be read, and breaks another rule of this module.
+
+    Attributes:
+        value: What it says.
+    """
+
+    def __init__(self, text: str, value: Any) -> None:
+        super().__init__(text)
+        self.value = value
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -36,18 +51,23 @@ def _finite(text: str) -> float:
 _read = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).raw_decode
 
 
-def parse_json(data: bytes, max_depth: int = MAX_DEPTH) -> Any:
+def parse_json(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
     """Read JSON text under this module's rules.
 
     Args:
         data: The text in UTF-8; a byte order mark is skipped (RFC 8259 section 8.1).
         max_depth: How deep arrays and objects may nest.
+        max_values: How many values it may hold; see `holds_more_values`.
 
     Raises:
-        ValueError: It is not UTF-8, not JSON, nests deeper than `max_depth`, or holds a number or
-            a string that JSON cannot carry between programs.
+        UnfitValueError: It nests deeper than `max_depth`, or has a string that JSON cannot carry
+            between programs.
+        ValueError: It is not UTF-8, not JSON, holds more than `max_values`, or a number that JSON
+            cannot carry between programs.
         RecursionError: It nests deeper than the interpreter can parse.
     """
+    if len(data) > max_values and holds_more_values(data, max_values):
+        raise ValueError(f"more than {max_values} values")
     text = data.decode()
     if text[:1] in _BEFORE_JSON:
         text = text.removeprefix(_BOM).lstrip(_SPACE)
@@ -60,28 +80,27 @@ def parse_json(data: bytes, max_depth: int = MAX_DEPTH) -> Any:
         and data.count(b"{") + data.count(b"[") > max_depth
         and too_deep(value, max_depth)
     ):
-        raise ValueError(f"nested deeper than {max_depth} levels")
+        raise UnfitValueError(f"nested deeper than {max_depth} levels", value)
     if b"\\u" in data and _SURROGATE_ESCAPE.search(data) and _has_lone_surrogate(value):
-        raise ValueError("a string holds a lone surrogate, which is no Unicode text")
+        text = "a string holds a lone surrogate, which is no Unicode text"
+        raise UnfitValueError(text, value)
     return value
 
 
 def too_deep(value: Any, limit: int) -> bool:
     """Tell whether arrays and objects nest deeper than `limit`; walks level by level, no stack."""
-    level = [value] if _nests(value) else []
+    level = [value] if type(value) is dict or type(value) is list else []
     for _ in range(limit):
         if not level:
             return False
-        level = [child for item in level for child in _children(item) if _nests(child)]
+        # A call for each value would double the time.
+        level = [
+            child
+            for item in level
+            for child in (item.values() if type(item) is dict else item)
+            if type(child) is dict or type(child) is list
+        ]
     return bool(level)
-
-
-def _nests(value: Any) -> bool:
-    return type(value) is dict or type(value) is list
-
-
-def _children(item: Any) -> Any:
-    return item.values() if type(item) is dict else item
 
 
 def _has_lone_surrogate(value: Any) -> bool:

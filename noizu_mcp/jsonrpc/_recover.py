@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from ._messages import ErrorResponse, Id, Malformed
 
-#: Bytes of a message that are kept, and looked at, when the message is too large.
+#: Bytes of a message in which the id is looked for; of one that is too large no more are kept.
 HEAD: Final = 1024
+#: Bytes of the longest message that is read once more, leniently: a few milliseconds' worth.
+MAX_LENIENT: Final = 256 * 1024
 
 # `re` compiles these for the first message that needs it: most programs never see one.
 # Members that stand before `params`, `result` or `error` and so belong to the message itself.
@@ -34,10 +36,23 @@ def unreadable(data: bytes, code: int, message: str) -> Malformed:
         message: The text to answer.
 
     Returns:
-        One with the id, if that certainly is the id of the message: it stands before `params`, or
-        in text that parses once NaN and the like are let through.
+        One with the id, if that certainly is the id of the message: it stands before `params`, in
+        the head, or in text of at most `MAX_LENIENT` bytes that parses once NaN and the like are
+        let through. So it takes little time, however large the text.
     """
-    id_, is_answer = _identify(data)
+    id_, is_answer = _leading(data) or _lenient(data)
+    return malformed(code, message, id_, answer=not is_answer)
+
+
+def unfit(value: Any, code: int, message: str) -> Malformed:
+    """Make the `Malformed` for text that can be read, and breaks another rule.
+
+    Args:
+        value: What the text says.
+        code: The JSON-RPC error code to answer.
+        message: The text to answer.
+    """
+    id_, is_answer = _identify(value)
     return malformed(code, message, id_, answer=not is_answer)
 
 
@@ -47,14 +62,15 @@ def recover_id(data: bytes) -> Id | None:
     return found.error.id if found.answer else None
 
 
-def _identify(data: bytes) -> tuple[Id | None, bool]:
-    leading = re.match(_LEADING, data)
-    if leading is not None:
-        members = dict(re.findall(_MEMBER, leading[1]))
-        is_answer = b"method" not in members and data.startswith(_ANSWER_KEYS, leading.end())
-        if b"id" in members and (is_answer or b"method" in members):
-            return _leading_id(members[b"id"]), is_answer
-    return _lenient(data)
+def _leading(data: bytes) -> tuple[Id | None, bool] | None:
+    found = re.match(_LEADING, data[:HEAD])
+    if found is None:
+        return None
+    members = dict(re.findall(_MEMBER, found[1]))
+    is_answer = b"method" not in members and data.startswith(_ANSWER_KEYS, found.end())
+    if b"id" in members and (is_answer or b"method" in members):
+        return _leading_id(members[b"id"]), is_answer
+    return None
 
 
 def _leading_id(text: bytes) -> Id | None:
@@ -65,10 +81,15 @@ def _leading_id(text: bytes) -> Id | None:
 
 
 def _lenient(data: bytes) -> tuple[Id | None, bool]:
+    if len(data) > MAX_LENIENT:
+        return None, False
     try:
-        value = json.loads(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+        return _identify(json.loads(data.decode("utf-8", "replace").removeprefix("\ufeff")))
     except (ValueError, RecursionError):
         return None, False
+
+
+def _identify(value: Any) -> tuple[Id | None, bool]:
     if type(value) is not dict:
         return None, False
     is_answer = "method" not in value and ("result" in value or "error" in value)

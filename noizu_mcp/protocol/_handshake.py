@@ -14,10 +14,15 @@ from ..jsonrpc import (
 from ..types import LOG_LEVELS
 from ._events import NOWHERE, Dispatch, Envelope, Event, Notice, Origin, Ready, Send
 from ._inflight import Ledger, refuse
+from ._kept import MAX_CLIENT, MAX_KEPT_VALUES, is_too_much
 from ._meta import mapping, meta_of, token_of
 from ._methods import CLIENT_REQUESTS
 from ._stateless import REQUIRED_KEYS
 from ._versions import LATEST_HANDSHAKE, SUPPORTED_VERSIONS, Revision, negotiate
+
+_TOO_MUCH: Final = (
+    f"clientInfo and capabilities may have {MAX_CLIENT} bytes of JSON and {MAX_KEPT_VALUES} values"
+)
 
 
 class Phase(enum.Enum):
@@ -108,12 +113,15 @@ class HandshakePeer:
             return refuse(request, INVALID_REQUEST, "Already initialized")
         if not isinstance(version, str):
             return refuse(request, INVALID_PARAMS, "initialize requires a protocolVersion string")
+        info, capabilities = mapping(params.get("clientInfo")), mapping(params.get("capabilities"))
+        if is_too_much([info, capabilities], MAX_CLIENT):
+            return refuse(request, INVALID_PARAMS, _TOO_MUCH)
         refusal = self._ledger.accept(request)
         if refusal:
             return refusal
         self.revision = negotiate(version)
-        self.client_info = mapping(params.get("clientInfo")) or _unknown_client()
-        self.client_capabilities = mapping(params.get("capabilities"))
+        self.client_info = info or _unknown_client()
+        self.client_capabilities = capabilities
         self.phase = phase
         return Dispatch(request, self.envelope(request.params, origin))
 

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 from .._errors import McpError
 from ..jsonrpc import INVALID_PARAMS, Id, Notification
 from ..types import META_SUBSCRIPTION_ID, TASKS
+from ._kept import MAX_KEPT_VALUES, MAX_LISTEN, is_too_much
 from ._methods import CHANGES
 
 RESOURCE_UPDATED: Final = "notifications/resources/updated"
@@ -73,6 +74,7 @@ class Interests:
         Raises:
             McpError: The filter is no filter, or holds more than may ever be open.
         """
+        self._check_amount(id_, params)
         wanted = params.get("notifications")
         if not isinstance(wanted, Mapping):
             raise McpError(INVALID_PARAMS, "subscriptions/listen requires a notifications object")
@@ -80,7 +82,7 @@ class Interests:
         kinds = {
             kind
             for kind, (_, key) in CHANGES.items()
-            if wanted.get(key) is True and _can(capabilities, kind, "listChanged")
+            if _read_flag(wanted, key) and _can(capabilities, kind, "listChanged")
         }
         if not _can(capabilities, "resources", "subscribe"):
             uris = frozenset()
@@ -177,6 +179,13 @@ class Interests:
             if task_id in each.tasks
         ]
 
+    def _check_amount(self, id_: Id, params: Mapping[str, Any]) -> None:
+        # All of the request stays while it is open, and every notice of it has its id.
+        values = MAX_KEPT_VALUES + self._limit
+        if is_too_much([id_, params], MAX_LISTEN, values):
+            text = f"subscriptions/listen may have {MAX_LISTEN} bytes of JSON and {values} values"
+            raise McpError(INVALID_PARAMS, text)
+
     def _take_room(self, more: int) -> None:
         self._check(self._used + more)
         self._used += more
@@ -185,6 +194,13 @@ class Interests:
         if used > self._limit:
             text = f"More than {self._limit} subscriptions on this connection"
             raise McpError(INVALID_PARAMS, text)
+
+
+def _read_flag(wanted: Mapping[str, Any], key: str) -> bool:
+    flag = wanted.get(key)
+    if flag is None or isinstance(flag, bool):
+        return flag is True
+    raise McpError(INVALID_PARAMS, f"{key} must be true or false")
 
 
 def _read_names(wanted: Mapping[str, Any], key: str) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ._violation import Path, Violation, pointer
+from ._violation import Path, Violation, place
 from ._wording import broken, none_fits, several_types
 
 Branch = list[Violation]
@@ -67,5 +67,5 @@ def _all_just(path: Path, branches: Sequence[Branch], keywords: tuple[str, ...])
 
 
 def _brief(path: Path, fault: Violation) -> str:
-    place = pointer(fault.path[len(path) :])
-    return f"{place}: {fault.message}" if place else fault.message
+    where = place(fault.path[len(path) :])
+    return f"{where}: {fault.message}" if where else fault.message

@@ -8,15 +8,19 @@ class, which shows when the value is built for good.
 
 from collections.abc import Container, Iterator
 from functools import cached_property
-from itertools import repeat
+from itertools import chain, islice, repeat
 from typing import Any
 
 from ._build import Build, Builder
 from ._engine import CompiledSchema
 from ._nodes import Array, Format, Map, Node, Object, Scalar, Tuple, Union, walk
-from ._violation import Path, Violation, show
+from ._violation import MAX_VIOLATIONS, Path, Violation, shorten, show
 
 _REFUSALS = (ValueError, TypeError, ArithmeticError)
+# A constructor may well quote the whole value.
+_MAX_TEXT = 500
+# Parts of a value that are looked at: a few microseconds each.
+_MAX_PARTS = 50_000
 
 
 def is_risky(root: Node) -> bool:
@@ -46,12 +50,16 @@ def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build
     def violations(value: Any) -> list[Violation]:
         found = compiled.violations(value)
         if found:
-            return [*found, *faults.misread(value, found)]
+            return _first(chain(found, faults.misread(value, found)))
         if is_valid(value):
             return found
-        return list(faults.of(root, value, ())) or [_violation((), value, "cannot be used")]
+        return _first(faults.of(value)) or [_violation((), value, "cannot be used")]
 
     return compiled._replace(is_valid=is_valid, violations=violations)
+
+
+def _first(violations: Iterator[Violation]) -> list[Violation]:
+    return list(islice(violations, MAX_VIOLATIONS))
 
 
 def _refused(build: Build, value: Any) -> bool:
@@ -94,39 +102,57 @@ class _Faults:
         """
         # Without a keyword the value is no JSON, or too deep to be walked.
         if all(violation.keyword for violation in found):
-            yield from self.of(self._root, value, (), {violation.path for violation in found})
+            yield from self._search({violation.path for violation in found}, value)
 
-    def of(
-        self, node: Node, value: Any, path: Path, told: Container[Path] | None = None
-    ) -> Iterator[Violation]:
-        """Yield a violation for each part of a value that cannot be built, the innermost only.
+    def of(self, value: Any) -> Iterator[Violation]:
+        """Yield a violation for each part of a fitting value that cannot be built.
 
-        Args:
-            node: A node of the form.
-            value: What stands in its place.
-            path: Where that is.
-            told: The places that the schema finds fault with; None if the value fits.
+        Of parts within parts the innermost only, and of a large value what is found soon.
         """
-        if id(node) not in self._risky:
+        return self._search(None, value)
+
+    def _search(self, told: Container[Path] | None, value: Any) -> Iterator[Violation]:
+        return _Search(self._builder, self._risky, told).of(self._root, value, ())
+
+
+class _Search:
+    """One search for the parts of a value that cannot be built.
+
+    Args:
+        builder: What compiled the builder of the form.
+        risky: The nodes, by identity, with something in them that may refuse a value.
+        told: The places that the schema finds fault with; None if the value fits.
+    """
+
+    def __init__(
+        self, builder: Builder, risky: Container[int], told: Container[Path] | None
+    ) -> None:
+        self._builder = builder
+        self._risky = risky
+        self._told = told
+        self._left = _MAX_PARTS
+
+    def of(self, node: Node, value: Any, path: Path) -> Iterator[Violation]:
+        """Yield the violations in what stands in the place of a node."""
+        self._left -= 1
+        if id(node) not in self._risky or self._left < 0:
             return
         if isinstance(node, Scalar) and isinstance(node.cast, Format):
-            if isinstance(value, str) and not (told and path in told):
+            if isinstance(value, str) and not (self._told and path in self._told):
                 yield from _parse_violation(node.cast, value, path)
             return
         if isinstance(node, Union):
-            yield from self._of_union(node, value, path, told)
+            yield from self._of_union(node, value, path)
             return
         refused = False
         for inner, part, item in _parts(node, value):
-            for violation in self.of(inner, item, (*path, part), told):
+            for violation in self.of(inner, item, (*path, part)):
                 refused = True
                 yield violation
-        if isinstance(node, Object) and told is None and not refused:
+        if isinstance(node, Object) and self._told is None and not refused:
             yield from self._of_constructor(node, value, path)
 
-    def _of_union(
-        self, node: Union, value: Any, path: Path, told: Container[Path] | None
-    ) -> Iterator[Violation]:
+    def _of_union(self, node: Union, value: Any, path: Path) -> Iterator[Violation]:
         if value is None:
             return
         options = node.options
@@ -134,7 +160,7 @@ class _Faults:
         several = self._builder.unions.get(id(node), [])
         for test, branch in [(_always, options[0])] if len(options) == 1 else several:
             if test(value):
-                yield from self.of(branch, value, path, told)
+                yield from self.of(branch, value, path)
                 return
 
     def _of_constructor(self, node: Object, value: Any, path: Path) -> Iterator[Violation]:
@@ -175,7 +201,8 @@ def _article(name: str) -> str:
 def _text(error: Exception) -> str:
     # attrs validators raise with the text first, and with themselves after it.
     first = error.args[0] if error.args else ""
-    return first if isinstance(first, str) and first else f"refused: {type(error).__name__}"
+    text = first if isinstance(first, str) and first else f"refused: {type(error).__name__}"
+    return shorten(text, _MAX_TEXT)
 
 
 def _violation(path: Path, value: Any, text: str) -> Violation:

@@ -22,7 +22,8 @@ class CompiledSchema(NamedTuple):
         is_valid: Tells if a value fits. Never raises, never changes the value. What is not JSON,
             such as a lone surrogate that a keyword looks at, does not fit, nor does a value nested
             deeper than 128 levels if the schema is recursive.
-        violations: Returns every violation of a value, `[]` exactly if it fits. Never raises.
+        violations: Returns the violations of a value, the first 100 of more, `[]` exactly if it
+            fits. Never raises.
     """
 
     schema: Mapping[str, Any] | bool

@@ -5,21 +5,26 @@ is bounded. It serves every engine alike, for schemas that `is_explainable` acce
 that can be judged without another document and without remembering what was evaluated.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
-from ._explain_keywords import CHECKS, Check, Found
+from ._explain_keywords import CHECKS, Check
+from ._found import Found, FullError
 from ._keywords import Path
 from ._parts import Compile, Parts
 from ._refs import Refs, is_local, reachable
-from ._values import has_type
+from ._values import has_type, identity
+from ._violation import Violation
 from ._wording import broken, several_types
 
-# One step is one subschema looked at for one place of the value: about 3 microseconds.
+# One step is one subschema looked at for one place of the value: about 3 microseconds. A violation
+# takes ten.
 MAX_STEPS = 50_000
 
 Matches = Callable[[str, str], bool]
+
+_Part = TypeVar("_Part")
 
 _UNEXPLAINED = frozenset(
     {
@@ -64,17 +69,26 @@ class Explainer:
         self.matches = matches
         self.fits = Parts(root, compile_part).fits if compile_part else _unknown
         self._checks: dict[int, list[Check]] = {}
+        self._choices: dict[int, frozenset[Hashable]] = {}
 
-    def explain(self, schema: Any, value: Any) -> Found:
+    def explain(self, schema: Any, value: Any) -> list[Violation]:
         """Return the violations of a value against the root or a subschema of it.
 
-        What is found is certain; it is not all if the value is large beyond reason.
+        What is found is certain; it is not all if there are more than `MAX_VIOLATIONS`, or if the
+        value is large beyond reason.
         """
-        found: Found = []
-        with suppress(_ExhaustedError, RecursionError):
-            _Walk(self).judge(schema, value, (), found)
-        unique = {(fault.path, fault.keyword, fault.message): fault for fault in reversed(found)}
-        return list(reversed(unique.values()))
+        walk = _Walk(self)
+        found = Found(walk.step)
+        with suppress(FullError, _ExhaustedError, RecursionError):
+            walk.judge(schema, value, (), found)
+        return list(found)
+
+    def choices(self, schema: Mapping[str, Any]) -> Collection[Hashable]:
+        """Return the identities of what `enum` of a subschema allows."""
+        choices = self._choices.get(id(schema))
+        if choices is None:
+            choices = self._choices[id(schema)] = frozenset(map(identity, schema["enum"]))
+        return choices
 
     def checks(self, schema: Mapping[str, Any]) -> list[Check]:
         """Return what judges the keywords of a subschema besides `type`, in their order."""
@@ -97,14 +111,25 @@ class _Walk:
         self._explainer = explainer
         self._fits = explainer.fits
         self.matches = explainer.matches
+        self.choices = explainer.choices
         self._steps = 0
         self._active: set[tuple[int, Path]] = set()
 
-    def judge(self, schema: Any, value: Any, path: Path, out: Found) -> None:
-        """Add the violations of a subschema to those found."""
-        self._steps += 1
+    def step(self, count: int = 1) -> None:
+        """Count work; raises when it is too much."""
+        self._steps += count
         if self._steps > MAX_STEPS:
             raise _ExhaustedError
+
+    def each(self, parts: Iterable[_Part]) -> Iterator[_Part]:
+        """Yield parts of the value, each of which counts as work."""
+        for part in parts:
+            self.step()
+            yield part
+
+    def judge(self, schema: Any, value: Any, path: Path, out: Found) -> None:
+        """Add the violations of a subschema to those found."""
+        self.step()
         if not isinstance(schema, dict):
             if schema is False:
                 out.append(broken(path, "false", False, value))
@@ -118,8 +143,9 @@ class _Walk:
 
     def attempt(self, schema: Any, value: Any, path: Path) -> Found:
         """Return the violations of a subschema without reporting them."""
-        found: Found = []
-        self.judge(schema, value, path, found)
+        found = Found(self.step)
+        with suppress(FullError):
+            self.judge(schema, value, path, found)
         return found
 
     def _type(self, wanted: Any, value: Any, path: Path, out: Found) -> bool:
@@ -138,5 +164,7 @@ class _Walk:
         if mark in self._active:
             return
         self._active.add(mark)
-        self.judge(target, value, path, out)
-        self._active.discard(mark)
+        try:
+            self.judge(target, value, path, out)
+        finally:
+            self._active.discard(mark)

@@ -1,12 +1,12 @@
 """Each keyword judged by our own words: what `Explainer` calls for every keyword of a schema."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar
 
 from ._branches import nothing_fits
+from ._found import Found
 from ._keywords import Path
 from ._values import equal_pairs, has_type, identity, is_multiple
-from ._violation import Violation
 from ._wording import (
     bad_name,
     broken,
@@ -17,7 +17,7 @@ from ._wording import (
     unknown,
 )
 
-Found = list[Violation]
+_Part = TypeVar("_Part")
 
 # A tuple is what a program hands over for a list; both engines take it.
 _ARRAY = (list, tuple)
@@ -25,6 +25,12 @@ _ARRAY = (list, tuple)
 
 class Walk(Protocol):
     """What a keyword may ask of the walk that called it."""
+
+    def choices(self, schema: Mapping[str, Any]) -> Collection[Hashable]:
+        """Return the identities of what `enum` of a schema allows."""
+
+    def each(self, parts: Iterable[_Part]) -> Iterator[_Part]:
+        """Yield parts of the value, each of which counts as work."""
 
     def judge(self, schema: Any, value: Any, path: Path, out: Found) -> None:
         """Add the violations of a subschema to those found."""
@@ -44,11 +50,8 @@ def _ref(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Fou
 
 
 def _enum(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
-    choices = schema["enum"]
-    # A text equals nothing but the same text.
-    known = choices if isinstance(value, str) else {identity(choice) for choice in choices}
-    if identity(value) not in known:
-        out.append(broken(path, "enum", choices, value))
+    if identity(value) not in walk.choices(schema):
+        out.append(broken(path, "enum", schema["enum"], value))
 
 
 def _const(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
@@ -88,7 +91,7 @@ def _contains(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out
 def _unique(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
     if not schema["uniqueItems"] or not isinstance(value, _ARRAY):
         return
-    out.extend(equal_items(path, *pair, value[pair[1]]) for pair in equal_pairs(value))
+    out.extend(equal_items(path, *pair, value[pair[1]]) for pair in equal_pairs(walk.each(value)))
 
 
 def _properties(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
@@ -98,7 +101,7 @@ def _properties(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, o
         if name in value:
             walk.judge(own, value[name], (*path, name), out)
     for pattern, own in schema.get("patternProperties", {}).items():
-        for name, item in value.items():
+        for name, item in walk.each(value.items()):
             if walk.matches(pattern, name):
                 walk.judge(own, item, (*path, name), out)
 
@@ -109,7 +112,7 @@ def _additional(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, o
     declared: Mapping[str, Any] = schema.get("properties", {})
     patterns: Mapping[str, Any] = schema.get("patternProperties", {})
     own = schema["additionalProperties"]
-    for name, item in value.items():
+    for name, item in walk.each(value.items()):
         if name in declared or any(walk.matches(pattern, name) for pattern in patterns):
             continue
         if own is False:
@@ -163,7 +166,7 @@ def _any_of(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: 
 
 def _one_of(walk: Walk, schema: Mapping[str, Any], value: Any, path: Path, out: Found) -> None:
     branches = [walk.attempt(own, value, path) for own in schema["oneOf"]]
-    fitting = branches.count([])
+    fitting = sum(not branch for branch in branches)
     if fitting > 1:
         out.append(several_fit(path, fitting, value))
     elif not fitting:

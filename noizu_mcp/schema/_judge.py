@@ -50,7 +50,10 @@ class Judge:
         self.is_valid = _bounded(verdict) if recursive else verdict
 
     def violations(self, value: Any) -> list[Violation]:
-        """Return every violation of a value: none exactly if `is_valid` accepts it."""
+        """Return the violations of a value, the first 100 of more.
+
+        There is none exactly if `is_valid` accepts it.
+        """
         if self.is_valid(value):
             return []
         if self._recursive and is_deeper(value, MAX_VALUE_DEPTH):

@@ -4,7 +4,8 @@ Only for schemas that `Explainer` cannot follow: unevaluated members, dynamic re
 documents and older dialects.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import attrs
@@ -12,7 +13,7 @@ import attrs
 from ._branches import nothing_fits
 from ._keywords import Path
 from ._values import equal_pairs
-from ._violation import Violation, shorten
+from ._violation import MAX_VIOLATIONS, Violation, shorten
 from ._wording import (
     bad_name,
     broken,
@@ -45,7 +46,7 @@ class _Case:
 
 
 def translate(errors: Iterable[Any], schema: Any, value: Any) -> Found:
-    """Return the violations that the engine's errors speak of, in its order.
+    """Return the violations that the engine's errors speak of, in its order, the first 100 of more.
 
     Args:
         errors: Its `ValidationError` values.
@@ -56,11 +57,13 @@ def translate(errors: Iterable[Any], schema: Any, value: Any) -> Found:
 
 
 def _translate(errors: Iterable[Any], case: _Case) -> Found:
-    found: Found = []
+    return list(islice(_each(errors, case), MAX_VIOLATIONS))
+
+
+def _each(errors: Iterable[Any], case: _Case) -> Iterator[Violation]:
     for error in errors:
         make = _BY_KIND.get(error.kind.name, _simple)
-        found.extend(make(error, tuple(error.instance_path), case))
-    return found
+        yield from make(error, tuple(error.instance_path), case)
 
 
 def _simple(error: Any, path: Path, _case: _Case) -> Found:
@@ -71,10 +74,10 @@ def _type(error: Any, path: Path, _case: _Case) -> Found:
     return [several_types(path, error.kind.types, error.instance)]
 
 
-def _false(error: Any, path: Path, case: _Case) -> Found:
+def _false(error: Any, path: Path, case: _Case) -> Iterable[Violation]:
     if error.schema_path and error.schema_path[-1] == "additionalProperties":
         # The engine tells neither the names nor the object, and has seen no declared names.
-        return [unknown(path, "additionalProperties", name, []) for name in case.at(path)]
+        return (unknown(path, "additionalProperties", name, []) for name in case.at(path))
     return [broken(path, "false", False, error.instance)]
 
 
@@ -88,9 +91,9 @@ def _required(error: Any, path: Path, case: _Case) -> Found:
     return [missing(path, error.kind.property, error.instance, case.declared(error))]
 
 
-def _unexpected(error: Any, path: Path, case: _Case) -> Found:
+def _unexpected(error: Any, path: Path, case: _Case) -> Iterable[Violation]:
     known = case.declared(error)
-    return [unknown(path, error.kind.name, name, known) for name in error.kind.unexpected]
+    return (unknown(path, error.kind.name, name, known) for name in error.kind.unexpected)
 
 
 def _unexpected_items(error: Any, path: Path, _case: _Case) -> Found:
@@ -105,9 +108,9 @@ def _names(error: Any, path: Path, case: _Case) -> Found:
     return [bad_name(path, error.kind.error.instance, inner)]
 
 
-def _unique(error: Any, path: Path, _case: _Case) -> Found:
+def _unique(error: Any, path: Path, _case: _Case) -> Iterable[Violation]:
     items = error.instance
-    return [equal_items(path, *pair, items[pair[1]]) for pair in equal_pairs(items)]
+    return (equal_items(path, *pair, items[pair[1]]) for pair in equal_pairs(items))
 
 
 def _alternatives(error: Any, path: Path, case: _Case) -> Found:
@@ -127,7 +130,7 @@ def _follow(node: Any, path: Iterable[Any]) -> Any:
     return node
 
 
-_BY_KIND: dict[str, Callable[[Any, Path, _Case], Found]] = {
+_BY_KIND: dict[str, Callable[[Any, Path, _Case], Iterable[Violation]]] = {
     "type": _type,
     "falseSchema": _false,
     "required": _required,

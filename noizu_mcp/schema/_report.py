@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ._violation import Violation
+from ._violation import MAX_VIOLATIONS, Violation
 
 # A model corrects a few faults at a time; the rest would only push the task out of its sight.
 MAX_LINES = 20
@@ -15,12 +15,14 @@ def describe(violations: Sequence[Violation]) -> list[str]:
         violations: What a schema found, in its order.
 
     Returns:
-        At most 20 different lines, and one more, `… and N more`, when there were more.
+        At most 20 different lines, and one more, `… and N more`, when there were more; of 100
+        violations, at which a schema stops to look, `… and at least N more`.
     """
     lines = list(dict.fromkeys(map(_line, violations)))
     if len(lines) <= MAX_LINES:
         return lines
-    return [*lines[:MAX_LINES], f"… and {len(lines) - MAX_LINES} more"]
+    least = "at least " if len(violations) >= MAX_VIOLATIONS else ""
+    return [*lines[:MAX_LINES], f"… and {least}{len(lines) - MAX_LINES} more"]
 
 
 def _line(violation: Violation) -> str:

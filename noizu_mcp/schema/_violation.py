@@ -4,12 +4,17 @@ from collections.abc import Iterable
 from json import JSONEncoder, dumps
 from typing import Any, NamedTuple
 
+# Nobody corrects more at a time, and each of them costs time to find and room to tell.
+MAX_VIOLATIONS = 100
 # A message is read by a model: a value is there to be recognised, not to be copied.
 MAX_SHOWN = 60
 # Rendering costs time as well as space: what lies deeper or further than this is never looked at.
 _SHOWN_DEPTH = 4
 _SHOWN_ITEMS = 8
 _LARGEST_SHOWN = 10**40
+# Names in a path may be of any size where they are not declared.
+_MAX_NAME = 200
+_MAX_PLACE = 1000
 
 #: Where None among what came is null; elsewhere it says that nothing came.
 _NULL_MAY_BREAK = ("type", "enum", "const")
@@ -41,8 +46,11 @@ class Violation(NamedTuple):
 
     @property
     def pointer(self) -> str:
-        """The path as a JSON Pointer (RFC 6901): `/items/0/qty`; "" is the root."""
-        return pointer(self.path)
+        """The path as a JSON Pointer (RFC 6901): `/items/0/qty`; "" is the root.
+
+        Names of more than 200 characters are cut, and so is what is longer than 1000 in all.
+        """
+        return place(self.path)
 
     def to_wire(self) -> dict[str, Any]:
         """Return a small JSON-ready dict, without empty keys.
@@ -66,6 +74,11 @@ class Violation(NamedTuple):
 def pointer(path: Iterable[str | int]) -> str:
     """Return the JSON Pointer (RFC 6901) of a path."""
     return "".join(f"/{_escape(part)}" for part in path)
+
+
+def place(path: Iterable[str | int]) -> str:
+    """Return the JSON Pointer of a path to be shown: long names are cut, and long paths."""
+    return shorten(pointer(shorten(str(part), _MAX_NAME) for part in path), _MAX_PLACE)
 
 
 def show(value: Any, limit: int = MAX_SHOWN) -> str:

@@ -40,7 +40,7 @@ def missing(path: Path, name: str, given: Iterable[Any], known: Iterable[str]) -
         known: The names that the schema knows; a given one among them is not a slip.
     """
     declared = set(known)
-    strangers = [word for word in given if isinstance(word, str) and word not in declared]
+    strangers = (word for word in given if isinstance(word, str) and word not in declared)
     meant = nearest(name, strangers)
     hint = f"; was it sent as {show(meant)}?" if meant else ""
     text = f"required, but missing{hint}"

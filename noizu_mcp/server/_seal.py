@@ -8,13 +8,14 @@ state, the peer hears the same: the reason goes to the log only.
 import base64
 import binascii
 import functools
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from .._errors import McpError
-from ..engine import logger
+from ..engine import Seldom, logger
 from ..jsonrpc import INVALID_PARAMS, parse_json, render
 
 #: The variable that holds the key ring: secrets separated by commas, the first one seals.
@@ -33,6 +34,10 @@ _TAG: Final = 16
 _PURPOSE: Final = b"noizu_mcp requestState v1"
 
 
+class _ForeignError(ValueError):
+    """It was not sealed here, or its key is forgotten."""
+
+
 class Sealer:
     """Seals and opens state.
 
@@ -41,7 +46,12 @@ class Sealer:
             a key of this process, so that state does not outlive it.
         ttl: Seconds that a state is good for.
         purpose: What the keys are derived for: one ring serves several, and none opens another's.
+        noun: What is sealed, in the log.
+        foreign: The level at which is logged what was never sealed with these keys.
         clock: Tells the time in seconds; all nodes that share the keys must agree on it.
+
+    Attributes:
+        lasting: Whether there is a key ring; what a key of this process seals ends with it.
 
     Raises:
         ValueError: A secret is too short.
@@ -53,11 +63,18 @@ class Sealer:
         ttl: float = STATE_TTL,
         *,
         purpose: bytes = _PURPOSE,
+        noun: str = "a requestState",
+        foreign: int = logging.WARNING,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._secrets = read_secrets(secrets)
+        given = read_secrets(secrets)
+        self.lasting = bool(given)
+        self._secrets = given or [_process_secret()]
         self._ttl = ttl
         self._purpose = purpose
+        self._noun = noun
+        self._foreign = foreign
+        self._seldom = Seldom()
         self._clock = clock
 
     @functools.cached_property
@@ -88,7 +105,7 @@ class Sealer:
         kid, cipher = next(iter(self._keys.items()))
         nonce = os.urandom(_NONCE)
         sealed = kid + nonce + cipher.encrypt(nonce, plain, kid)
-        return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
+        return _encode(sealed)
 
     def open(self, state: Any, binding: Mapping[str, Any]) -> Any:
         """Open a state that `seal` made for the same binding.
@@ -102,15 +119,21 @@ class Sealer:
         try:
             return self._open(state, binding)
         except ValueError as error:
-            logger.warning("a requestState was refused: %s", error)
+            self._log(error)
             raise McpError(INVALID_PARAMS, INVALID_STATE) from None
+
+    def _log(self, error: ValueError) -> None:
+        if isinstance(error, _ForeignError) and self._foreign < logging.WARNING:
+            logger.log(self._foreign, "%s was refused: %s", self._noun, error)
+        else:
+            self._seldom.warning(str(error), "%s was refused: %s", self._noun, error)
 
     def _open(self, state: Any, binding: Mapping[str, Any]) -> Any:
         raw = _decode(state)
         kid, nonce, sealed = raw[:_KID], raw[_KID : _KID + _NONCE], raw[_KID + _NONCE :]
         cipher = self._keys.get(kid)
         if cipher is None:
-            raise ValueError("it was sealed with a key that is not, or no longer, in the ring")
+            raise _ForeignError("it was sealed with a key that is not, or no longer, in the ring")
         expires, bound, content = parse_json(_decrypt(cipher, nonce, sealed, kid))
         if self._clock() >= expires:
             raise ValueError("it has expired")
@@ -121,7 +144,7 @@ class Sealer:
 
 
 def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
-    """Find the key ring: what is given, else the environment's, else one of this process.
+    """Find the key ring: what is given, else the environment's, else nothing.
 
     Raises:
         ValueError: A secret is too short.
@@ -131,7 +154,7 @@ def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
         secrets = [part.strip() for part in given.split(",") if part.strip()]
     if any(len(secret) < MIN_SECRET for secret in secrets):
         raise ValueError(f"a state key needs at least {MIN_SECRET} characters")
-    return [secret.encode() for secret in secrets] or [_process_secret()]
+    return [secret.encode() for secret in secrets]
 
 
 @functools.cache
@@ -151,11 +174,18 @@ def _decrypt(cipher: Any, nonce: bytes, sealed: bytes, kid: bytes) -> bytes:
 
 def _decode(state: Any) -> bytes:
     if not isinstance(state, str) or not state.isascii():
-        raise ValueError("it is no base64 text")
+        raise _ForeignError("it is no base64 text")
     try:
         raw = base64.b64decode(state + "=" * (-len(state) % 4), b"-_", validate=True)
     except binascii.Error:
-        raise ValueError("it is no base64 text") from None
+        raise _ForeignError("it is no base64 text") from None
+    # One text for what was sealed: another spelling of a name would be another name to others.
+    if _encode(raw) != state:
+        raise _ForeignError("it is not the text that was sealed, but another spelling")
     if len(raw) < _KID + _NONCE + _TAG:
-        raise ValueError("it is too short")
+        raise _ForeignError("it is too short")
     return raw
+
+
+def _encode(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

@@ -136,6 +136,14 @@ async def test_a_malformed_read(wire, transport, params):
     assert code == (-32020 if unnamed else -32602)
 
 
+async def test_a_uri_without_end(wire):
+    """Nobody looks for a resource with a name of such length."""
+    expected = {"code": -32602, "message": "uri may have 8192 characters"}
+    assert (await wire.ask("resources/read", {"uri": "item://" + "x" * 8186}))["error"] == expected
+    error = (await wire.ask("resources/read", {"uri": "nope://" + "x" * 8185}))["error"]
+    assert error["message"] == "Resource not found"
+
+
 async def test_typed_variables(wire):
     """They come as their types; what does not fit is not found."""
     (only,) = await contents(wire, "item://41?unit=kg")

@@ -105,7 +105,7 @@ async def test_who_may_subscribe(wire):
         error = (await subscribe(wire, uri))["error"]
         assert error == {"code": -32002, "message": "Resource not found", "data": {"uri": uri}}
     for method in ("resources/subscribe", "resources/unsubscribe"):
-        for params in ({}, {"uri": 5}, {"uri": None}):
+        for params in ({}, {"uri": 5}, {"uri": None}, {"uri": "pantry://" + "x" * 8184}):
             assert (await wire.ask(method, params))["error"]["code"] == -32602
     await touch(wire, "pantry://json", "pantry://hidden", "item://1", "nope://x")
     await wire.is_alive()

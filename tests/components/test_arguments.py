@@ -1,5 +1,6 @@
 """Bad arguments are an answer that a model can act on."""
 
+import json
 from typing import Any
 
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ class Order(Tool):
     class Input(Schema):
         query: str = field(min_length=2)
         limit: int = field(default=10, max=50)
+        counts: dict[str, int] = field(factory=dict)
 
     def call(self, args: Input) -> Any:
         return args
@@ -37,6 +39,18 @@ def test_all_violations_are_told_twice() -> None:
     found = refused.meta[META_VIOLATIONS]
     assert [violation["path"] for violation in found] == ["/query", "/limit"]
     assert refused.to_wire()["isError"] is True
+
+
+def test_not_more_is_told_than_can_be_corrected() -> None:
+    """Neither in the text nor in `_meta`, whatever the size of the arguments."""
+    counts = {f"{n}{'n' * 10_000}": "x" for n in range(1000)}
+    _, refused = prepare(SPEC, {"query": "xx", "counts": counts})
+    assert refused is not None
+    assert refused.meta is not None
+    assert len(refused.meta[META_VIOLATIONS]) == 100
+    text = refused.content[0].text
+    assert text.splitlines()[-1] == "… and at least 80 more"
+    assert len(json.dumps(refused.to_wire())) < 100_000
 
 
 JSON = st.recursive(

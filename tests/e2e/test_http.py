@@ -195,7 +195,8 @@ def test_every_address_needs_names(app):
     command = [sys.executable, "-m", "noizu_mcp", "run", str(app)]
     options = ["--http", "--host", "0.0.0.0", "--port", "0"]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as process:
-        assert "set allowed_hosts to the names that clients use" in process.stderr.readline()
+        said = process.stderr.readline()
+        assert "set allowed_hosts (--allow-host) to the names that clients use" in said
         process.terminate()
         process.communicate(timeout=PATIENCE)
 

@@ -8,11 +8,38 @@ import pytest
 import trio
 
 from noizu_mcp import ConnectionClosed, RequestTimeout
-from noizu_mcp.engine import Exchange, LoopGate, is_crash, lone, single_failure
+from noizu_mcp.engine import Exchange, LoopGate, Seldom, is_crash, lone, single_failure
 from noizu_mcp.engine._failure import split
 from noizu_mcp.engine._leader import run_leading
+from noizu_mcp.engine._log import MOST, PERIOD
 from noizu_mcp.engine._waiters import MAX_EXTENSIONS, Waiter, Waiters
 from noizu_mcp.jsonrpc import Request, Response
+
+
+def test_the_same_thing_is_said_once_a_minute(caplog):
+    """Different things are said side by side."""
+    now = [0.0]
+    seldom = Seldom(lambda: now[0])
+    for about in ("a", "b", "a", "b"):
+        seldom.warning(about, "it is %s", about)
+    assert [record.getMessage() for record in caplog.records] == ["it is a", "it is b"]
+    now[0] = PERIOD
+    seldom.warning("a", "it is a again")
+    assert caplog.records[-1].getMessage() == "it is a again"
+
+
+def test_a_peer_cannot_fill_the_log(caplog):
+    """Of things that are different each time a bounded number is said, and kept; then again."""
+    now = [0.0]
+    seldom = Seldom(lambda: now[0])
+    for number in range(2 * MOST):
+        seldom.warning(number, "%d", number)
+    said = [record.getMessage() for record in caplog.records]
+    assert said[:-1] == [str(number) for number in range(MOST)]
+    assert said[-1] == "more warnings like the last one are left out for up to a minute"
+    now[0] = PERIOD
+    seldom.warning("x", "again")
+    assert caplog.records[-1].getMessage() == "again"
 
 
 def test_a_lone_exception_leaves_its_groups():

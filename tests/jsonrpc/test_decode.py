@@ -1,6 +1,7 @@
 """Bytes to messages: every rule by example."""
 
 import json
+import tracemalloc
 
 import pytest
 
@@ -15,6 +16,7 @@ from noizu_mcp.jsonrpc import (
     Request,
     Response,
     decode,
+    malformed,
     parse_json,
     too_deep,
     too_large,
@@ -198,11 +200,11 @@ def test_batch_limits():
 )
 def test_no_json(data, reason):
     """What is no JSON is a parse error with its reason and without an id."""
-    malformed = decode(data)
-    assert malformed.error.code == PARSE_ERROR
-    assert malformed.error.message.startswith(f"Parse error: {reason}")
-    assert malformed.error.id is None
-    assert malformed.answer
+    refused = decode(data)
+    assert refused.error.code == PARSE_ERROR
+    assert refused.error.message.startswith(f"Parse error: {reason}")
+    assert refused.error.id is None
+    assert refused.answer
 
 
 def test_depth():
@@ -210,8 +212,8 @@ def test_depth():
     limits = Limits(message_depth=3)
     assert isinstance(decode(b"[[[]]]", limits), Batch)
     for data in (b"[[[[]]]]", b'[[[{"a":1}]]]', b'[[{"a":[]}]]'):
-        malformed = decode(data + b" " * 10, limits)
-        assert malformed.error.message == "Parse error: nested deeper than 3 levels"
+        refused = decode(data + b" " * 10, limits)
+        assert refused.error.message == "Parse error: nested deeper than 3 levels"
 
 
 def test_wide_is_not_deep():
@@ -229,6 +231,27 @@ def test_too_deep(value, depth):
     assert not too_deep(value, depth)
     if depth:
         assert too_deep(value, depth - 1)
+
+
+def test_values():
+    """Members and elements count at any depth; what stands in a string counts for nothing."""
+    message = wire(id=1, method="m", params={"a": [1, [2], {"b": 3}], "c": []})
+    assert isinstance(decode(message, Limits(message_values=12)), Request)
+    refused = decode(message, Limits(message_values=11))
+    assert refused == malformed(PARSE_ERROR, "Parse error: more than 11 values", 1)
+    text = wire(id=1, method="m", params={"a": '[,{"\\' * 50})
+    assert isinstance(decode(text, Limits(message_values=5)), Request)
+
+
+def test_what_is_over_the_limit_of_values_is_not_made():
+    """Counting comes first, and takes no multiple of the size of the message."""
+    data = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[' + b"[]," * 1_000_000 + b"1]}}"
+    tracemalloc.start()
+    try:
+        assert decode(data).error.message == "Parse error: more than 500000 values"
+        assert tracemalloc.get_traced_memory()[1] < len(data) / 4
+    finally:
+        tracemalloc.stop()
 
 
 def test_size():

@@ -1,12 +1,14 @@
 """Laws of the codec, for any bytes and any message."""
 
 import json
+from unittest.mock import patch
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp._limits import Limits
 from noizu_mcp.jsonrpc import (
+    HEAD,
     Batch,
     ErrorResponse,
     Malformed,
@@ -14,12 +16,15 @@ from noizu_mcp.jsonrpc import (
     Rendered,
     Request,
     Response,
+    _amount,
     decode,
     encode,
     encode_batch,
     recover_id,
     render,
+    unreadable,
 )
+from noizu_mcp.jsonrpc._recover import MAX_LENIENT
 
 LAW = settings(max_examples=300, deadline=None)
 
@@ -73,7 +78,7 @@ ALMOST = st.recursive(MEMBERS | VALUES, lambda inner: st.lists(inner, max_size=3
 @example(data=b'{"a":' * 5000)
 def test_decode_never_raises(data):
     """Any bytes become a message, a batch or an error that can be sent."""
-    for limits in (Limits(), Limits(message_depth=2, message_size=40, batch=1)):
+    for limits in (Limits(), Limits(message_depth=2, message_values=3, message_size=40, batch=1)):
         decoded = decode(data, limits)
         messages = decoded.messages if isinstance(decoded, Batch) else (decoded,)
         for message in messages:
@@ -87,6 +92,35 @@ def test_recovered_ids_can_be_sent(data):
     id_ = recover_id(data)
     if id_ is not None:
         assert ErrorResponse(id_, 1, "") == decode(encode(ErrorResponse(id_, 1, "")))
+
+
+@LAW
+@given(start=st.binary(max_size=50) | FRAGMENTS, ends=st.tuples(FRAGMENTS, FRAGMENTS))
+def test_of_large_text_only_the_head_tells_the_id(start, ends):
+    """Whatever comes after it: so the id costs the same for any size of text."""
+    text = start + b" " * HEAD
+    found = [unreadable(text + b"x" * MAX_LENIENT + end, -1, "x") for end in ends]
+    assert found[0] == found[1]
+
+
+def count(value):
+    """How many members and elements a value has, at any depth; an empty container counts twice."""
+    if not isinstance(value, list | dict):
+        return 0
+    inner = value.values() if isinstance(value, dict) else value
+    return sum(1 + count(each) for each in inner) or 1
+
+
+@LAW
+@given(value=VALUES, window=st.integers(1, 30), ascii_=st.booleans())
+@example(value=["\\", '"[,', '\\"{', "\\\\"], window=1, ascii_=True)
+def test_values_are_counted_from_the_text(value, window, ascii_):
+    """As many as reading would give, wherever the text is cut."""
+    data = json.dumps(value, ensure_ascii=ascii_).encode()
+    with patch.object(_amount, "_WINDOW", window):
+        if count(value):
+            assert _amount.holds_more_values(data, count(value) - 1)
+        assert not _amount.holds_more_values(data, count(value))
 
 
 @LAW

@@ -13,9 +13,10 @@ def test_defaults():
     """The defaults leave room for a photograph and for real nesting."""
     assert (
         DEFAULTS.message_size,
+        DEFAULTS.message_values,
         DEFAULTS.message_depth,
         DEFAULTS.batch,
-    ) == (16 * MIB, 128, 100)
+    ) == (16 * MIB, 500_000, 128, 100)
     assert Limits() == DEFAULTS
 
 

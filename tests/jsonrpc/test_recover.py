@@ -1,8 +1,11 @@
 """What is told of a message that cannot be read."""
 
+import tracemalloc
+
 import pytest
 
 from noizu_mcp.jsonrpc import decode, malformed, recover_id, too_large, unreadable
+from noizu_mcp.jsonrpc._recover import MAX_LENIENT
 
 REQUESTS = [
     (b'{"jsonrpc":"2.0","id":1,"method":"m","params":{', 1),
@@ -70,9 +73,30 @@ def test_answers(data, id_):
     assert not decode(data).answer
 
 
+def test_members_without_end_cost_nothing():
+    """Neither memory nor a second reading of all."""
+    data = b"{" + b'"id":1,' * 200_000
+    tracemalloc.start()
+    try:
+        assert decode(data).error.id is None
+        assert tracemalloc.get_traced_memory()[1] < 5 * len(data)
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("text", ["\\ud800", "[" * 200 + "]" * 200], ids=["surrogate", "depth"])
+def test_what_was_read_is_not_read_again(text):
+    """JSON that breaks another rule tells its id, wherever that stands and however large it is."""
+    bad = text if text.startswith("[") else f'"{text}"'
+    start = b'{"params":{"pad":"%b","x":%b},' % (b"y" * MAX_LENIENT, bad.encode())
+    assert decode(start + b'"method":"m","id":7}').error.id == 7
+    assert decode(start + b'"result":{},"id":7}').answer is False
+
+
 def test_only_the_head_is_looked_at():
     """Of a message that is too large only the first bytes count."""
     head = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":"'
     assert too_large(head + b"y" * 5000).error.id == 1
+    assert recover_id(head + b"y" * 2 * MAX_LENIENT) == 1
     late = b'{"jsonrpc":"2.0","method":"m",' + b" " * 2000 + b'"id":1,"params":{}}'
     assert too_large(late).error.id is None

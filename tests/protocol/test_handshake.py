@@ -82,6 +82,22 @@ def test_unknown_client(server, value):
     assert envelope.log_level == "debug"
 
 
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"clientInfo": {"name": "x" * 66_000}},
+        {"capabilities": {"experimental": {"x": "x" * 66_000}}},
+        {"clientInfo": {"name": "x" * 33_000}, "capabilities": {"x": "é" * 17_000}},
+        {"capabilities": {"experimental": dict.fromkeys(map(str, range(2000)), 1)}},
+    ],
+)
+def test_a_client_that_says_too_much(server, refused, params):
+    """What a session keeps is bounded; who says less may begin after all."""
+    text = "clientInfo and capabilities may have 65536 bytes of JSON and 2000 values"
+    assert refused(server.receive(initialize(**params))) == (1, INVALID_PARAMS, text)
+    assert isinstance(server.receive(initialize(unknown="x" * 99_000)), Dispatch)
+
+
 def test_connections_share_nothing():
     """What a handler does to one connection's context is not seen by another."""
     first = ServerPeer(1).receive(initialize()).envelope

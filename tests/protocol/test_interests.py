@@ -32,7 +32,7 @@ def listen(interests, id_=1, wanted=EVERYTHING, capabilities=ALL):
         (EVERYTHING, ALL, {**EVERYTHING, "resourceSubscriptions": ["a:", "b:"]}),
         (EVERYTHING, {}, {}),
         ({}, ALL, {}),
-        ({"toolsListChanged": False, "promptsListChanged": 1}, ALL, {}),
+        ({"toolsListChanged": False, "promptsListChanged": None}, ALL, {}),
         (
             {"toolsListChanged": True, "resourceSubscriptions": None},
             ALL,
@@ -65,6 +65,9 @@ def test_agreed(wanted, capabilities, agreed):
         {"notifications": {"resourceSubscriptions": [1]}},
         {"notifications": {"resourceSubscriptions": {}}},
         {"notifications": {"resourceSubscriptions": False}},
+        {"notifications": {"toolsListChanged": "yes"}},
+        {"notifications": {"promptsListChanged": 1}},
+        {"notifications": {"resourcesListChanged": {}}},
     ],
 )
 def test_no_filter(params):
@@ -149,6 +152,36 @@ def test_too_much_at_once():
     with pytest.raises(McpError, match="More than 3 subscriptions on this connection"):
         interests.read(1, {"notifications": {"resourceSubscriptions": ["a:", "b:", "c:"]}}, ALL)
     listen(interests, 1, {"resourceSubscriptions": ["a:", "b:", "a:"]})
+
+
+@pytest.mark.parametrize(
+    ("id_", "more"),
+    [
+        (
+            1,
+            {
+                "notifications": {
+                    "resourceSubscriptions": ["a:" + "x" * 90_000, "b:" + "x" * 180_000]
+                }
+            },
+        ),
+        (1, {"_meta": {"x": "x" * 263_000}}),
+        (1, {"unknown": [[]] * 1100}),
+        ("x" * 263_000, {}),
+    ],
+    ids=["filter", "meta", "values", "id"],
+)
+def test_what_is_kept_is_bounded(id_, more):
+    """A listen request stays while it is open, whatever else it says; it is refused before."""
+    interests = Interests(10)
+    with pytest.raises(
+        McpError, match=r"^subscriptions/listen may have 262144 bytes of JSON and 2010 values "
+    ) as caught:
+        interests.read(id_, {"notifications": {}, **more}, ALL)
+    assert caught.value.code == INVALID_PARAMS
+    uris = [f"test:{n}{'x' * 250}" for n in range(999)]
+    interests = Interests(1000)
+    assert listen(interests, 1, {"resourceSubscriptions": uris}).size == 1000
 
 
 def test_what_ended():

@@ -11,7 +11,7 @@ import annotated_types as at
 import attrs
 import pytest
 
-from noizu_mcp.schema import Schema, argument, dump_value, field, read_shape
+from noizu_mcp.schema import Schema, _checked, argument, dump_value, field, read_shape
 from noizu_mcp.schema import fields as f
 
 
@@ -395,6 +395,36 @@ def test_formats_are_looked_for_where_they_may_be(value):
 
     assert found
     assert all(violation.keyword != "format" for violation in found)
+
+
+def test_a_hundred_texts_that_do_not_parse():
+    """More are not told, whether the schema rejects the value too or not."""
+    compiled = read(list[dt.date]).compiled
+    for value in (["no"] * 200, [*range(50), *["no"] * 200]):
+        assert len(compiled.violations(value)) == 100
+
+
+def test_a_search_for_texts_that_do_not_parse_ends(monkeypatch):
+    """Of a large value not every part is looked at; it stays refused."""
+    monkeypatch.setattr(_checked, "_MAX_PARTS", 10)
+    compiled = read(list[dt.date]).compiled
+    (found,) = compiled.violations(["2024-01-01"] * 10 + ["no"])
+    assert found.message == "cannot be used"
+    assert [found.path for found in compiled.violations(["no", *["2024-01-01"] * 10])] == [(0,)]
+
+
+def test_a_constructor_that_says_much():
+    """Its words are cut: it may have quoted what a peer sent."""
+
+    @attrs.define
+    class Quoting:
+        text: str
+
+        def __attrs_post_init__(self):
+            raise ValueError(f"no good: {self.text}")
+
+    (found,) = read(Quoting).compiled.violations({"text": "x" * 10_000})
+    assert found.message == "no good: " + "x" * 490 + "…"
 
 
 def test_what_is_too_deep_is_not_walked():

@@ -88,8 +88,10 @@ def test_the_reasons_are_in_the_log_only(reason):
     sealer = Sealer([NEW], 60, clock=clock)
     state = sealer.seal(CONTENT, BINDING)
     for garbage in (None, 5, "é", "@@@@", "A"):
-        refused(sealer, garbage)
+        refused(Sealer([NEW]), garbage)
         assert reason() == "it is no base64 text"
+    refused(sealer, state + "=")
+    assert reason() == "it is not the text that was sealed, but another spelling"
     refused(sealer, state[:20])
     assert reason() == "it is too short"
     refused(sealer, state[:-3] + ("AAA" if state[-3:] != "AAA" else "BBB"))
@@ -104,6 +106,36 @@ def test_the_reasons_are_in_the_log_only(reason):
     clock.now += 1
     refused(sealer, state)
     assert reason() == "it has expired"
+
+
+def test_a_reason_is_logged_once_a_minute(reason):
+    """A client that repeats a state does not fill the log."""
+    sealer = Sealer([NEW])
+    for _ in range(5):
+        refused(sealer, "A")
+    assert reason() == "it is no base64 text"
+
+
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. \n"
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), content=json_values)
+def test_what_was_sealed_has_one_spelling(data, content):
+    """No other text opens: not with padding, of another alphabet, or with stray bits at its end."""
+    sealer = Sealer([NEW])
+    state = sealer.seal(content, BINDING)
+    spellings = [
+        state.replace("-", "+").replace("_", "/"),
+        state + "=" * data.draw(st.integers(1, 5)),
+        state[:-1] + data.draw(st.sampled_from(ALPHABET)),
+        data.draw(st.sampled_from(" \n")) + state,
+        base64.b64encode(base64.urlsafe_b64decode(state + "==")).decode(),
+    ]
+    for other in spellings:
+        if other != state:
+            refused(sealer, other)
+    assert sealer.open(state, BINDING) == content
 
 
 def test_keys_rotate():

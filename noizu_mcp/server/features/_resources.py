@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import trio
 
@@ -17,6 +17,9 @@ from .._connection import Connection
 from .._options import Cache
 from .._scopes import holds
 from ._lists import Ask, list_page
+
+#: Characters of the URI of a resource: as many as servers take of a URL. One that is watched stays.
+MAX_URI: Final = 8 * 1024
 
 
 def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
@@ -144,4 +147,6 @@ def _uri(exchange: Exchange) -> str:
     uri = params.get("uri")
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, f"{exchange.request.method} requires a uri")
+    if len(uri) > MAX_URI:
+        raise McpError(INVALID_PARAMS, f"uri may have {MAX_URI} characters")
     return uri

@@ -26,7 +26,7 @@ TAKE_TIMEOUT: Final = 10.0
 #: Seconds to say at the end that the session is over.
 END_TIMEOUT: Final = 1.0
 #: Our own messages are read whatever their size, to know what they are.
-_OWN: Final = Limits(message_size=2**40, message_depth=10_000, batch=2**31)
+_OWN: Final = Limits(message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31)
 _CANCELLED: Final = "notifications/cancelled"
 _INITIALIZED: Final = "notifications/initialized"
 

@@ -32,7 +32,7 @@ from ...protocol import (
     unsupported,
 )
 from ._accounts import Account
-from ._asgi import HttpRequest, Refused, unavailable
+from ._asgi import Header, HttpRequest, Refused, unavailable
 from ._connection import VERSION, Host, HttpConnection
 from ._session import STATUSES, Session, Sessions
 from ._single import SingleRequests, refuse
@@ -41,6 +41,7 @@ SESSION: Final = "mcp-session-id"
 #: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
 _METHODS: Final = b"GET, POST, DELETE"
+_IDENTITY: Final[Header] = (b"accept-encoding", b"identity")
 
 
 class Endpoint:
@@ -102,15 +103,22 @@ class Endpoint:
         kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
+        if http.headers.get("content-encoding", "").lower() not in ("", "identity"):
+            # RFC 9110 section 15.5.16 asks to say which codings are taken.
+            text = "Content-Encoding must be identity: the body is not decoded here"
+            raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
         account = self._host.accounts.of(http)
         try:
-            body = await http.read(
-                self._messages.message_size, self._limits.body_time, account.hold
-            )
-            self._check_running()  # it may have come slowly
-            await self._take_post(http, decode(body, self._messages), account)
+            await self._take_post(http, await self._read(http, account), account)
         finally:
             account.release(http.size)
+
+    async def _read(self, http: HttpRequest, account: Account) -> Decoded:
+        # Without a name for the body: what is answered for long would keep it as long.
+        size, seconds = self._messages.message_size, self._limits.body_time
+        message = decode(await http.read(size, seconds, account.hold), self._messages)
+        self._check_running()  # it may have come slowly
+        return message
 
     async def _take_post(self, http: HttpRequest, message: Decoded, account: Account) -> None:
         if not isinstance(message, Request | Batch):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ...engine import logger
+from ...engine import Seldom
 from ...jsonrpc import INVALID_REQUEST
 from ._asgi import Header, HttpRequest, Refused
 
@@ -16,6 +16,11 @@ from ._asgi import Header, HttpRequest, Refused
 ANY: Final = "*"
 #: A name or an address, and a port; nothing that a browser would read in another way.
 _HOST: Final = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+#: What decides, and what decides on the command line.
+_OPTIONS: Final = {
+    "Host": "allowed_hosts (--allow-host)",
+    "Origin": "allowed_origins (--allow-origin)",
+}
 #: What a page of an allowed origin may send and read.
 _ALLOWED: Final[tuple[Header, ...]] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE"),
@@ -38,6 +43,7 @@ class Guard:
     """
 
     def __init__(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
+        self._seldom = Seldom()
         self._any_host = ANY in hosts
         self._any_origin = ANY in origins
         self._hosts = frozenset(host.lower() for host in hosts)
@@ -54,12 +60,12 @@ class Guard:
         """
         host = http.headers.get("host", "").lower()
         if not (self._any_host or _is_among(host, self._hosts)):
-            raise _refuse(421, http, "Host", host, "allowed_hosts")
+            raise self._refuse(421, http, "Host", host)
         origin = http.headers.get("origin")
         if origin is None:
             return ()
         if not self._may_ask(origin.lower()):
-            raise _refuse(403, http, "Origin", origin, "allowed_origins")
+            raise self._refuse(403, http, "Origin", origin)
         return ((b"access-control-allow-origin", origin.encode("latin-1")), _EXPOSED, _VARY)
 
     def _may_ask(self, origin: str) -> bool:
@@ -68,6 +74,13 @@ class Guard:
         scheme, _, host = origin.partition("://")
         # A page of a host that is served asks for what is its own.
         return scheme in ("http", "https") and _is_among(host, self._hosts)
+
+    def _refuse(self, status: int, http: HttpRequest, name: str, value: str) -> Refused:
+        about, option = (name, ascii(value[:200])), _OPTIONS[name]
+        text = "refused a request from %s: its %s %s is not in %s"
+        self._seldom.warning(about, text, http.client, *about, option)
+        text = f"{name} {about[1]} is not served here; the server's setting {option} decides"
+        return Refused(status, text, code=INVALID_REQUEST)
 
 
 def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[Header, ...]:
@@ -87,12 +100,3 @@ def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[Header, ..
 def _is_among(host: str, allowed: frozenset[str]) -> bool:
     match = _HOST.fullmatch(host)
     return match is not None and (host in allowed or match[1] in allowed)
-
-
-def _refuse(status: int, http: HttpRequest, name: str, value: str, option: str) -> Refused:
-    shown = ascii(value[:200])
-    logger.warning(
-        "refused a request from %s: its %s %s is not in %s", http.client, name, shown, option
-    )
-    text = f"{name} {shown} is not served here; the server's setting {option} decides"
-    return Refused(status, text, code=INVALID_REQUEST)

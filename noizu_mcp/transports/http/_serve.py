@@ -84,8 +84,8 @@ def _reachable(options: HttpOptions, host: str) -> HttpOptions:
         name = f"[{host}]" if ":" in host else host
         return attrs.evolve(options, allowed_hosts=(*LOCAL_HOSTS, name))
     logger.warning(
-        "listening at every address, but serving only those who ask for %s: set allowed_hosts to"
-        " the names that clients use",
+        "listening at every address, but serving only those who ask for %s: set allowed_hosts"
+        " (--allow-host) to the names that clients use",
         ", ".join(LOCAL_HOSTS),
     )
     return options

@@ -6,11 +6,14 @@ of the server runs again. Source: 2025-11-25 `basic/transports`, "Session Manage
 """
 
 import hashlib
+import logging
 import secrets
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._errors import McpError
+from ...engine import logger
 from ...server import Sealer, Server
 
 if TYPE_CHECKING:
@@ -25,6 +28,10 @@ LIFE: Final = 24 * 3600.0
 #: Sessions that their clients have ended, and that must not come back here.
 MAX_ENDED: Final = 10_000
 _PURPOSE: Final = b"noizu_mcp Mcp-Session-Id v1"
+_NO_KEYS: Final = (
+    "seal_sessions is set, and no keys are: no session outlives this process, and no other serves"
+    " it; set state_keys of the server, or the environment variable NOIZU_MCP_STATE_KEYS"
+)
 
 
 class SessionIds:
@@ -39,7 +46,9 @@ class SessionIds:
         self._server = server.options.name
         self._sealer: Sealer | None = None
         if sealed:
-            self._sealer = Sealer(server.options.state_keys, LIFE, purpose=_PURPOSE)
+            self._sealer = _make_sealer(server.options.state_keys)
+            if not self._sealer.lasting:
+                logger.warning(_NO_KEYS)
         self._ended: OrderedDict[bytes, None] = OrderedDict()
 
     def make(self, session: "Session") -> str:
@@ -74,6 +83,12 @@ class SessionIds:
 
     def _binding(self, owner: str | None) -> dict[str, Any]:
         return {"server": self._server, "principal": owner}
+
+
+def _make_sealer(keys: Sequence[str] | None) -> Sealer:
+    # Ids of sessions that were random, or of other servers, are nothing that anybody must see.
+    noun, foreign = "an Mcp-Session-Id", logging.DEBUG
+    return Sealer(keys, LIFE, purpose=_PURPOSE, noun=noun, foreign=foreign)
 
 
 def _digest(name: str) -> bytes:

@@ -40,6 +40,21 @@ async def test_a_post_says_that_it_is_json(autojump_clock, wire, kind):
     assert (done.status, done.error) == (415, -32600)
 
 
+@pytest.mark.parametrize("coding", ["gzip", "BR", "identity, gzip", "x"])
+async def test_a_body_comes_as_it_is(autojump_clock, wire, coding):
+    """Codings are not undone: who sends one hears of it, not of the bytes that it gave."""
+    done = await wire.send_modern(call("echo"), {"content-encoding": coding})
+    assert (done.status, done.error) == (415, -32600)
+    assert "Content-Encoding must be identity" in done.json["error"]["message"]
+    assert done.headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("coding", ["", "identity", "Identity"])
+async def test_a_coding_that_is_none(autojump_clock, wire, coding):
+    """It changes nothing."""
+    assert (await wire.send_modern(call("echo"), {"content-encoding": coding})).status == 200
+
+
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
 async def test_content_types_have_parameters_and_any_case(autojump_clock, wire, kind):
     """They are compared as RFC 9110 says."""

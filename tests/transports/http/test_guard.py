@@ -49,6 +49,17 @@ async def test_hosts(autojump_clock, caplog, host, status):
             assert "access-control-allow-origin" not in done.headers
 
 
+async def test_what_is_refused_again_is_logged_once(autojump_clock, caplog):
+    """Whoever asks for a wrong host does so often; the line names both ways to allow it."""
+    async with serving(Shop()) as wire:
+        for host in ("evil.example",) * 3 + ("other.example",):
+            await wire.send("POST", call("echo"), {**MODERN, "host": host})
+    assert [record.getMessage().partition(": ")[2] for record in caplog.records] == [
+        f"its Host '{name}.example' is not in allowed_hosts (--allow-host)"
+        for name in ("evil", "other")
+    ]
+
+
 async def test_a_host_that_comes_twice(autojump_clock):
     """Whichever a proxy took: both together are no host that is served."""
     async with serving(Shop()) as wire:

@@ -6,6 +6,7 @@ import pytest
 import trio
 
 from noizu_mcp import Server, Toolkit, mcp
+from noizu_mcp.server._seal import KEYS_VARIABLE
 from noizu_mcp.transports.http import _session_id
 from noizu_mcp.types import Principal
 
@@ -107,6 +108,50 @@ async def test_a_changed_id_is_none(autojump_clock, change):
         session = await wire.session()
         session.headers["mcp-session-id"] = change(session.id)
         assert await ask(session) == 404
+
+
+@pytest.mark.parametrize(
+    "spell", [lambda id_: id_ + "=", lambda id_: id_.replace("-", "+").replace("_", "/") + "=="]
+)
+async def test_an_id_has_one_spelling(autojump_clock, spell):
+    """What a client ends has no second name to go on under."""
+    async with serving(node(), seal_sessions=True) as wire:
+        session = await wire.session()
+        assert (await session.delete()).status == 200
+        session.headers["mcp-session-id"] = spell(session.id)
+        assert await ask(session) == 404
+        assert len(wire.endpoint.sessions) == 0
+
+
+async def test_an_id_of_somebody_else_is_nothing_to_warn_of(autojump_clock, caplog):
+    """Every client that comes back after a restart has one; one that was changed is a warning."""
+    async with serving(node(), seal_sessions=True) as wire:
+        session = await wire.session()
+        for id_ in ("x", "x" * 32, node(keys=["another secret that is long"]).sealer.seal(1, {})):
+            session.headers["mcp-session-id"] = id_
+            assert await ask(session) == 404
+        assert caplog.records == []
+        session.headers["mcp-session-id"] = session.id[:-3] + "AAA"
+        assert [await ask(session), await ask(session)] == [404, 404]
+    (record,) = caplog.records
+    assert record.getMessage() == "an Mcp-Session-Id was refused: it was changed on its way"
+
+
+async def test_keys_that_end_with_the_process(autojump_clock, caplog, monkeypatch):
+    """Sealed sessions are asked for so that they outlive it: said when the server starts."""
+
+    class Keyless(Server, name="keyless", version="1"):
+        pass
+
+    async with serving(Keyless(), seal_sessions=True):
+        (record,) = caplog.records
+        assert record.levelname == "WARNING"
+        assert "state_keys" in record.getMessage()
+        assert KEYS_VARIABLE in record.getMessage()
+    caplog.clear()
+    monkeypatch.setenv(KEYS_VARIABLE, KEYS[0])
+    async with serving(Keyless(), seal_sessions=True):
+        assert caplog.records == []
 
 
 async def test_what_a_client_ends_does_not_come_back(autojump_clock, monkeypatch):
