@@ -43,6 +43,7 @@ REFUSED = {
     "two lengths": (_post(b"Content-Length: 1\r\nContent-Length: 2\r\n", b"12"), 400),
     "a length twice": (_post(b"Content-Length: 1\r\nContent-Length: 1\r\n", b"1"), 400),
     "a list of lengths": (_post(b"Content-Length: 1, 2\r\n", b"12"), 400),
+    "a list of one length": (_post(b"Content-Length: 1, 1\r\n", b"1"), 400),
     "a signed length": (_post(b"Content-Length: +1\r\n", b"1"), 400),
     "a length in letters": (_post(b"Content-Length: ten\r\n"), 400),
     "two codings": (_post(CHUNKED + CHUNKED, b"0\r\n\r\n"), 400),
