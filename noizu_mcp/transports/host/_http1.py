@@ -11,10 +11,11 @@ from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protoco
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ASGISendEvent, H11SendableEvent, TaskGroup
 
-from ._head import head_fault
+from ._head import BAD_REQUEST, head_fault
 from ._inbox import Inbox
 from ._link import Carrier, protocol_arguments, task_group
 from ._options import PACE
+from ._target import Headers, origin_form
 
 _VERSIONS: Final = (b"1.1", b"1.0")
 # An application that fails before it has sent a byte of a body has not answered yet.
@@ -123,11 +124,18 @@ class Http1(H11Protocol):
             if event.http_version not in _VERSIONS:
                 await self._refuse(_VERSION_NOT_SUPPORTED)
             else:
-                await self._create_stream(event)
+                await self._take_request(event)
         else:  # a stream is open until nothing is read any more
             await cast(Http1Stream, self.stream).handle(_stream_event(event))
 
-    async def _create_stream(self, request: h11.Request) -> None:
+    async def _take_request(self, request: h11.Request) -> None:
+        read = origin_form(request.target, list(request.headers))
+        if read is None:
+            await self._refuse(BAD_REQUEST)
+        else:
+            await self._open_stream(request, *read)
+
+    async def _open_stream(self, request: h11.Request, target: bytes, headers: Headers) -> None:
         await self.send(Updated(idle=False))
         inbox = Inbox(
             limit=PACE,
@@ -141,10 +149,10 @@ class Http1(H11Protocol):
         await self.stream.handle(
             Request(
                 stream_id=STREAM_ID,
-                headers=list(request.headers),
+                headers=headers,
                 http_version=request.http_version.decode(),
                 method=request.method.decode("ascii"),
-                raw_path=request.target,
+                raw_path=target,
                 state=self.connection_state,
             )
         )

@@ -44,6 +44,10 @@ REFUSED = {
     "a length twice": (_post(b"Content-Length: 1\r\nContent-Length: 1\r\n", b"1"), 400),
     "a list of lengths": (_post(b"Content-Length: 1, 2\r\n", b"12"), 400),
     "a list of one length": (_post(b"Content-Length: 1, 1\r\n", b"1"), 400),
+    "another host in the target": (b"GET http://y/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "the same host with a user": (b"GET http://a@x/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "another port in the target": (b"GET http://x:80/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "no host in the target": (b"GET http:/// HTTP/1.1\r\nHost:\r\n\r\n", 400),
     "a signed length": (_post(b"Content-Length: +1\r\n", b"1"), 400),
     "a length in letters": (_post(b"Content-Length: ten\r\n"), 400),
     "two codings": (_post(CHUNKED + CHUNKED, b"0\r\n\r\n"), 400),
@@ -120,6 +124,34 @@ async def test_chunked_bodies_are_read(serve, connect, echo):
     assert await client.answer() == (200, b"Wikiped")
     await client.request(b"2")
     assert await client.answer() == (200, b"2")
+
+
+@pytest.mark.parametrize(
+    ("head", "path", "query"),
+    [
+        (b"POST http://x/mcp?a=b HTTP/1.1\r\nHost: x", "/mcp", b"a=b"),
+        (b"POST HTTPS://X HTTP/1.1\r\nHost: x", "/", b""),
+        (b"POST http://x?a=/b HTTP/1.1\r\nHost: x", "/", b"a=/b"),
+        (b"POST http://x//y/mcp HTTP/1.1\r\nHost: x", "//y/mcp", b""),
+        (b"POST //y/mcp HTTP/1.1\r\nHost: x", "//y/mcp", b""),
+        (b"POST http://x/mcp HTTP/1.0", "/mcp", b""),
+    ],
+)
+async def test_a_target_may_name_the_host(serve, connect, echo, head, path, query):
+    """As it is written to a proxy; the application sees the path, and the host in `Host`."""
+    scopes = []
+
+    async def app(scope, receive, send):
+        scopes.append(scope)
+        await echo(scope, receive, send)
+
+    client = await connect(await serve(app))
+    await client.send(head + b"\r\nContent-Length: 1\r\n\r\n1")
+    assert await client.answer() == (200, b"1")
+    [scope] = scopes
+    assert (scope["path"], scope["query_string"]) == (path, query)
+    assert scope["raw_path"] == path.encode()
+    assert [value for name, value in scope["headers"] if name == b"host"] == [b"x"]
 
 
 async def test_http_1_0_is_served(serve, connect, echo):
