@@ -11,6 +11,7 @@ from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protoco
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ASGISendEvent, H11SendableEvent, TaskGroup
 
+from ._crumbs import TURN, Crumbs
 from ._head import BAD_REQUEST, head_fault
 from ._inbox import Inbox
 from ._link import Carrier, protocol_arguments, task_group
@@ -45,6 +46,7 @@ class Http1(H11Protocol):
         self._refused = False
         self._pending: list[bytes] = []
         self._head_pending = False
+        self._crumbs = Crumbs()
 
     @property
     def head_begun(self) -> bool:
@@ -67,6 +69,7 @@ class Http1(H11Protocol):
 
     async def resume(self) -> None:
         """Go through what was received, as far as the request that is being answered lets it."""
+        taken = 0
         while not self._refused:
             if (status := self._fault()) is not None:
                 await self._refuse(status)
@@ -79,6 +82,9 @@ class Http1(H11Protocol):
             if not isinstance(event, h11.Request | h11.Data | h11.EndOfMessage):
                 return  # no more data, or more than may be looked at by now
             await self._take(event)
+            taken += 1
+            if taken % TURN == 0:
+                await trio.lowlevel.checkpoint()
 
     async def expire(self) -> None:
         """Answer a head that took too long."""
@@ -125,6 +131,10 @@ class Http1(H11Protocol):
                 await self._refuse(_VERSION_NOT_SUPPORTED)
             else:
                 await self._take_request(event)
+        elif isinstance(event, h11.Data) and self._crumbs.add(
+            len(event.data), pieces=int(event.chunk_start)
+        ):
+            await self._refuse(BAD_REQUEST)
         else:  # a stream is open until nothing is read any more
             await cast(Http1Stream, self.stream).handle(_stream_event(event))
 
@@ -137,6 +147,7 @@ class Http1(H11Protocol):
 
     async def _open_stream(self, request: h11.Request, target: bytes, headers: Headers) -> None:
         await self.send(Updated(idle=False))
+        self._crumbs = Crumbs()
         inbox = Inbox(
             limit=PACE,
             patience=self._carrier.options.body_timeout,

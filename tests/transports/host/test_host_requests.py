@@ -6,6 +6,7 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noizu_mcp.transports.host import _crumbs
 from noizu_mcp.transports.host._head import head_fault
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
@@ -152,6 +153,47 @@ async def test_a_target_may_name_the_host(serve, connect, echo, head, path, quer
     assert (scope["path"], scope["query_string"]) == (path, query)
     assert scope["raw_path"] == path.encode()
     assert [value for name, value in scope["headers"] if name == b"host"] == [b"x"]
+
+
+async def test_a_body_in_crumbs_is_refused(serve, connect, echo, monkeypatch):
+    """Many chunks are well, and many small ones are not."""
+    monkeypatch.setattr(_crumbs, "PIECES", 100)
+    host = await serve(echo)
+    client = await connect(host)
+    for _ in range(2):
+        await client.send(_post(CHUNKED, b"1\r\nx\r\n" * 100 + b"0\r\n\r\n"))
+        assert await client.answer() == (200, b"x" * 100)
+    await client.send(_post(CHUNKED, (b"40\r\n" + b"x" * 64 + b"\r\n") * 200 + b"0\r\n\r\n"))
+    assert await client.answer() == (200, b"x" * 64 * 200)
+    await client.send(_post(CHUNKED, b"1\r\nx\r\n" * 101))
+    rest = await client.rest()
+    assert rest.startswith(b"HTTP/1.1 400")
+    assert rest.count(b"HTTP/1.1") == 1
+
+
+async def test_a_body_in_crumbs_leaves_others_their_turns(serve, connect, echo, monkeypatch):
+    """What one read brings is not gone through in one go."""
+    seen, between = [0], []
+    add = _crumbs.Crumbs.add
+
+    def counted(self, size, *, pieces=1):
+        seen[0] += 1
+        return add(self, size, pieces=pieces)
+
+    async def somebody():
+        while True:
+            before = seen[0]
+            await trio.lowlevel.checkpoint()
+            between.append(seen[0] - before)
+
+    monkeypatch.setattr(_crumbs.Crumbs, "add", counted)
+    client = await connect(await serve(echo))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(somebody)
+        await client.send(_post(CHUNKED, b"1\r\nx\r\n" * 10_000 + b"0\r\n\r\n"))
+        assert await client.answer() == (200, b"x" * 10_000)
+        nursery.cancel_scope.cancel()
+    assert 0 < max(between) <= 2 * _crumbs.TURN
 
 
 async def test_http_1_0_is_served(serve, connect, echo):
