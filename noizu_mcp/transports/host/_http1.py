@@ -47,6 +47,7 @@ class Http1(H11Protocol):
         self._pending: list[bytes] = []
         self._head_pending = False
         self._crumbs = Crumbs()
+        self._late = False
 
     @property
     def head_begun(self) -> bool:
@@ -93,6 +94,11 @@ class Http1(H11Protocol):
 
     async def farewell(self) -> None:
         """Nothing is to be said at the end."""
+
+    async def end_application(self) -> None:
+        """Say that the body took too long, if the application has not."""
+        if self._late:
+            await self._refuse(_REQUEST_TIMEOUT)
 
     async def stream_send(self, event: StreamEvent) -> None:
         """Take what a stream sends."""
@@ -176,6 +182,7 @@ class Http1(H11Protocol):
 
     async def _give_up(self) -> None:
         """Stop waiting for a body; the application may still say so."""
+        self._late = True
         await self.handle(Closed())
         self._carrier.stop()
 
@@ -226,15 +233,17 @@ class Http1Stream(HTTPStream):
             protocol.stream_send,
             STREAM_ID,
         )
-        self._flush: Final = protocol.flush
+        self._protocol: Final = protocol
 
     async def app_send(self, message: ASGISendEvent | None) -> None:
         """Take what the application sends; whatever is not the last of it goes out at once."""
         await super().app_send(message)
         if message is not None and message.get("more_body"):
-            await self._flush()
+            await self._protocol.flush()
             # Else an application that streams to a quick client would keep the loop to itself.
             await trio.lowlevel.checkpoint()
+        elif message is None:
+            await self._protocol.end_application()
 
 
 def _stream_event(event: h11.Data | h11.EndOfMessage) -> StreamEvent:

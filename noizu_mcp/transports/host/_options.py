@@ -55,7 +55,8 @@ class HostOptions:
         keep_alive_timeout: Seconds that a connection may be idle between requests. Longer than
             clients keep theirs, so that they do not send into a connection that is being closed.
         body_timeout: Seconds in which `PACE` more bytes of a body, or its end, must come while the
-            application waits for them; else it sees a disconnect.
+            application waits for them; else it sees a disconnect, and if it says nothing to it
+            the answer is 408 (HTTP/2: the stream is reset).
         write_timeout: Seconds in which a client must take `PACE` more bytes of an answer; else it
             loses the connection (HTTP/2: that stream), and the application sees a disconnect.
         handshake_timeout: Seconds for a TLS handshake.

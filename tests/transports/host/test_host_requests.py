@@ -274,6 +274,26 @@ async def test_a_slow_body_is_a_disconnect(serve, connect, read_body, answer, au
     await client.stream.aclose()
 
 
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_slow_body_is_answered_for(serve, connect, read_body, begun, autojump_clock):
+    """An application that says nothing to a disconnect has not said 408, either."""
+
+    async def app(scope, receive, send):
+        if begun:
+            await send(START)
+            await send(_chunk(b"one"))
+        assert await read_body(receive) is None
+
+    client = await connect(await serve(app, body_timeout=30.0))
+    await client.send(_post(b"Content-Length: 1000\r\n"))
+    rest = await client.rest()
+    if begun:
+        assert rest.endswith(b"3\r\none\r\n")
+    else:
+        assert rest.startswith(b"HTTP/1.1 408")
+        assert b"connection: close" in rest
+
+
 async def test_a_body_at_a_steady_pace_may_take_long(serve, connect, echo, autojump_clock):
     """What counts is the pace, not the whole time."""
     client = await connect(await serve(echo, body_timeout=30.0))
