@@ -147,10 +147,12 @@ class TlsWire(Wire):
         with trio.move_on_after(self._options.handshake_timeout) as scope:
             try:
                 await self._tls.do_handshake()
-            except trio.BrokenResourceError:
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return False
+        if scope.cancelled_caught:
+            return False
         self.protocol = self._tls.selected_alpn_protocol()
-        return not scope.cancelled_caught
+        return True
 
     async def receive(self) -> bytes:
         try:
