@@ -54,6 +54,15 @@ class Http1(H11Protocol):
         """Whether a part of a head has come, and not all of it."""
         return bool(self.connection.trailing_data[0])
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is a request that lacks a part, which is the client's to send."""
+        connection = self.connection
+        return (
+            connection.their_state is h11.SEND_BODY
+            and not connection.they_are_waiting_for_100_continue
+        )
+
     async def handle(self, event: Event) -> None:
         """Take what the client sent, or its end."""
         if isinstance(event, RawData):

@@ -66,6 +66,11 @@ class Http2(H2Protocol):
         # hypercorn announces the limit, and h2 would keep to its own.
         self.connection.decoder.max_header_list_size = carrier.config.h2_max_header_list_size
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether there are requests, and each still lacks a part that is the client's to send."""
+        return bool(self.streams) and len(self._uploads) == len(self.streams)
+
     async def initiate(self, *_: Any) -> None:
         """Say the first word, and start to write what streams leave to be written."""
         self.connection.initiate_connection()

@@ -333,6 +333,63 @@ async def test_the_end_of_the_client_frees_what_waits(serve, connect2):
         await over.wait()
 
 
+@pytest.mark.parametrize("how", ["close", "reset"])
+async def test_a_client_that_left_keeps_no_place(
+    serve, connect2, answer, leave, until, descriptors, how
+):
+    """Its applications go on without it."""
+    go_on, ended = trio.Event(), []
+
+    async def app(scope, receive, send):
+        await go_on.wait()
+        await answer(send)
+        ended.append(1)
+
+    host = await serve(app, max_connections=1)
+    before = descriptors()
+    client = await connect2(host)
+    for _ in range(3):
+        client.ask()
+    await client.flush()
+    await until(lambda: host.connections == 1)
+    await trio.testing.wait_all_tasks_blocked(0.001)
+    await leave(client.stream, how)
+    await until(lambda: host.connections == 0)
+    assert descriptors() == before
+    assert ended == []
+    go_on.set()
+    other = await connect2(host)
+    assert await other.answer(other.ask()) == (200, b"")
+    await until(lambda: len(ended) == 4)
+
+
+async def test_requests_that_are_not_whole_make_room(
+    serve, connect, connect2, echo, autojump_clock
+):
+    """As long as none of the connection is."""
+    go_on = trio.Event()
+
+    async def app(scope, receive, send):
+        if scope["path"] == "/long":
+            await go_on.wait()
+        await echo(scope, receive, send)
+
+    host = await serve(app, max_connections=1)
+    client = await connect2(host)
+    whole, upload = client.ask("/long"), client.ask(end=False)
+    client.h2.send_data(upload, b"1")
+    await client.flush()
+    await trio.testing.wait_all_tasks_blocked()
+    await trio.sleep(2)
+    assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
+    go_on.set()
+    await trio.sleep(2)
+    other = await connect2(host)
+    assert await other.answer(other.ask()) == (200, b"")
+    assert await client.answer(whole) == (200, b"")
+    assert await client.stream.receive_some() == b""
+
+
 async def test_a_body_in_crumbs_is_reset(serve, connect2, echo, monkeypatch):
     """Many frames are well, and many small ones are not; the windows of the others stay whole."""
     monkeypatch.setattr(_crumbs, "PIECES", 100)

@@ -294,6 +294,37 @@ async def test_a_slow_body_is_answered_for(serve, connect, read_body, begun, aut
         assert b"connection: close" in rest
 
 
+async def test_a_slow_client_may_leave_an_application_that_does_not_answer(
+    serve, connect, read_body, answer, leave, until, autojump_clock
+):
+    """What it sends after its time is dropped; its place is free when it has gone."""
+    go_on, over = trio.Event(), trio.Event()
+
+    async def app(scope, receive, send):
+        assert await read_body(receive) is None
+        over.set()
+        await go_on.wait()
+        await answer(send)
+
+    host = await serve(app, body_timeout=30.0, max_connections=2)
+    for how in ("drip", "leave", "drop"):
+        client = await connect(host)
+        await client.send(_post(b"Content-Length: 1000000\r\n"))
+        over = trio.Event()
+        await over.wait()
+        await client.send(b"x" * 500_000)
+        if how == "leave":
+            await leave(client.stream, "close")
+            await until(lambda: host.connections == 1)
+        elif how == "drip":
+            keep = client
+    assert host.connections == 2
+    await connect(host)
+    assert await keep.rest() == b""
+    go_on.set()
+    assert await client.answer() == (200, b"")
+
+
 async def test_a_body_at_a_steady_pace_may_take_long(serve, connect, echo, autojump_clock):
     """What counts is the pace, not the whole time."""
     client = await connect(await serve(echo, body_timeout=30.0))
