@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Hashable
-from typing import Final
+from typing import Any, Final
 
 logger: Final = logging.getLogger("noizu_mcp")
 
@@ -17,20 +17,25 @@ class Seldom:
 
     Args:
         clock: Tells the time in seconds.
+        log: Where to.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, log: logging.Logger = logger
+    ) -> None:
         self._clock = clock
+        self._log = log
         self._until = clock()
         self._said: set[Hashable] = set()
 
-    def warning(self, about: Hashable, text: str, *args: object) -> None:
+    def warning(self, about: Hashable, text: str, *args: object, exc_info: Any = None) -> None:
         """Log a warning, unless it was logged within the last minute, or too many others were.
 
         Args:
             about: What tells it from others; it is kept, and must be short.
             text: As for `logger.warning`.
             args: As for `logger.warning`.
+            exc_info: As for `logger.warning`.
         """
         now = self._clock()
         if now >= self._until:
@@ -38,6 +43,6 @@ class Seldom:
             self._said.clear()
         if about not in self._said and len(self._said) < MOST:
             self._said.add(about)
-            logger.warning(text, *args)
+            self._log.warning(text, *args, exc_info=exc_info)
             if len(self._said) == MOST:
-                logger.warning("more warnings like the last one are left out for up to a minute")
+                self._log.warning("more warnings like the last one are left out for up to a minute")

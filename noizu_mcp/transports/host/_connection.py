@@ -1,6 +1,5 @@
 """One connection: a reader, the applications of its requests, and its deadlines."""
 
-from collections.abc import Callable
 from math import inf
 from typing import Final, cast
 
@@ -14,6 +13,7 @@ from ._config import HostConfig
 from ._http1 import Http1
 from ._http2 import Http2
 from ._options import HostOptions
+from ._places import Places
 from ._wire import Wire
 
 
@@ -31,7 +31,7 @@ class Connection:
         wire: The bytes; closed at the end.
         client: Who it is.
         server: What it is connected to.
-        on_idle: Told when it has become idle, or is no longer.
+        places: Where it has a place, until the client has left or was left.
 
     Attributes:
         running: Applications that have not returned.
@@ -47,7 +47,7 @@ class Connection:
         wire: Wire,
         client: Endpoint,
         server: Endpoint,
-        on_idle: Callable[["Connection", bool], None],
+        places: "Places[Connection]",
     ) -> None:
         self.app = app
         self.config = config
@@ -60,22 +60,24 @@ class Connection:
         self.running = 0
         self.nursery: trio.Nursery
         self._wire: Final = wire
-        self._on_idle: Final = on_idle
+        self._places: Final = places
         self._protocol: Http1 | Http2
         self._reading = trio.CancelScope()
         self._due = inf
         self._head_begun = False
         self._stopped = False
         self._finished = False
+        self._left = False
         self._woken = False
+        self._receiving = False
 
     async def run(self) -> None:
-        """Serve the client until one of both ends it."""
+        """Serve the client until one of both ends it, and every application has returned."""
         try:
             if await self._wire.open():
                 await self._serve()
         finally:
-            self._wire.close()
+            self._close()
 
     def end(self) -> None:
         """Close at once if it is idle; else it closes after the answers that are under way."""
@@ -88,7 +90,7 @@ class Connection:
         self.stop()
 
     def stop(self) -> None:
-        """Read nothing more, and close when the applications have ended."""
+        """Read no other request, and end the connection when what is said has gone out."""
         self._stopped = True
         self._reading.cancel()
 
@@ -109,6 +111,7 @@ class Connection:
             await self._protocol.handle(event)
         else:
             self._set_idle(idle=cast(Updated, event).idle)
+            self._note_waiting(receiving=self._receiving)
 
     async def _serve(self) -> None:
         async with trio.open_nursery() as self.nursery:
@@ -120,27 +123,60 @@ class Connection:
             if self._stopped:
                 await self._protocol.farewell()
             await self._protocol.handle(Closed())
-            if self._finished:  # an application may go on when its answer is complete
-                await self._wire.linger()
-        if self._due == inf:
+            await self._leave()
+            # Applications may go on, be it for hours: nothing of the client is kept for them.
+            self._close()
+
+    async def _leave(self) -> None:
+        """Let what is said go out, then end the connection."""
+        if self._left:
+            # It may have ended its side only, and still take what was said to it by then.
+            await self._wire.flush()
+            return
+        self._places.set_idle(self, idle=True)
+        if self._due == inf and not self._finished:  # a body was given up
+            with trio.CancelScope() as self._reading:  # until the application says so
+                await self._wire.skip()
+        if self._due == inf or self._finished:
             await self._wire.linger()
+
+    def _close(self) -> None:
+        self._wire.close()
+        self._places.remove(self)
 
     async def _read(self) -> None:
         """Feed the protocol until the client ends the connection, or has to be waited for."""
         while not self._stopped:
             if not self._woken:
-                with trio.CancelScope(deadline=self._due) as self._reading:
-                    data = await self._wire.receive()
-                if not self._reading.cancelled_caught:
+                data = await self._receive()
+                if data is not None:
                     await self._feed(data)
                     if data:
                         continue
+                    self._left = True
                     return
             if not self._woken:
                 await self._expire()
                 return
             self._woken = False
             await self._protocol.resume()
+
+    async def _receive(self) -> bytes | None:
+        """Wait for the client; None if that was ended by the clock, or by somebody else."""
+        data = None
+        self._note_waiting(receiving=True)
+        with trio.CancelScope(deadline=self._due) as self._reading:
+            data = await self._wire.receive()
+        self._note_waiting(receiving=False)
+        if data == b"":
+            # An application that was started by the last bytes answers before it hears of the end.
+            await trio.lowlevel.checkpoint()
+        return data
+
+    def _note_waiting(self, *, receiving: bool) -> None:
+        # While nothing is received, it is the application that takes its time with a body.
+        self._receiving = receiving
+        self._places.set_waiting(self, waiting=receiving and self._protocol.unfinished)
 
     async def _expire(self) -> None:
         if not self._stopped:
@@ -159,7 +195,7 @@ class Connection:
             self._wait_for_head()
 
     def _set_idle(self, *, idle: bool) -> None:
-        self._on_idle(self, idle)
+        self._places.set_idle(self, idle=idle)
         if not idle:
             self._due = inf
         elif self.context.terminated.is_set():

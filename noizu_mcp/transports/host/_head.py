@@ -17,6 +17,7 @@ _END: Final = re.compile(rb"\n\r?\n")
 _CONTROLS: Final = bytes(each for each in (*range(32), 127) if each not in b"\t\n\r")
 _LENGTH: Final = b"\ncontent-length:"
 _CODING: Final = b"\ntransfer-encoding:"
+_LENGTHS: Final = re.compile(rb"\ncontent-length:[^\n]*,")
 
 
 def head_fault(data: bytes, limit: int) -> int | None:
@@ -47,6 +48,7 @@ def _is_ambiguous(head: bytes) -> bool:
         or b"\n\t" in head
         # Two lengths, were they equal, or a length beside a coding (6.3).
         or lengths + codings > 1
+        or _LENGTHS.search(head) is not None
         # Characters that some take for the end of something (RFC 9110 5.5).
         or len(head.translate(None, _CONTROLS)) != len(head)
         # HTTP/1.0 knows no coding (6.1).

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ...engine import lone, single_failure, split
+from ...engine import Seldom, lone, single_failure, split
 from ...server import GRACE
 from ._application import Application, logger
 from ._options import HostOptions
+from ._places import Places
 from ._sockets import accept_nowait, close_listener, endpoint, open_listeners, url_of
 from ._wire import MAX_RECEIVE, TlsWire, Wire
 
@@ -81,10 +82,8 @@ class Host:
         # The events of it are hypercorn's: it tells the protocols that the host ends.
         self._context: Final = self._library.WorkerContext(None)
         self._stopping: Final = trio.Event()
-        self._connections: Final[dict[Connection, None]] = {}
-        # In the order in which they became idle.
-        self._idle: Final[dict[Connection, None]] = {}
-        self._crowded = False
+        self._connections: Final[Places[Connection]] = Places(options.max_connections)
+        self._log: Final = Seldom(trio.current_time, logger)
 
     @property
     def connections(self) -> int:
@@ -136,31 +135,17 @@ class Host:
             except OSError as error:
                 if error.errno not in _NO_ROOM:
                     raise
-                logger.warning("no room for another connection: %s", error.strerror)
+                self._log.warning("room", "no room for another connection: %s", error.strerror)
                 await trio.sleep(NO_ROOM_PAUSE)
                 continue
-            if accepted is not None and self._has_room():
+            if accepted is not None and self._connections.make_room():
                 connections.start_soon(self._serve, self._connect(*accepted))
             elif accepted is not None:
                 self._turn_away(accepted[0])
 
-    def _has_room(self) -> bool:
-        """Tell whether one more may be served; the one that was idle for longest makes room."""
-        if self.connections < self._options.max_connections:
-            self._crowded = False
-            return True
-        if not self._idle:
-            return False
-        oldest = next(iter(self._idle))
-        del self._idle[oldest]  # at once, so that it makes room for one only
-        oldest.drop()
-        return True
-
     def _turn_away(self, connection: socket.socket) -> None:
-        if not self._crowded:
-            self._crowded = True
-            limit = self._options.max_connections
-            logger.warning("connections are turned away: max_connections=%d are busy", limit)
+        text = "connections are turned away: max_connections=%d are busy"
+        self._log.warning("crowd", text, self._options.max_connections)
         with connection, contextlib.suppress(OSError):
             if self._tls is None:  # else nothing could be said without a handshake
                 connection.send(_BUSY)
@@ -179,9 +164,9 @@ class Host:
             else TlsWire(connection, self._options, self._tls),
             client=endpoint(address),
             server=endpoint(connection.getsockname()),
-            on_idle=self._set_idle,
+            places=self._connections,
         )
-        self._connections[made] = None
+        self._connections.add(made)
         return made
 
     async def _serve(self, connection: "Connection") -> None:
@@ -192,17 +177,10 @@ class Host:
             if crash is not None:
                 # One connection must not end the others, and no client may fill the log.
                 verbose = logger.isEnabledFor(logging.DEBUG)
-                logger.warning("a connection failed: %r", lone(crash), exc_info=verbose and crash)
+                failure, text = lone(crash), "a connection failed: %r"
+                self._log.warning(type(failure).__name__, text, failure, exc_info=verbose and crash)
             if going_on is not None:
                 raise going_on from None
-        finally:
-            self._idle.pop(connection, None)
-            del self._connections[connection]
-
-    def _set_idle(self, connection: "Connection", idle: bool) -> None:
-        self._idle.pop(connection, None)
-        if idle:
-            self._idle[connection] = None
 
 
 async def _nothing() -> None:
@@ -230,7 +208,8 @@ async def serve_asgi(
     Args:
         app: The application; called for requests only, with scopes of type `http`. One that fails
             before its answer has begun is answered for with 500, and logged. Its `send` does
-            nothing when the client is gone. The head of an answer goes out with the first
+            nothing when the client is gone; one that has ended its side of the connection is, since
+            nobody can tell it from one that has left. The head of an answer goes out with the first
             `http.response.body`, be it empty.
         host: The address to listen at, IPv4 or IPv6, or a name: all its addresses.
         port: The port; 0 for a free one.

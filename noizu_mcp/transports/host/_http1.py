@@ -11,10 +11,12 @@ from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protoco
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ASGISendEvent, H11SendableEvent, TaskGroup
 
-from ._head import head_fault
+from ._crumbs import TURN, Crumbs
+from ._head import BAD_REQUEST, head_fault
 from ._inbox import Inbox
 from ._link import Carrier, protocol_arguments, task_group
 from ._options import PACE
+from ._target import Headers, origin_form
 
 _VERSIONS: Final = (b"1.1", b"1.0")
 # An application that fails before it has sent a byte of a body has not answered yet.
@@ -44,11 +46,22 @@ class Http1(H11Protocol):
         self._refused = False
         self._pending: list[bytes] = []
         self._head_pending = False
+        self._crumbs = Crumbs()
+        self._late = False
 
     @property
     def head_begun(self) -> bool:
         """Whether a part of a head has come, and not all of it."""
         return bool(self.connection.trailing_data[0])
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is a request that lacks a part, which is the client's to send."""
+        connection = self.connection
+        return (
+            connection.their_state is h11.SEND_BODY
+            and not connection.they_are_waiting_for_100_continue
+        )
 
     async def handle(self, event: Event) -> None:
         """Take what the client sent, or its end."""
@@ -66,6 +79,7 @@ class Http1(H11Protocol):
 
     async def resume(self) -> None:
         """Go through what was received, as far as the request that is being answered lets it."""
+        taken = 0
         while not self._refused:
             if (status := self._fault()) is not None:
                 await self._refuse(status)
@@ -78,6 +92,9 @@ class Http1(H11Protocol):
             if not isinstance(event, h11.Request | h11.Data | h11.EndOfMessage):
                 return  # no more data, or more than may be looked at by now
             await self._take(event)
+            taken += 1
+            if taken % TURN == 0:
+                await trio.lowlevel.checkpoint()
 
     async def expire(self) -> None:
         """Answer a head that took too long."""
@@ -86,6 +103,11 @@ class Http1(H11Protocol):
 
     async def farewell(self) -> None:
         """Nothing is to be said at the end."""
+
+    async def end_application(self) -> None:
+        """Say that the body took too long, if the application has not."""
+        if self._late:
+            await self._refuse(_REQUEST_TIMEOUT)
 
     async def stream_send(self, event: StreamEvent) -> None:
         """Take what a stream sends."""
@@ -123,12 +145,24 @@ class Http1(H11Protocol):
             if event.http_version not in _VERSIONS:
                 await self._refuse(_VERSION_NOT_SUPPORTED)
             else:
-                await self._create_stream(event)
+                await self._take_request(event)
+        elif isinstance(event, h11.Data) and self._crumbs.add(
+            len(event.data), pieces=int(event.chunk_start)
+        ):
+            await self._refuse(BAD_REQUEST)
         else:  # a stream is open until nothing is read any more
             await cast(Http1Stream, self.stream).handle(_stream_event(event))
 
-    async def _create_stream(self, request: h11.Request) -> None:
+    async def _take_request(self, request: h11.Request) -> None:
+        read = origin_form(request.target, list(request.headers))
+        if read is None:
+            await self._refuse(BAD_REQUEST)
+        else:
+            await self._open_stream(request, *read)
+
+    async def _open_stream(self, request: h11.Request, target: bytes, headers: Headers) -> None:
         await self.send(Updated(idle=False))
+        self._crumbs = Crumbs()
         inbox = Inbox(
             limit=PACE,
             patience=self._carrier.options.body_timeout,
@@ -141,10 +175,10 @@ class Http1(H11Protocol):
         await self.stream.handle(
             Request(
                 stream_id=STREAM_ID,
-                headers=list(request.headers),
+                headers=headers,
                 http_version=request.http_version.decode(),
                 method=request.method.decode("ascii"),
-                raw_path=request.target,
+                raw_path=target,
                 state=self.connection_state,
             )
         )
@@ -157,6 +191,7 @@ class Http1(H11Protocol):
 
     async def _give_up(self) -> None:
         """Stop waiting for a body; the application may still say so."""
+        self._late = True
         await self.handle(Closed())
         self._carrier.stop()
 
@@ -207,15 +242,17 @@ class Http1Stream(HTTPStream):
             protocol.stream_send,
             STREAM_ID,
         )
-        self._flush: Final = protocol.flush
+        self._protocol: Final = protocol
 
     async def app_send(self, message: ASGISendEvent | None) -> None:
         """Take what the application sends; whatever is not the last of it goes out at once."""
         await super().app_send(message)
         if message is not None and message.get("more_body"):
-            await self._flush()
+            await self._protocol.flush()
             # Else an application that streams to a quick client would keep the loop to itself.
             await trio.lowlevel.checkpoint()
+        elif message is None:
+            await self._protocol.end_application()
 
 
 def _stream_event(event: h11.Data | h11.EndOfMessage) -> StreamEvent:

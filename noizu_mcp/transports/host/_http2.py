@@ -24,6 +24,7 @@ from hypercorn.protocol.h2 import (
 from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
 from hypercorn.utils import filter_pseudo_headers
 
+from ._crumbs import TURN, Crumbs
 from ._inbox import Inbox
 from ._link import Carrier, protocol_arguments, task_group
 from ._options import PACE
@@ -51,6 +52,8 @@ class Http2(H2Protocol):
     def __init__(self, carrier: Carrier) -> None:
         super().__init__(*protocol_arguments(carrier))
         self._carrier = carrier
+        # Of the streams whose body has not come to its end.
+        self._uploads: dict[int, Crumbs] = {}
         codes = h2.settings.SettingCodes
         # As hypercorn does, but for the extended CONNECT.
         self.connection.local_settings = h2.settings.Settings(
@@ -62,6 +65,11 @@ class Http2(H2Protocol):
         )
         # hypercorn announces the limit, and h2 would keep to its own.
         self.connection.decoder.max_header_list_size = carrier.config.h2_max_header_list_size
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there are requests, and each still lacks a part that is the client's to send."""
+        return bool(self.streams) and len(self._uploads) == len(self.streams)
 
     async def initiate(self, *_: Any) -> None:
         """Say the first word, and start to write what streams leave to be written."""
@@ -103,13 +111,17 @@ class Http2(H2Protocol):
             await super().stream_send(event)
 
     async def _handle_events(self, events: list[h2.events.Event]) -> None:
-        for event in events:
+        for number, event in enumerate(events, 1):
             if isinstance(event, h2.events.DataReceived):
                 await self._take_data(event)
             elif isinstance(event, h2.events.RequestReceived):
                 await self._take_request(event)
             elif not isinstance(event, h2.events.PriorityUpdated):  # RFC 9113 5.3: deprecated
+                if isinstance(event, h2.events.StreamEnded):
+                    self._uploads.pop(event.stream_id, None)
                 await super()._handle_events([event])
+            if number % TURN == 0:
+                await trio.lowlevel.checkpoint()
         await self._flush()
 
     async def _take_request(self, event: h2.events.RequestReceived) -> None:
@@ -127,7 +139,9 @@ class Http2(H2Protocol):
     async def _take_data(self, event: h2.events.DataReceived) -> None:
         stream = self.streams.get(event.stream_id)
         size = event.flow_controlled_length
-        if stream is not None:
+        if stream is not None and self._uploads[event.stream_id].add(len(event.data)):
+            await self._reset(event.stream_id, _Codes.ENHANCE_YOUR_CALM)
+        elif stream is not None:
             size -= len(event.data)  # the rest is padding
             await stream.handle(Body(stream_id=event.stream_id, data=event.data))
         await self._acknowledge(event.stream_id, size)
@@ -153,6 +167,7 @@ class Http2(H2Protocol):
             stream_id,
         )
         self.streams[stream_id] = stream
+        self._uploads[stream_id] = Crumbs()
         self.stream_buffers[stream_id] = _Buffer(self.context.event_class)
         self.priority.insert_stream(stream_id)
         self.priority.block(stream_id)
@@ -168,6 +183,10 @@ class Http2(H2Protocol):
                 state=self.connection_state,
             )
         )
+
+    async def _close_stream(self, stream_id: int) -> None:
+        self._uploads.pop(stream_id, None)
+        await super()._close_stream(stream_id)
 
     async def _acknowledge(self, stream_id: int, size: int) -> None:
         """Open the windows for as many bytes as are no longer kept."""

@@ -45,7 +45,9 @@ class HostOptions:
         verify_mode: Whether a client certificate is asked for, or required.
         ciphers: TLS 1.2 ciphers in the words of OpenSSL; None: those of hypercorn.
         max_connections: Connections at a time. One more takes the place of the one that has been
-            idle for longest; where none is idle it is answered with 503 and closed.
+            idle for longest, else of the one whose client has owed the rest of a request for
+            longest, if that is a second; where there is none it is answered with 503 and closed.
+            A client that leaves loses its place at once, whatever still runs for it.
         max_requests: Requests on one connection, after which it is closed.
         max_streams: Requests at a time on one HTTP/2 connection.
         max_header_size: Bytes of a request line and headers together; past it the answer is 431.
@@ -55,7 +57,8 @@ class HostOptions:
         keep_alive_timeout: Seconds that a connection may be idle between requests. Longer than
             clients keep theirs, so that they do not send into a connection that is being closed.
         body_timeout: Seconds in which `PACE` more bytes of a body, or its end, must come while the
-            application waits for them; else it sees a disconnect.
+            application waits for them; else it sees a disconnect, and if it says nothing to it
+            the answer is 408 (HTTP/2: the stream is reset).
         write_timeout: Seconds in which a client must take `PACE` more bytes of an answer; else it
             loses the connection (HTTP/2: that stream), and the application sees a disconnect.
         handshake_timeout: Seconds for a TLS handshake.

@@ -37,7 +37,6 @@ class Wire:
 
     def __init__(self, connection: socket.socket, options: HostOptions) -> None:
         self.broken = False
-        self._ended = False
         self._socket = connection
         self._options = options
         self._lock = trio.Lock()
@@ -77,12 +76,19 @@ class Wire:
 
     async def linger(self) -> None:
         """Say that nothing more will come; read and drop what does, for a bounded time."""
-        if not self._ended:
-            self._ended = True
-            self._end()
-            with trio.move_on_after(self._options.linger_timeout):
-                while await self.receive():
-                    pass
+        self._end()
+        with trio.move_on_after(self._options.linger_timeout):
+            await self.skip()
+
+    async def skip(self) -> None:
+        """Read and drop what comes, until the client ends the connection."""
+        while await self.receive():
+            pass
+
+    async def flush(self) -> None:
+        """Wait for what is being written."""
+        async with self._lock:
+            pass
 
     def abort(self) -> None:
         """Close at once and drop what the client has not taken."""
@@ -147,10 +153,12 @@ class TlsWire(Wire):
         with trio.move_on_after(self._options.handshake_timeout) as scope:
             try:
                 await self._tls.do_handshake()
-            except trio.BrokenResourceError:
+            except (trio.BrokenResourceError, trio.ClosedResourceError):
                 return False
+        if scope.cancelled_caught:
+            return False
         self.protocol = self._tls.selected_alpn_protocol()
-        return not scope.cancelled_caught
+        return True
 
     async def receive(self) -> bytes:
         try:

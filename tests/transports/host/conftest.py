@@ -1,9 +1,12 @@
 """A host on a free port, and clients that say what they like."""
 
+import gc
 import socket
+from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from noizu_mcp.transports.host._host import serve_asgi
 from noizu_mcp.transports.host._options import HostOptions
@@ -146,6 +149,41 @@ def echo():
             await _answer(send, body)
 
     return app
+
+
+@pytest.fixture
+def descriptors():
+    """Count the files and sockets that this process has open."""
+
+    def count():
+        gc.collect()
+        return len(list(Path("/dev/fd").iterdir()))
+
+    return count
+
+
+async def _leave(stream, how):
+    """End the connection of a client: close it, or reset it."""
+    if how == "reset":
+        stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+    await trio.aclose_forcefully(stream)
+
+
+@pytest.fixture
+def leave():
+    return _leave
+
+
+async def _until(condition):
+    """Wait for something that the system has a hand in."""
+    with trio.fail_after(60):
+        while not condition():
+            await trio.testing.wait_all_tasks_blocked(0.001)
+
+
+@pytest.fixture
+def until():
+    return _until
 
 
 @pytest.fixture

@@ -183,12 +183,103 @@ async def test_the_end_of_the_client_is_a_disconnect(serve, connect):
     assert [each["type"] for each in seen] == ["http.request", *["http.disconnect"] * 2]
 
 
-async def test_a_half_closed_client_gets_its_answer(serve, connect, echo):
-    """A client may have nothing more to send; the answer comes nonetheless."""
-    client = await connect(await serve(echo))
-    await client.request(b"last")
+async def test_a_half_closed_client_gets_what_is_answered_at_once(serve, connect, echo):
+    """Of an application that waits for nothing, however the tasks are shuffled."""
+    host = await serve(echo)
+    for _ in range(20):
+        client = await connect(host)
+        await client.request(b"last")
+        await client.stream.send_eof()
+        assert (await client.rest()).endswith(b"last")
+
+
+async def test_a_half_closed_client_gets_all_that_is_being_written(serve, connect, answer):
+    """An answer that has begun is not cut off, however slowly it is taken."""
+
+    async def app(scope, receive, send):
+        await answer(send, b"x" * 3_000_000)
+
+    client = await connect(await serve(app), receive_buffer=4096)
+    await client.request()
     await client.stream.send_eof()
-    assert (await client.rest()).endswith(b"last")
+    await trio.testing.wait_all_tasks_blocked(0.01)
+    assert (await client.rest()).count(b"x") == 3_000_000
+
+
+async def test_half_a_close_is_the_end(serve, connect, answer):
+    """Nobody can tell it from a client that has left: an application that waits hears of that."""
+    over = trio.Event()
+
+    async def app(scope, receive, send):
+        await receive()
+        assert (await receive())["type"] == "http.disconnect"
+        await answer(send, b"late")
+        over.set()
+
+    client = await connect(await serve(app))
+    await client.request()
+    await client.stream.send_eof()
+    assert await client.rest() == b""
+    await over.wait()
+
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+async def test_clients_that_left_keep_no_place(
+    serve, connect, leave, until, descriptors, answer, how
+):
+    """Their applications go on without them; nobody is turned away for that."""
+    go_on, clients, ended = trio.Event(), [], []
+
+    async def app(scope, receive, send):
+        if scope["path"] == "/long":
+            await go_on.wait()
+            ended.append(1)
+        await answer(send)
+
+    host = await serve(app, max_connections=20)
+    before = descriptors()
+    for _ in range(20):
+        clients.append(await connect(host))
+        await clients[-1].request(path="/long")
+    await until(lambda: host.connections == 20)
+    for client in clients:
+        await leave(client.stream, how)
+    await until(lambda: host.connections == 0)
+    assert descriptors() == before
+    assert ended == []
+    client = await connect(host)
+    await client.request()
+    assert await client.answer() == (200, b"")
+    go_on.set()
+    await until(lambda: len(ended) == 20)
+    # Nothing of those who answered a client that had left counts as an idle connection.
+    for _ in range(20):
+        client = await connect(host)
+        await client.request()
+        assert await client.answer() == (200, b"")
+    assert host.connections == 20
+
+
+async def test_an_application_goes_on_after_its_answer_without_the_client(
+    serve, connect, answer, until, descriptors
+):
+    """A connection that is closed after an answer is closed then."""
+    go_on = trio.Event()
+
+    async def app(scope, receive, send):
+        await answer(send, b"1")
+        await go_on.wait()
+
+    host = await serve(app)
+    before = descriptors()
+    client = await connect(host)
+    await client.request(b"", "Connection: close")
+    assert await client.answer() == (200, b"1")
+    assert await client.rest() == b""
+    await client.stream.aclose()
+    await until(lambda: host.connections == 0)
+    assert descriptors() == before
+    go_on.set()
 
 
 async def test_a_body_cut_short_is_a_disconnect(serve, connect, read_body):
@@ -321,11 +412,75 @@ async def test_one_too_many_is_turned_away(serve, connect, answer, caplog):
     assert await other.answer() == (200, b"")
 
 
+@pytest.mark.parametrize("busy", [False, True])
+async def test_a_request_that_is_not_whole_makes_room(
+    serve, connect, echo, autojump_clock, caplog, busy
+):
+    """A client that owes the rest of its body for a second loses its place, one that waits not."""
+    go_on = trio.Event()
+
+    async def app(scope, receive, send):
+        if scope["path"] == "/long":
+            await go_on.wait()
+        await echo(scope, receive, send)
+
+    host = await serve(app, max_connections=2)
+    waiting, *slow = [await connect(host) for _ in range(2)]
+    await waiting.request(path="/long" if busy else "/")
+    if busy:
+        await trio.testing.wait_all_tasks_blocked()
+    else:
+        assert await waiting.answer() == (200, b"")
+        slow.insert(0, waiting)
+    for each in slow:
+        await each.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1")
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.sleep(0.1)
+    assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
+    await trio.sleep(1)
+    for each in slow[1:]:
+        await each.send(b"2")  # one that is sending is not quiet
+    await trio.testing.wait_all_tasks_blocked()
+    other = await connect(host)
+    await other.request(b"3")
+    assert await other.answer() == (200, b"3")
+    assert await slow[0].rest() == b""
+    assert host.connections == 2
+    for each in slow[1:]:
+        await each.send(b"3456789")
+        assert await each.answer() == (200, b"123456789")
+    go_on.set()
+    if busy:
+        assert await waiting.answer() == (200, b"")
+    assert len(caplog.records) == 1
+
+
+async def test_a_client_that_waits_for_continue_is_not_quiet(serve, connect, echo, autojump_clock):
+    """It is the application that has not asked for the body."""
+    go_on = trio.Event()
+
+    async def app(scope, receive, send):
+        await go_on.wait()
+        await echo(scope, receive, send)
+
+    host = await serve(app, max_connections=1)
+    client = await connect(host)
+    await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n")
+    await client.send(b"Content-Length: 4\r\n\r\n")
+    await trio.testing.wait_all_tasks_blocked()
+    await trio.sleep(10)
+    assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
+    go_on.set()
+    await client.read_until(b"\r\n\r\n")
+    await client.send(b"body")
+    assert await client.answer() == (200, b"body")
+
+
 async def test_no_descriptor_left_is_waited_for(
     serve, connect, echo, caplog, monkeypatch, autojump_clock
 ):
     """A process that has no room for a connection says so and tries again."""
-    accept, failures = _host.accept_nowait, [OSError(24, "Too many open files")]
+    accept, failures = _host.accept_nowait, [OSError(24, "Too many open files")] * 9
 
     def accept_nowait(listener):
         if failures:
@@ -386,8 +541,9 @@ async def test_a_failure_of_one_connection_spares_the_others(
             raise KeyError(3)
 
         patch.setattr(Wire, "receive", receive)
-        broken = await connect(host)
-        assert await broken.rest() == b""
+        for _ in range(5):  # no client may fill the log
+            broken = await connect(host)
+            assert await broken.rest() == b""
     assert caplog.messages == ["a connection failed: KeyError(3)"]
     assert bool(caplog.records[0].exc_info) is verbose
     await fine.request(b"2")

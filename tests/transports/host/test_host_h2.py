@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp.transports.host import _http2
+from noizu_mcp.transports.host import _crumbs, _http2
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 CODES = h2.errors.ErrorCodes
@@ -331,6 +331,109 @@ async def test_the_end_of_the_client_frees_what_waits(serve, connect2):
     await client.stream.aclose()
     with trio.fail_after(10):
         await over.wait()
+
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+async def test_a_client_that_left_keeps_no_place(
+    serve, connect2, answer, leave, until, descriptors, how
+):
+    """Its applications go on without it."""
+    go_on, ended = trio.Event(), []
+
+    async def app(scope, receive, send):
+        await go_on.wait()
+        await answer(send)
+        ended.append(1)
+
+    host = await serve(app, max_connections=1)
+    before = descriptors()
+    client = await connect2(host)
+    for _ in range(3):
+        client.ask()
+    await client.flush()
+    await until(lambda: host.connections == 1)
+    await trio.testing.wait_all_tasks_blocked(0.001)
+    await leave(client.stream, how)
+    await until(lambda: host.connections == 0)
+    assert descriptors() == before
+    assert ended == []
+    go_on.set()
+    other = await connect2(host)
+    assert await other.answer(other.ask()) == (200, b"")
+    await until(lambda: len(ended) == 4)
+
+
+async def test_requests_that_are_not_whole_make_room(
+    serve, connect, connect2, echo, autojump_clock
+):
+    """As long as none of the connection is."""
+    go_on = trio.Event()
+
+    async def app(scope, receive, send):
+        if scope["path"] == "/long":
+            await go_on.wait()
+        await echo(scope, receive, send)
+
+    host = await serve(app, max_connections=1)
+    client = await connect2(host)
+    whole, upload = client.ask("/long"), client.ask(end=False)
+    client.h2.send_data(upload, b"1")
+    await client.flush()
+    await trio.testing.wait_all_tasks_blocked()
+    await trio.sleep(2)
+    assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
+    go_on.set()
+    await trio.sleep(2)
+    other = await connect2(host)
+    assert await other.answer(other.ask()) == (200, b"")
+    assert await client.answer(whole) == (200, b"")
+    assert await client.stream.receive_some() == b""
+
+
+async def test_a_body_in_crumbs_is_reset(serve, connect2, echo, monkeypatch):
+    """Many frames are well, and many small ones are not; the windows of the others stay whole."""
+    monkeypatch.setattr(_crumbs, "PIECES", 100)
+    client = await connect2(await serve(echo))
+    for frames, size in ((99, 1), (200, 70), (99, 1)):  # and an empty one for the end
+        number = client.ask(end=False)
+        for _ in range(frames):
+            client.h2.send_data(number, b"x" * size)
+        client.h2.end_stream(number)
+        assert (await client.answer(number))[0] == 200
+    number = client.ask(end=False)
+    for _ in range(500):
+        client.h2.send_data(number, b"x" * 50)
+    reset = await client.event(h2.events.StreamReset, number)
+    assert reset.error_code == CODES.ENHANCE_YOUR_CALM
+    assert await client.answer(client.ask()) == (200, b"")
+
+
+async def test_a_body_in_crumbs_leaves_others_their_turns(serve, connect2, echo, monkeypatch):
+    """What one read brings is not gone through in one go."""
+    seen, between = [0], []
+    add = _crumbs.Crumbs.add
+
+    def counted(self, size):
+        seen[0] += 1
+        return add(self, size)
+
+    async def somebody():
+        while True:
+            before = seen[0]
+            await trio.lowlevel.checkpoint()
+            between.append(seen[0] - before)
+
+    monkeypatch.setattr(_crumbs.Crumbs, "add", counted)
+    client = await connect2(await serve(echo))
+    number = client.ask(end=False)
+    for _ in range(5000):
+        client.h2.send_data(number, b"x")
+    client.h2.end_stream(number)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(somebody)
+        assert (await client.answer(number))[0] == 200
+        nursery.cancel_scope.cancel()
+    assert 0 < max(between) <= 2 * _crumbs.TURN
 
 
 async def test_shutdown_ends_streams_in_order(each, connect2, answer, autojump_clock):

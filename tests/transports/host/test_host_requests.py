@@ -6,6 +6,7 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
+from noizu_mcp.transports.host import _crumbs
 from noizu_mcp.transports.host._head import head_fault
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
@@ -43,6 +44,11 @@ REFUSED = {
     "two lengths": (_post(b"Content-Length: 1\r\nContent-Length: 2\r\n", b"12"), 400),
     "a length twice": (_post(b"Content-Length: 1\r\nContent-Length: 1\r\n", b"1"), 400),
     "a list of lengths": (_post(b"Content-Length: 1, 2\r\n", b"12"), 400),
+    "a list of one length": (_post(b"Content-Length: 1, 1\r\n", b"1"), 400),
+    "another host in the target": (b"GET http://y/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "the same host with a user": (b"GET http://a@x/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "another port in the target": (b"GET http://x:80/ HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "no host in the target": (b"GET http:/// HTTP/1.1\r\nHost:\r\n\r\n", 400),
     "a signed length": (_post(b"Content-Length: +1\r\n", b"1"), 400),
     "a length in letters": (_post(b"Content-Length: ten\r\n"), 400),
     "two codings": (_post(CHUNKED + CHUNKED, b"0\r\n\r\n"), 400),
@@ -121,6 +127,75 @@ async def test_chunked_bodies_are_read(serve, connect, echo):
     assert await client.answer() == (200, b"2")
 
 
+@pytest.mark.parametrize(
+    ("head", "path", "query"),
+    [
+        (b"POST http://x/mcp?a=b HTTP/1.1\r\nHost: x", "/mcp", b"a=b"),
+        (b"POST HTTPS://X HTTP/1.1\r\nHost: x", "/", b""),
+        (b"POST http://x?a=/b HTTP/1.1\r\nHost: x", "/", b"a=/b"),
+        (b"POST http://x//y/mcp HTTP/1.1\r\nHost: x", "//y/mcp", b""),
+        (b"POST //y/mcp HTTP/1.1\r\nHost: x", "//y/mcp", b""),
+        (b"POST http://x/mcp HTTP/1.0", "/mcp", b""),
+    ],
+)
+async def test_a_target_may_name_the_host(serve, connect, echo, head, path, query):
+    """As it is written to a proxy; the application sees the path, and the host in `Host`."""
+    scopes = []
+
+    async def app(scope, receive, send):
+        scopes.append(scope)
+        await echo(scope, receive, send)
+
+    client = await connect(await serve(app))
+    await client.send(head + b"\r\nContent-Length: 1\r\n\r\n1")
+    assert await client.answer() == (200, b"1")
+    [scope] = scopes
+    assert (scope["path"], scope["query_string"]) == (path, query)
+    assert scope["raw_path"] == path.encode()
+    assert [value for name, value in scope["headers"] if name == b"host"] == [b"x"]
+
+
+async def test_a_body_in_crumbs_is_refused(serve, connect, echo, monkeypatch):
+    """Many chunks are well, and many small ones are not."""
+    monkeypatch.setattr(_crumbs, "PIECES", 100)
+    host = await serve(echo)
+    client = await connect(host)
+    for _ in range(2):
+        await client.send(_post(CHUNKED, b"1\r\nx\r\n" * 100 + b"0\r\n\r\n"))
+        assert await client.answer() == (200, b"x" * 100)
+    await client.send(_post(CHUNKED, (b"40\r\n" + b"x" * 64 + b"\r\n") * 200 + b"0\r\n\r\n"))
+    assert await client.answer() == (200, b"x" * 64 * 200)
+    await client.send(_post(CHUNKED, b"1\r\nx\r\n" * 101))
+    rest = await client.rest()
+    assert rest.startswith(b"HTTP/1.1 400")
+    assert rest.count(b"HTTP/1.1") == 1
+
+
+async def test_a_body_in_crumbs_leaves_others_their_turns(serve, connect, echo, monkeypatch):
+    """What one read brings is not gone through in one go."""
+    seen, between = [0], []
+    add = _crumbs.Crumbs.add
+
+    def counted(self, size, *, pieces=1):
+        seen[0] += 1
+        return add(self, size, pieces=pieces)
+
+    async def somebody():
+        while True:
+            before = seen[0]
+            await trio.lowlevel.checkpoint()
+            between.append(seen[0] - before)
+
+    monkeypatch.setattr(_crumbs.Crumbs, "add", counted)
+    client = await connect(await serve(echo))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(somebody)
+        await client.send(_post(CHUNKED, b"1\r\nx\r\n" * 10_000 + b"0\r\n\r\n"))
+        assert await client.answer() == (200, b"x" * 10_000)
+        nursery.cancel_scope.cancel()
+    assert 0 < max(between) <= 2 * _crumbs.TURN
+
+
 async def test_http_1_0_is_served(serve, connect, echo):
     """Its connection is closed after the answer."""
     client = await connect(await serve(echo))
@@ -197,6 +272,57 @@ async def test_a_slow_body_is_a_disconnect(serve, connect, read_body, answer, au
         nursery.cancel_scope.cancel()
     assert trio.current_time() - start == pytest.approx(30)
     await client.stream.aclose()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_slow_body_is_answered_for(serve, connect, read_body, begun, autojump_clock):
+    """An application that says nothing to a disconnect has not said 408, either."""
+
+    async def app(scope, receive, send):
+        if begun:
+            await send(START)
+            await send(_chunk(b"one"))
+        assert await read_body(receive) is None
+
+    client = await connect(await serve(app, body_timeout=30.0))
+    await client.send(_post(b"Content-Length: 1000\r\n"))
+    rest = await client.rest()
+    if begun:
+        assert rest.endswith(b"3\r\none\r\n")
+    else:
+        assert rest.startswith(b"HTTP/1.1 408")
+        assert b"connection: close" in rest
+
+
+async def test_a_slow_client_may_leave_an_application_that_does_not_answer(
+    serve, connect, read_body, answer, leave, until, autojump_clock
+):
+    """What it sends after its time is dropped; its place is free when it has gone."""
+    go_on, over = trio.Event(), trio.Event()
+
+    async def app(scope, receive, send):
+        assert await read_body(receive) is None
+        over.set()
+        await go_on.wait()
+        await answer(send)
+
+    host = await serve(app, body_timeout=30.0, max_connections=2)
+    for how in ("drip", "leave", "drop"):
+        client = await connect(host)
+        await client.send(_post(b"Content-Length: 1000000\r\n"))
+        over = trio.Event()
+        await over.wait()
+        await client.send(b"x" * 500_000)
+        if how == "leave":
+            await leave(client.stream, "close")
+            await until(lambda: host.connections == 1)
+        elif how == "drip":
+            keep = client
+    assert host.connections == 2
+    await connect(host)
+    assert await keep.rest() == b""
+    go_on.set()
+    assert await client.answer() == (200, b"")
 
 
 async def test_a_body_at_a_steady_pace_may_take_long(serve, connect, echo, autojump_clock):

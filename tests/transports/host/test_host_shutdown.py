@@ -154,6 +154,29 @@ async def test_a_handler_that_does_not_end_is_cancelled(serve, connect, autojump
     assert seen == ["cancelled"]
 
 
+async def test_a_handler_whose_client_left_has_its_time_too(
+    serve, connect, leave, until, autojump_clock
+):
+    """It is waited for like the others, and cancelled like them."""
+    seen = []
+
+    async def app(scope, receive, send):
+        try:
+            await trio.sleep_forever()
+        finally:
+            seen.append("cancelled")
+
+    host = await serve(app, drain_timeout=DRAIN)
+    client = await connect(host)
+    await client.request()
+    await until(lambda: host.connections == 1)
+    await trio.testing.wait_all_tasks_blocked()
+    await leave(client.stream, "close")
+    await until(lambda: host.connections == 0)
+    assert await _ended(host) == pytest.approx(DRAIN)
+    assert seen == ["cancelled"]
+
+
 async def test_a_streaming_answer_is_ended_by_the_application(serve, connect, autojump_clock):
     """What it sends while it is stopped still arrives; then the connection closes."""
     stop = trio.Event()

@@ -4,6 +4,7 @@ import errno
 import socket
 import ssl
 import stat
+from contextlib import asynccontextmanager
 
 import pytest
 import trio
@@ -184,7 +185,7 @@ async def test_tls_is_served(serve, connect, echo, certificate):
         scopes.append(scope)
         await echo(scope, receive, send)
 
-    host = await serve(app, certfile=certificate, handshake_timeout=0.2)
+    host = await serve(app, certfile=certificate)
     assert host.urls == (f"https://127.0.0.1:{host.port}",)
     client = await connect(host)
     context = ssl.create_default_context(cafile=certificate)
@@ -202,15 +203,59 @@ async def test_tls_is_served(serve, connect, echo, certificate):
     plain = await connect(host)
     await plain.request(b"1")
     assert b"HTTP" not in await plain.rest()
-    silent = await connect(host)
-    assert await silent.rest() == b""
 
 
-async def test_busy_hosts_say_nothing_without_a_handshake(serve, connect, certificate):
+async def test_a_handshake_has_its_time(serve, connect, echo, certificate, caplog, autojump_clock):
+    """A client that says nothing, or not enough, is closed then, and not worth a line."""
+    host = await serve(echo, certfile=certificate, handshake_timeout=10.0)
+    for data in (b"", b"\x16\x03\x01\x01\x00"):
+        client = await connect(host)
+        start = trio.current_time()
+        if data:
+            await client.send(data)
+        assert await client.rest() == b""
+        assert trio.current_time() - start == pytest.approx(10)
+    assert caplog.records == []
+
+
+@asynccontextmanager
+async def _in_tls(client, certificate):
+    context = ssl.create_default_context(cafile=certificate)
+    client.stream = trio.SSLStream(client.stream, context, server_hostname="127.0.0.1")
+    await client.stream.do_handshake()
+    yield client
+    await trio.aclose_forcefully(client.stream)
+
+
+async def test_a_handshake_makes_room(serve, connect, echo, certificate, caplog, until):
+    """Clients that connect and say nothing keep nobody out."""
+    host = await serve(echo, certfile=certificate, max_connections=2)
+    silent = [await connect(host) for _ in range(3)]
+    assert await silent[0].rest() == b""
+    async with _in_tls(await connect(host), certificate) as client:
+        await client.request(b"1")
+        assert await client.answer() == (200, b"1")
+        assert await silent[1].rest() == b""
+        assert host.connections == 2
+    assert caplog.records == []
+
+
+async def test_busy_hosts_say_nothing_without_a_handshake(serve, connect, answer, certificate):
     """One connection too many is closed."""
-    host = await serve(None, certfile=certificate, max_connections=1)
-    await connect(host)
-    assert await (await connect(host)).rest() == b""
+    go_on, started = trio.Event(), trio.Event()
+
+    async def app(scope, receive, send):
+        started.set()
+        await go_on.wait()
+        await answer(send)
+
+    host = await serve(app, certfile=certificate, max_connections=1)
+    async with _in_tls(await connect(host), certificate) as client:
+        await client.request()
+        await started.wait()
+        assert await (await connect(host)).rest() == b""
+        go_on.set()
+        assert await client.answer() == (200, b"")
 
 
 async def test_a_certificate_that_cannot_be_read_is_one_line(echo):

@@ -1,0 +1,169 @@
+"""Served by the host of the package: what the bytes of a client mean to the application."""
+
+import json
+from functools import partial
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp import Server, Tool, serve_http
+from noizu_mcp.transports.host import HostOptions
+
+from .wire import META, NAMED, call, message
+
+INITIALIZE = message(
+    "initialize",
+    {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}},
+    1,
+)
+INITIALIZE["params"]["clientInfo"]["version"] = "1"
+MODERN = {"MCP-Protocol-Version": "2026-07-28"}
+
+
+class Long(Tool):
+    """Waits until the test lets it go on."""
+
+    async def call(self, args, ctx):
+        place = ctx.server
+        place.running += 1
+        try:
+            await place.go_on.wait()
+            place.ended.append("done")
+        except trio.Cancelled:
+            place.ended.append("cancelled")
+            raise
+        finally:
+            place.running -= 1
+        return "done"
+
+
+class Small(Server, name="small", version="1"):
+    tools = [Long]
+
+    def __init__(self):
+        super().__init__()
+        self.running = 0
+        self.go_on = trio.Event()
+        self.ended = []
+
+
+def _bytes(body, target="/mcp", host="localhost", **headers):
+    data = json.dumps(body).encode()
+    lines = [f"POST {target} HTTP/1.1", f"Host: {host}", "Content-Type: application/json"]
+    lines += ["Accept: application/json, text/event-stream", f"Content-Length: {len(data)}"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + data
+
+
+def _modern(method, **params):
+    headers = {**MODERN, "Mcp-Method": method}
+    if method in NAMED:
+        headers["Mcp-Name"] = params[NAMED[method]]
+    return _bytes(message(method, {**params, "_meta": META}, 1), **headers)
+
+
+@pytest.fixture
+async def served(nursery):
+    """Serve the server; gives a function that starts it, with the options of the host."""
+    hosts = []
+
+    async def start(**options):
+        server = Small()
+        host_options = HostOptions(**options)
+        start_one = partial(serve_http, server, port=0, host_options=host_options)
+        hosts.append(await nursery.start(start_one))
+        return server, hosts[-1]
+
+    yield start
+    for each in hosts:
+        each.stop()
+
+
+async def _ask(host, data, *, half=False):
+    """Send bytes; gives all that comes back until the server ends the connection."""
+    async with await trio.open_tcp_stream("127.0.0.1", host.port) as stream:
+        await stream.send_all(data)
+        if half:
+            await stream.send_eof()
+        with trio.fail_after(60):
+            return b"".join([bytes(part) async for part in stream])
+
+
+async def _session(host):
+    """Do the handshake; gives the id of the session."""
+    answer = await _ask(host, _bytes(INITIALIZE, Connection="close"))
+    session = answer.partition(b"mcp-session-id: ")[2].partition(b"\r\n")[0].decode()
+    ready = message("notifications/initialized")
+    await _ask(host, _bytes(ready, Mcp_Session_Id=session), half=True)
+    return session
+
+
+async def _until(condition):
+    with trio.fail_after(60):
+        while not condition():
+            await trio.testing.wait_all_tasks_blocked(0.001)
+
+
+async def test_what_is_answered_at_once_is_answered_to_half_a_connection(served):
+    """A client that sends and then ends its side, as `nc -N` does."""
+    _, host = await served()
+    assert b'"tools"' in await _ask(host, _modern("tools/list"), half=True)
+    assert b'"serverInfo"' in await _ask(host, _bytes(INITIALIZE), half=True)
+
+
+async def test_half_a_connection_is_none_to_those_who_take_time(served):
+    """On 2026-07-28 its end cancels the call; before, the call goes on without its client."""
+    server, host = await served()
+    assert await _ask(host, _modern("tools/call", name="long", arguments={}), half=True) == b""
+    await _until(lambda: server.ended == ["cancelled"])
+    data = _bytes(call("long"), Mcp_Session_Id=await _session(host))
+    assert await _ask(host, data, half=True) == b""
+    assert server.running == 1
+    await _until(lambda: host.connections == 0)
+    server.go_on.set()
+    await _until(lambda: server.ended == ["cancelled", "done"])
+
+
+async def test_calls_whose_clients_left_turn_nobody_away(served):
+    """They go on as the eras of sessions want it, without a connection."""
+    server, host = await served(max_connections=5)
+    session = await _session(host)
+    for number in range(20):
+        async with await trio.open_tcp_stream("127.0.0.1", host.port) as stream:
+            await stream.send_all(_bytes(call("long", id_=number), Mcp_Session_Id=session))
+            await _until(lambda number=number: server.running == number + 1)
+        await _until(lambda: host.connections == 0)
+    assert (await _ask(host, _modern("tools/list"), half=True)).startswith(b"HTTP/1.1 200")
+    server.go_on.set()
+    await _until(lambda: server.ended == ["done"] * 20)
+
+
+async def test_a_body_that_does_not_come_is_answered(served, autojump_clock):
+    """With 408, whose patience ever ends first."""
+    for seconds in (5.0, 30.0, 100.0):
+        _, host = await served(body_timeout=seconds)
+        data = _modern("tools/list")[:-1]
+        start = trio.current_time()
+        assert (await _ask(host, data)).startswith(b"HTTP/1.1 408")
+        assert trio.current_time() - start == pytest.approx(min(seconds, 30))
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        ("http://localhost/mcp", "localhost", 200),
+        ("http://LOCALHOST/mcp", "localhost", 200),
+        ("http://evil/mcp", "localhost", 400),
+        ("http://localhost/mcp", "evil", 400),
+        ("http://localhost@evil/mcp", "localhost", 400),
+        ("http://evil/mcp", "evil", 421),
+        ("http://localhost@evil/mcp", "localhost@evil", 421),
+        ("http://evil\\localhost/mcp", "evil\\localhost", 421),
+    ],
+)
+async def test_a_host_in_the_target_is_no_way_around_the_allowed_ones(served, target, host, status):
+    """Both are the same, and allowed."""
+    _, serving = await served()
+    answer = await _ask(serving, _bytes(INITIALIZE, target, host, Connection="close"))
+    assert answer.startswith(b"HTTP/1.1 %d" % status)
