@@ -136,7 +136,7 @@ class RequestTimeout(Exception):
 
 
 class ConnectionClosed(Exception):
-    """The connection ended before the answer came."""
+    """The connection ended before the answer came; or the session, and no new one began."""
 
 
 class TransportError(_Copied):

@@ -96,16 +96,17 @@ class Client:
         Raises:
             McpError: The server answered with an error.
             RequestTimeout: It did not answer in time; it has been told to stop.
-            ConnectionClosed: The connection ended first.
+            ConnectionClosed: The connection ended first, or the session, and no new one began.
         """
-        peer = self._session.peer
-        request = peer.request(method, params, progress=progress is not None)
+        session, peer = self._session, self._session.peer
+        patience = self.timeout if timeout is None else timeout
+        on_progress = None if progress is None else _reporter(progress)
 
-        result = await self._session.link.request(
-            request,
-            timeout=self.timeout if timeout is None else timeout,
-            on_progress=None if progress is None else _reporter(progress),
-        )
+        async def send() -> Mapping[str, Any]:
+            request = peer.request(method, params, progress=progress is not None)
+            return await session.link.request(request, timeout=patience, on_progress=on_progress)
+
+        result = await session.renewal.send(send, patience)
         mirrored = self._session.mirrored
         if method == "tools/list" and mirrored is not None and peer.revision.stateless:
             return note_headers(result, mirrored)
@@ -176,10 +177,14 @@ class Client:
     async def subscribe(self, uri: str) -> None:
         """Ask to be told when a resource changes; up to 2025-11-25. Later, see `listen`."""
         await self.request("resources/subscribe", {"uri": uri})
+        self._session.watched[uri] = None
 
     async def unsubscribe(self, uri: str) -> None:
         """Ask to be told no longer; up to 2025-11-25."""
-        await self.request("resources/unsubscribe", {"uri": uri})
+        try:
+            await self.request("resources/unsubscribe", {"uri": uri})
+        finally:
+            self._session.watched.pop(uri, None)
 
     async def get_prompt(
         self,
@@ -298,10 +303,10 @@ class Client:
 
     async def set_log_level(self, level: LogLevel) -> None:
         """Ask for log messages of a level and above; 2026-07-28 sends it with every request."""
-        if self._session.peer.revision.stateless:
-            self._session.peer.log_level = level
-        else:
+        peer = self._session.peer
+        if not peer.revision.stateless:
             await self.request("logging/setLevel", {"level": level})
+        peer.log_level = level
 
     @asynccontextmanager
     async def listen(

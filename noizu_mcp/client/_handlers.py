@@ -55,6 +55,8 @@ class ClientHandler:
         """Take a notification: log messages, list changes, updated resources.
 
         Notifications come one at a time, in order. Progress goes to the call that asked for it.
+        After a new session has begun in place of one that the server had ended, those of every list
+        and of every resource that is watched come by themselves: nobody told what was missed.
 
         Args:
             method: `notifications/message`, `notifications/tools/list_changed`, …

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import trio
 
 from .._errors import McpError, ProtocolError, RequestTimeout, TransportError
-from ..jsonrpc import MODERN_CODES
+from ..jsonrpc import MODERN_CODES, Notification
 from ..protocol import (
+    CHANGES,
     HANDSHAKE_VERSIONS,
     LATEST_HANDSHAKE,
     REVISIONS,
@@ -54,7 +56,9 @@ async def negotiate(
     if revision.stateless:
         await _discover_pinned(client, session)
     else:
-        await _initialize(client, session, revision, pinned=version is not None)
+        pinned = version is not None
+        session.renewal.begin = partial(_renew, client, session, revision, pinned=pinned)
+        await _initialize(client, session, revision, pinned=pinned)
 
 
 async def _probe(client: Client, session: ClientSession, probe_timeout: float) -> Revision | None:
@@ -126,13 +130,27 @@ async def _initialize(
     version = result.get("protocolVersion")
     if version not in HANDSHAKE_VERSIONS or (pinned and version != revision.name):
         raise ProtocolError(f"the server wants protocol version {version!r}")
-    peer.revision = REVISIONS[version]
     _fill_in(client, result, result.get("serverInfo"))
+    peer.revision = REVISIONS[version]
+    session.drop_questions()
     await client.notify("notifications/initialized")
 
 
 def _fill_in(client: Client, result: Mapping[str, Any], info: Any) -> None:
-    if info is not None:
-        client.server_info = Implementation.from_wire(info, "serverInfo")
-    client.capabilities = ServerCapabilities.from_wire(result.get("capabilities", {}))
+    named = client.server_info if info is None else Implementation.from_wire(info, "serverInfo")
+    capabilities = ServerCapabilities.from_wire(result.get("capabilities", {}))
+    # All of it or nothing: whoever looks in between sees one server.
+    client.server_info, client.capabilities = named, capabilities
     client.instructions = result.get("instructions")
+
+
+async def _renew(
+    client: Client, session: ClientSession, revision: Revision, *, pinned: bool
+) -> None:
+    """Begin a new session like the one before, and tell the handler what may have changed."""
+    before = client.capabilities
+    await _initialize(client, session, revision, pinned=pinned)
+    await session.restore(client.timeout)
+    for kind, (method, _) in CHANGES.items():
+        if before.has(kind) or client.capabilities.has(kind):
+            session.notice(Notification(method, None))

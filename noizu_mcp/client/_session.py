@@ -9,10 +9,11 @@ from .._errors import McpError, ProtocolError
 from .._limits import Limits
 from ..engine import Exchange, Job, Link, MessageStream, crashes_logged, logger
 from ..jsonrpc import Id, Notification, Request
-from ..protocol import ACKNOWLEDGED, ClientPeer
+from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
 from ._handlers import ClientHandler
+from ._renewal import Renewal
 
 #: Notifications that wait for a slow handler; past it the oldest are dropped, and said so.
 MAX_NOTICES: Final = 1000
@@ -27,6 +28,10 @@ class ClientSession:
         capabilities: What the client can do, as sent.
         handler: What it does when the server speaks first.
         limits: The limits of the connection.
+
+    Attributes:
+        renewal: Begins a new session when the server has ended the one before.
+        watched: The resources that the client has subscribed to.
     """
 
     def __init__(
@@ -41,6 +46,9 @@ class ClientSession:
         self.peer = ClientPeer(info, capabilities, limits.in_flight)
         self.link = Link(stream, self.peer, self, limits)
         self.answerer = Answerer(handler, capabilities)
+        self.renewal = Renewal()
+        self.watched: dict[str, None] = {}
+        self._stream = stream
         self._handler = handler
         self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
@@ -49,6 +57,7 @@ class ClientSession:
         """Keep the connection until it is stopped or the server ends it."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._deliver)
+            nursery.start_soon(self.renewal.run, self._stream)
             await self.link.run(grace=0, task_status=task_status)
             nursery.cancel_scope.cancel()
 
@@ -56,6 +65,37 @@ class ClientSession:
         async for notice in self._notices:
             with crashes_logged("handle_notification failed for %s", notice.method):
                 await self._handler.handle_notification(notice.method, notice.params or {})
+
+    def drop_questions(self) -> None:
+        """Answer no question of a session that is over: ids begin anew in the next one."""
+        for exchange in self.link.unanswered:
+            self.link.drop(exchange)
+
+    async def restore(self, seconds: float) -> None:
+        """Ask a new session for what the one before was asked for: log level and subscriptions.
+
+        What the server refuses now is in the log. What happened to the resources in between nobody
+        has told; so the handler hears of each as if it had changed.
+
+        Args:
+            seconds: What each request may take.
+
+        Raises:
+            RequestTimeout: The server does not answer.
+            ConnectionClosed: The connection ended, or this session, too.
+            TransportError: The server cannot be reached.
+        """
+        if self.peer.log_level is not None:
+            await self._ask_again("logging/setLevel", {"level": self.peer.log_level}, seconds)
+        for uri in tuple(self.watched):
+            await self._ask_again("resources/subscribe", {"uri": uri}, seconds)
+            self.notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
+
+    async def _ask_again(self, method: str, params: Mapping[str, Any], seconds: float) -> None:
+        try:
+            await self.link.request(self.peer.request(method, params), timeout=seconds)
+        except McpError as error:
+            logger.warning("%s was not restored in a new session: %s", method, error)
 
     # engine.Handler
 

@@ -2,6 +2,7 @@
 
 from .._util import publish
 from ._abc import MessageStream as MessageStream
+from ._abc import SessionEnded as SessionEnded
 from ._abc import Unanswered as Unanswered
 from ._channel import Channel as Channel
 from ._channel import Collector as Collector
@@ -44,6 +45,7 @@ __all__ = [
     "Peer",
     "Record",
     "Seldom",
+    "SessionEnded",
     "Unanswered",
     "Watch",
     "crashes_logged",

@@ -4,7 +4,14 @@ import abc
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import NamedTuple
 
+import trio
+
+from .._errors import ConnectionClosed
 from ..jsonrpc import Id, Oversized
+
+
+class SessionEnded(ConnectionClosed):
+    """The peer does not know the session of a request any more, so it has not carried it out."""
 
 
 class Unanswered(NamedTuple):
@@ -63,6 +70,13 @@ class MessageStream(abc.ABC):
         Raises:
             trio.BrokenResourceError: The peer is gone.
         """
+
+    async def wait_session_end(self) -> None:
+        """Wait until the peer says, with no request asked, that it does not know the session.
+
+        One task waits. A stream on which there is no such session, as here, waits for ever.
+        """
+        await trio.sleep_forever()
 
     @abc.abstractmethod
     async def aclose(self) -> None:

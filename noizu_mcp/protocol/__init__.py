@@ -26,6 +26,7 @@ from ._handshake import HandshakePeer as HandshakePeer
 from ._handshake import Phase as Phase
 from ._inflight import Ledger as Ledger
 from ._interests import ACKNOWLEDGED as ACKNOWLEDGED
+from ._interests import RESOURCE_UPDATED as RESOURCE_UPDATED
 from ._interests import Interests as Interests
 from ._interests import Listening as Listening
 from ._methods import CHANGES as CHANGES
@@ -64,6 +65,7 @@ __all__ = [
     "HANDSHAKE_VERSIONS",
     "LATEST_HANDSHAKE",
     "NOWHERE",
+    "RESOURCE_UPDATED",
     "REVISIONS",
     "SERVER_REQUESTS",
     "STATELESS",

@@ -39,7 +39,7 @@ class ClientPeer:
 
     Attributes:
         revision: The revision in use; set it once it is negotiated.
-        log_level: Sent with every request of 2026-07-28; None: no log messages wanted.
+        log_level: The level that was asked for, or None; sent with every request of 2026-07-28.
     """
 
     def __init__(

@@ -46,6 +46,10 @@ class TappedStream(MessageStream):
         for message in messages:
             self._tap("sent", message)
 
+    async def wait_session_end(self) -> None:
+        """Wait until the session is over; see `MessageStream`."""
+        await self._stream.wait_session_end()
+
     async def aclose(self) -> None:
         """Close the stream underneath."""
         await self._stream.aclose()

@@ -9,9 +9,13 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import pytest
+import trio
+
+import noizu_mcp
 
 PATIENCE = 30.0
 SERVER = """
@@ -35,6 +39,10 @@ class Kit(Toolkit):
 
 class Demo(Server, name="demo", version="1"):
     tools = [Kit]
+
+if __name__ == "__main__":
+    import sys
+    Demo().run_http(port=int(sys.argv[1]), seal_sessions=True)
 """
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -70,8 +78,14 @@ def app(tmp_path):
 @contextmanager
 def running(app, *words):
     """Run the command until the block ends; gives the process and the address it says."""
-    command = [sys.executable, "-m", "noizu_mcp", "run", str(app), "--http", *words]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=app.parent)
+    command = [sys.executable, "-m", "noizu_mcp", "run", app, "--http", *words]
+    with started(command, app.parent) as given:
+        yield given
+
+
+@contextmanager
+def started(command, folder):
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder)
     try:
         yield process, address_of(process.stderr.readline())
     finally:
@@ -248,3 +262,45 @@ def test_clients_outlive_a_server_that_was_killed(app):
         assert post(address, "tools/list", **session).status == 404
         assert post(address, "tools/list", **begin(address)).status == 200
         assert call(address, "echo", text="x").status == 200
+
+
+@pytest.mark.parametrize(
+    ("version", "sealed", "handshakes"),
+    [("2025-11-25", False, 2), ("2025-11-25", True, 1), ("2026-07-28", False, 0)],
+)
+async def test_our_client_outlives_a_server_that_was_killed(
+    app, monkeypatch, version, sealed, handshakes
+):
+    """The call in flight fails; the next one works, in a new session where it needs one."""
+    monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", "a secret that is long enough")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    plain = ["-m", "noizu_mcp", "run", app, "--http", "--port", f"{port}"]
+    words = [app, f"{port}"] if sealed else plain
+    start = partial(started, [sys.executable, *words], app.parent)
+    sent, running = [], trio.Event()
+
+    async def hang():
+        with pytest.raises(noizu_mcp.ConnectionClosed, match=r"lost: |broke before"):
+            await client.call_tool("hang", progress=lambda _: running.set())
+
+    def tap(direction, data):
+        sent.append(json.loads(data).get("method"))
+
+    with ExitStack() as stack:
+        process, _ = await trio.to_thread.run_sync(stack.enter_context, start())
+        url = f"http://127.0.0.1:{port}/mcp"
+        async with (
+            noizu_mcp.connect(url, version=version, tap=tap) as client,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(hang)
+            await running.wait()
+            process.kill()
+            await trio.to_thread.run_sync(process.wait)
+            with pytest.raises((noizu_mcp.TransportError, noizu_mcp.ConnectionClosed)):
+                await client.call_tool("echo", {"text": "x"})
+            await trio.to_thread.run_sync(stack.enter_context, start())
+            result = await client.call_tool("echo", {"text": "x"})
+            assert result.content[0].text == "x"
+    assert sent.count("initialize") == handshakes

@@ -64,6 +64,8 @@ class HttpStream(MessageStream):
         self._queue: deque[_Outgoing] = deque()
         self._posts: dict[Id, Post] = {}
         self._unwritten: set[Post] = set()
+        self._handshake: Post | None = None
+        self._standing: Standing | None = None
         self._nursery: trio.Nursery | None = None
         self._closing = trio.Event()
         self._closed = trio.Event()
@@ -106,6 +108,11 @@ class HttpStream(MessageStream):
             if not self._starts(outgoing):
                 await self._deliver(outgoing)
 
+    async def wait_session_end(self) -> None:
+        """Wait for the standing stream to find the session gone; see `MessageStream`."""
+        await self._shared.ended.wait()
+        self._shared.ended = trio.Event()
+
     async def aclose(self) -> None:
         """End the session, within `END_TIMEOUT`; see `MessageStream`."""
         self._closing.set()
@@ -129,6 +136,10 @@ class HttpStream(MessageStream):
 
     def _start(self, outgoing: _Outgoing) -> None:
         post = self._post(outgoing)
+        if _is_handshake(outgoing.message):
+            if self._handshake is not None:
+                self._handshake.give_up()  # answered now, it would begin a session that nobody uses
+            self._handshake = post
         self._unwritten.add(post)
         for id_ in post.ids:
             self._posts[id_] = post
@@ -175,14 +186,21 @@ class HttpStream(MessageStream):
         if cancelled is not None:
             cancelled.give_up(LINGER)
         elif isinstance(message, Notification) and message.method == _INITIALIZED:
-            cast(trio.Nursery, self._nursery).start_soon(Standing(self._shared).run)
+            self._stand()
+
+    def _stand(self) -> None:
+        """Listen in the session that has begun, and no longer in the one before."""
+        if self._standing is not None:
+            self._standing.leave()
+        self._standing = Standing(self._shared)
+        cast(trio.Nursery, self._nursery).start_soon(self._standing.run)
 
     def _post(self, outgoing: _Outgoing) -> Post:
         message = outgoing.message
         stateless = isinstance(message, Request) and is_stateless(message.params)
         if isinstance(message, Request) and stateless:
             headers = mirroring_headers(message, self.mirrored)
-        elif isinstance(message, Request) and message.method == "initialize":
+        elif _is_handshake(message):
             headers = {}  # it begins a session, whatever there was
         elif isinstance(message, Notification) and self._shared.version is None:
             headers = {VERSION: STATELESS.name, "Mcp-Method": message.method}
@@ -201,6 +219,10 @@ class HttpStream(MessageStream):
                 logger.exception("the session at %s was not ended", self._shared.shown)
         with trio.move_on_after(END_TIMEOUT):
             await self._backend.aclose()
+
+
+def _is_handshake(message: Decoded) -> bool:
+    return isinstance(message, Request) and message.method == "initialize"
 
 
 def _is_cancellation(message: Decoded) -> bool:

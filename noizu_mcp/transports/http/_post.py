@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import trio
 
-from ..._errors import ConnectionClosed, ProtocolError, TransportError
+from ..._errors import AuthError, ConnectionClosed, ProtocolError, TransportError
 from ...engine import Unanswered, logger
 from ...jsonrpc import (
+    METHOD_NOT_FOUND,
     Batch,
     Decoded,
     ErrorResponse,
@@ -145,12 +146,21 @@ class Post:
 
     async def _resume(self) -> None:
         """Come back to the stream of the answer; always by a GET, however it began."""
-        last = {"Accept": EVENTS, "Last-Event-ID": self._parser.last_id}
-        headers = {**self._shared.headers(), **last}
+        headers = {**self._headers, "Accept": EVENTS, "Last-Event-ID": self._parser.last_id}
+        if SESSION in self._head:  # an `initialize` belongs to the session that it begins
+            headers.setdefault(SESSION, self._head[SESSION])
         async with self._shared.backend.send("GET", headers) as answer:
             if answer.status != 200 or answer.kind != EVENTS:
-                await self._refused(answer)
+                raise await self._lost(answer)
             await read_events(answer, self._parser, self._deliver)
+
+    async def _lost(self, answer: Answer) -> Exception:
+        """Say that the answer is lost: the request may have been carried out."""
+        _, error = await read_error(answer)
+        why = refusal(self._shared, answer, error, in_session=False)
+        if isinstance(why, AuthError):
+            return why
+        return ConnectionClosed(f"the answer to {self._method} is lost: {why}")
 
     async def _take(self, answer: Answer) -> None:
         if not 200 <= answer.status < 300:
@@ -176,19 +186,33 @@ class Post:
 
     async def _refused(self, answer: Answer) -> None:
         body, error = await read_error(answer)
-        answers = error is not None and (error.id in self._waiting or self._is_unreadable)
-        if answers and answer.status not in CHALLENGES:
+        in_session = SESSION in self._headers
+        ends_session = in_session and answer.status == 404
+        if answer.status not in CHALLENGES and self._is_answer(error, ends_session=ends_session):
             await self._deliver(body)
         if self._waiting or not self._asks:
-            in_session = SESSION in self._headers
             raise refusal(self._shared, answer, error, in_session=in_session)
+
+    def _is_answer(self, error: ErrorResponse | None, *, ends_session: bool) -> bool:
+        """Tell an answer from a text that goes with the status.
+
+        404 ends a session whatever its body says (2025-11-25 `basic/transports`, "Session
+        Management"). But servers of both eras say so of a method that they do not have.
+        """
+        if error is None or (ends_session and error.code != METHOD_NOT_FOUND):
+            return False
+        return error.id in self._waiting or self._is_unreadable
 
     async def _deliver(self, data: bytes) -> None:
         message = decode(data, self._shared.limits)
         if isinstance(message, Malformed):
             logger.warning("skipped an event that is no message: %r", data[:SHOWN])
             return
-        for each in message.messages if isinstance(message, Batch) else (message,):
+        messages = message.messages if isinstance(message, Batch) else (message,)
+        if self._shared.is_over(self._headers) and any(isinstance(m, Request) for m in messages):
+            logger.warning("skipped a question of a session that is over")
+            return
+        for each in messages:
             if isinstance(each, Response | ErrorResponse) and each.id in self._waiting:
                 self._waiting.discard(each.id)
                 if self._method == "initialize" and isinstance(each, Response):

@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import attrs
+import trio
 
-from ..._errors import AuthError, ConnectionClosed, McpError, ProtocolError, TransportError
+from ..._errors import AuthError, McpError, ProtocolError, TransportError
 from ..._limits import Limits
+from ...engine import SessionEnded
 from ...jsonrpc import ErrorResponse, decode
 from ...protocol import HANDSHAKE_VERSIONS
 from ._backend import Answer, Backend
@@ -39,6 +41,7 @@ class Shared:
         session: The id that the server gave; None: none, or no handshake yet.
         version: The revision of the handshake; None before it.
         reached: True once the server has answered anything.
+        ended: Set once the server says, with no request asked, that the session is over.
     """
 
     shown: str
@@ -48,6 +51,7 @@ class Shared:
     session: str | None = None
     version: str | None = None
     reached: bool = False
+    ended: trio.Event = attrs.field(factory=trio.Event)
 
     def begin(self, head: Mapping[str, str], result: Any) -> None:
         """Note what `initialize` was answered with, for all that follows.
@@ -68,6 +72,13 @@ class Shared:
         if self.version is not None:
             headers[VERSION] = self.version
         return headers
+
+    def is_over(self, headers: Mapping[str, str]) -> bool:
+        """Tell whether a session has begun since these headers were written.
+
+        The answer to a question of an earlier one would be taken for that to another question.
+        """
+        return SESSION in headers and headers[SESSION] != self.session
 
 
 async def read_events(
@@ -132,7 +143,7 @@ def refusal(
     if answer.status in CHALLENGES:
         return AuthError(text)
     if answer.status == 404 and in_session:
-        return ConnectionClosed(f"the server has ended the session; connect again ({text})")
+        return SessionEnded(f"the server has ended the session ({text})")
     if error is not None and answer.status < 500:
         return McpError(error.code, error.message, error.data)
     if 300 <= answer.status < 400:

@@ -11,7 +11,7 @@ from ...engine import logger
 from ...jsonrpc import Malformed, decode
 from ._backend import Answer, NetworkFailure
 from ._events import EventParser
-from ._reading import EVENTS, SHOWN, Shared, pause, read_error, read_events, refusal
+from ._reading import EVENTS, SESSION, SHOWN, Shared, pause, read_error, read_events, refusal
 
 #: A server that cannot answer now, but may later.
 _LATER: Final = (408, 429, 500, 502, 503, 504)
@@ -28,11 +28,22 @@ class Standing:
 
     def __init__(self, shared: Shared) -> None:
         self._shared = shared
+        self._headers = shared.headers()
+        self._opened = False
+        self._scope = trio.CancelScope()
         self._parser = EventParser(shared.limits.message_size)
         self._heard = False
 
+    def leave(self) -> None:
+        """Read no more: the session is over."""
+        self._scope.cancel()
+
     async def run(self) -> None:
         """Read the stream, and come back whenever it ends; until the server has none."""
+        with self._scope:
+            await self._keep()
+
+    async def _keep(self) -> None:
         failures = 0
         while True:
             began, self._heard = trio.current_time(), False
@@ -50,11 +61,12 @@ class Standing:
 
     async def _read(self) -> bool:
         """Read the stream once; False: there will be none."""
-        headers = {**self._shared.headers(), "Accept": EVENTS}
+        headers = {**self._headers, "Accept": EVENTS}
         if self._parser.last_id:
             headers["Last-Event-ID"] = self._parser.last_id
         async with self._shared.backend.send("GET", headers) as answer:
             if answer.status == 200 and answer.kind == EVENTS:
+                self._opened = True
                 await read_events(answer, self._parser, self._deliver)
                 return True
             return await self._may_return(answer)
@@ -65,13 +77,19 @@ class Standing:
         if answer.status == 400 and self._parser.last_id:
             self._parser.last_id = ""  # no longer known: what was missed is lost
             return True
-        if answer.status != 405:  # which means that the server has no such stream
+        if answer.status == 404 and self._opened and SESSION in self._headers:
+            if not self._shared.is_over(self._headers):
+                self._shared.ended.set()
+        elif answer.status != 405:  # which means that the server has no such stream
             _, error = await read_error(answer)
-            why = refusal(self._shared, answer, error, in_session=True)
+            # Where there never was a stream, 404 may say no more than that.
+            why = refusal(self._shared, answer, error, in_session=False)
             logger.warning("the server says nothing unasked: %s", why)
         return False
 
     async def _deliver(self, data: bytes) -> None:
+        if self._shared.is_over(self._headers):
+            return
         self._heard = True
         if isinstance(decode(data, self._shared.limits), Malformed):
             logger.warning("skipped an event that is no message: %r", data[:SHOWN])

@@ -1,0 +1,735 @@
+"""What a client does when its server has ended the session: it begins a new one by itself.
+
+Source: 2025-11-25 `basic/transports`, "Session Management".
+"""
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp import (
+    Accept,
+    AuthError,
+    ClientHandler,
+    ConnectionClosed,
+    McpError,
+    RequestTimeout,
+    TransportError,
+    connect,
+)
+from noizu_mcp.client import _renewal
+from noizu_mcp.transports.http import _reading
+
+from .scripted import EVENTS, Script, serving
+
+VERSION = "2025-11-25"
+DONE = {"content": [{"type": "text", "text": "done"}]}
+CHANGED = "notifications/tools/list_changed"
+
+
+class Sessions(Script):
+    """Knows one session at a time, and answers 404 to all others."""
+
+    def __init__(self, **answers):
+        super().__init__(**{"tools_call": done, **answers})
+        self.alive = None
+        self.info = {"name": "first", "version": "1"}
+        self.offered = {"tools": {}}
+        self.gone = {"error": "no session"}
+
+    async def end(self):
+        """End the session, once the client has settled in it."""
+        await self.until("GET", len(self.of("initialize")))
+        self.alive = None
+
+    async def answer(self, heard):
+        if self.names(heard) in (None, self.alive):
+            await super().answer(heard)
+        else:
+            self.heard.append(heard)
+            await self.refuse(heard)
+
+    async def refuse(self, heard):
+        await heard.say(404, self.gone)
+
+    def names(self, heard):
+        return heard.headers.get("mcp-session-id")
+
+    async def initialize(self, heard):
+        assert self.names(heard) is None
+        self.alive = f"s-{len(self.of('initialize'))}"
+        version = heard.message["params"]["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": self.offered, "serverInfo": self.info}
+        await heard.result(result, mcp_session_id=self.alive)
+
+    async def until(self, method, count):
+        """Wait until so many requests of a method have come."""
+        with trio.fail_after(5):
+            while len(self.of(method)) < count:
+                await trio.lowlevel.checkpoint()
+
+
+class Ears(ClientHandler):
+    """Keeps notifications; says yes to questions, once it may."""
+
+    def __init__(self):
+        self.send, self.heard = trio.open_memory_channel(100)
+        self.asked = []
+        self.may_answer = trio.Event()
+
+    async def handle_notification(self, method, params):
+        self.send.send_nowait((method, params.get("uri")))
+
+    async def handle_elicitation(self, params):
+        self.asked.append(params["message"])
+        await self.may_answer.wait()
+        return Accept({})
+
+
+async def done(heard):
+    await heard.result(DONE)
+
+
+def asking(id_, text):
+    """Make a question of a server."""
+    params = {"message": text, "requestedSchema": {"type": "object", "properties": {}}}
+    return {"jsonrpc": "2.0", "id": id_, "method": "elicitation/create", "params": params}
+
+
+async def stands(heard):
+    """Open the standing stream and end it at once."""
+    await heard.head(kind=EVENTS)
+    await heard.event("", id="a", retry="1")
+
+
+async def text_of(client):
+    return (await client.call_tool("t")).content[0].text
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_the_client_begins_a_new_session(version):
+    """Without the id of the old one; then the request is sent again, under a new id."""
+    async with serving(Sessions()) as script:
+        async with connect(script.url, version=version) as client:
+            await script.end()
+            assert await text_of(client) == "done"
+            assert await text_of(client) == "done"
+    assert len(script.of("initialize")) == 2
+    assert [script.names(heard) for heard in script.of("notifications/initialized")] == [
+        "s-1",
+        "s-2",
+    ]
+    calls = script.of("tools/call")
+    assert [script.names(heard) for heard in calls] == ["s-1", "s-2", "s-2"]
+    assert len({heard.message["id"] for heard in calls}) == 3
+    assert [script.names(heard) for heard in script.of("DELETE")] == ["s-2"]
+
+
+async def test_one_handshake_for_all_requests():
+    """They wait for it, those that come meanwhile too, and each is sent again."""
+    released = trio.Event()
+
+    async def slow(heard):
+        await released.wait()
+        await Sessions.initialize(script, heard)
+
+    async with serving(Sessions()) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await script.end()
+            script.answers["initialize"] = slow
+            async with trio.open_nursery() as nursery:
+                for _ in range(5):
+                    nursery.start_soon(text_of, client)
+                await script.until("initialize", 2)
+                nursery.start_soon(text_of, client)
+                await trio.testing.wait_all_tasks_blocked()
+                released.set()
+            assert len(script.of("initialize")) == 2
+    assert [script.names(heard) for heard in script.of("tools/call")].count("s-2") == 6
+
+
+async def test_a_request_that_lost_an_older_session():
+    """Where a new one has begun meanwhile it is only sent again."""
+    held = trio.Event()
+
+    async def hold(heard):
+        script.answers["tools_call"] = done
+        await held.wait()
+        await heard.say(404)
+
+    async with serving(Sessions(tools_call=hold)) as script:
+        async with connect(script.url, version=VERSION) as client, trio.open_nursery() as nursery:
+            nursery.start_soon(text_of, client)
+            await script.until("tools/call", 1)
+            await script.end()
+            await text_of(client)
+            held.set()
+    assert len(script.of("initialize")) == 2
+    assert len(script.of("tools/call")) == 4
+
+
+@pytest.mark.parametrize("code", [None, -32001, -32600])
+@pytest.mark.parametrize("id_", [None, "own", "server-error"])
+async def test_404_ends_a_session_whatever_its_body_says(code, id_):
+    """Also where the error has the id of the request."""
+
+    async def refuse(heard):
+        own = heard.message.get("id") if id_ == "own" else id_
+        error = {"jsonrpc": "2.0", "id": own, "error": {"code": code, "message": "gone"}}
+        await heard.say(404, error if code else b"<html>")
+
+    async with serving(Sessions()) as script:
+        script.refuse = refuse
+        async with connect(script.url, version=VERSION) as client:
+            await script.end()
+            assert await text_of(client) == "done"
+
+
+async def test_a_method_that_there_is_not():
+    """404 is what servers of both eras say of it; the session goes on."""
+
+    async def refuse(heard):
+        await heard.refuse(404, -32601, "Method not found")
+
+    async with serving(Sessions(x=refuse)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            with pytest.raises(McpError, match="Method not found"):
+                await client.request("x")
+            await client.call_tool("t")
+    assert len(script.of("initialize")) == 1
+
+
+async def test_a_server_that_never_knows_a_session():
+    """One handshake for each request, and one error."""
+
+    async def gone(heard):
+        await heard.say(404)
+
+    async with serving(Sessions(tools_call=gone)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            for count in (2, 3):
+                with pytest.raises(ConnectionClosed, match="and so is the one that began in its"):
+                    await client.call_tool("t")
+                assert len(script.of("initialize")) == count
+                assert len(script.of("tools/call")) == 2 * (count - 1)
+
+
+def answering(status, body=b""):
+    async def answer(heard):
+        await heard.say(status, body)
+
+    return answer
+
+
+async def wrong_version(heard):
+    await heard.result({"protocolVersion": "1999-01-01", "capabilities": {}})
+
+
+async def other_era(heard):
+    await heard.refuse(400, -32022, "Unsupported protocol version", data={"supported": []})
+
+
+async def hang_up(heard):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "said"),
+    [
+        (answering(401), AuthError, "no new one began: .* answered 401"),
+        (answering(404), TransportError, "no new one began: .* answered 404"),
+        (answering(503), TransportError, "no new one began: .* answered 503"),
+        (wrong_version, ConnectionClosed, "'1999-01-01'; if .* another revision now, connect"),
+        (other_era, ConnectionClosed, "Unsupported .* another revision now, connect again"),
+        (hang_up, ConnectionClosed, "no new one began: .* broke before initialize"),
+    ],
+)
+async def test_a_handshake_that_fails(answer, error, said):
+    """One error for each who waits, after one handshake; a later request tries again."""
+    failures = []
+
+    async def fail():
+        with pytest.raises(error, match=said) as caught:
+            await client.call_tool("t")
+        failures.append(caught.value)
+
+    async with serving(Sessions()) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await script.end()
+            script.answers["initialize"] = answer
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(fail)
+            assert len(script.of("initialize")) == 2
+            assert len(set(map(id, failures))) == 3
+            script.answers.pop("initialize")
+            assert await text_of(client) == "done"
+            assert script.names(script.of("tools/call")[-1]) == "s-3"
+
+
+async def test_a_handshake_that_takes_too_long():
+    """Who does not want to wait does not; it goes on, for the next request."""
+    released = trio.Event()
+
+    async def slow(heard):
+        await released.wait()
+        await Sessions.initialize(script, heard)
+
+    async with serving(Sessions()) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await script.end()
+            script.answers["initialize"] = slow
+            with pytest.raises(RequestTimeout, match=r"no new one began within 0\.05 s"):
+                await client.call_tool("t", timeout=0.05)
+            released.set()
+            assert await text_of(client) == "done"
+    assert len(script.of("initialize")) == 2
+
+
+async def test_a_handshake_that_is_answered_too_late():
+    """It is given up when the next one begins: its session would be nobody's."""
+    hold = Holding()
+    async with serving(Sessions()) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await script.end()
+            script.answers["initialize"] = hold
+            client.timeout = 0.05
+            with pytest.raises(ConnectionClosed, match=r"initialize was not answered within 0\.05"):
+                await client.call_tool("t", timeout=60)
+            client.timeout = 60
+            script.answers.pop("initialize")
+            assert await text_of(client) == "done"
+            await hold.left.wait()
+
+
+async def test_a_handshake_is_read_on_after_a_break():
+    """In the session that it begins, not in the one that is over."""
+
+    async def broken(heard):
+        script.alive = "s-2"
+        await heard.head(kind=EVENTS, mcp_session_id="s-2")
+        await heard.event("", id="a-1", retry="1")
+
+    async def again(heard):
+        if heard.headers.get("last-event-id") != "a-1":
+            await heard.say(405)
+            return
+        await heard.head(kind=EVENTS)
+        result = {"protocolVersion": VERSION, "capabilities": {}, "serverInfo": script.info}
+        await heard.event(script.of("initialize")[-1].answer(result))
+
+    async with serving(Sessions(GET=again)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await script.end()
+            script.answers["initialize"] = broken
+            assert await text_of(client) == "done"
+    resumed = [heard for heard in script.of("GET") if "last-event-id" in heard.headers]
+    assert [script.names(heard) for heard in resumed] == ["s-2"]
+
+
+class Holding:
+    """Answers nothing, and notes when the client leaves."""
+
+    def __init__(self):
+        self.left = trio.Event()
+
+    async def __call__(self, heard):
+        await heard.gone()
+        self.left.set()
+
+
+async def test_what_is_said_of_the_server_is_new():
+    """Its name, what it offers, and the revision."""
+
+    async def other(heard):
+        script.alive = "s-2"
+        info = {"name": "second", "version": "2"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": {"prompts": {}}}
+        result |= {"serverInfo": info, "instructions": "Ask."}
+        await heard.result(result, mcp_session_id="s-2")
+
+    async with serving(Sessions()) as script:
+        async with connect(script.url) as client:
+            await script.end()
+            script.answers["initialize"] = other
+            await client.call_tool("t")
+            assert client.server_info.name == "second"
+            assert client.capabilities.has("prompts")
+            assert not client.capabilities.has("tools")
+            assert client.instructions == "Ask."
+            assert client.protocol_version == "2025-06-18"
+    assert script.heard[-1].headers["mcp-protocol-version"] == "2025-06-18"
+
+
+async def test_a_new_session_is_like_the_old_one(caplog):
+    """Log level and subscriptions are asked for again; the handler hears what may have changed."""
+
+    async def subscribe(heard):
+        if script.alive == "s-2" and heard.message["params"]["uri"] == "x:b":
+            await heard.refuse(200, -32002, "Resource not found")
+        else:
+            await heard.result({})
+
+    answers = {
+        "logging_setLevel": answering_result,
+        "resources_subscribe": subscribe,
+        "resources_unsubscribe": answering_result,
+    }
+    ears = Ears()
+    async with serving(Sessions(**answers)) as script:
+        async with connect(script.url, version=VERSION, handler=ears) as client:
+            await client.set_log_level("debug")
+            for uri in ("x:a", "x:b", "x:c"):
+                await client.subscribe(uri)
+            await client.unsubscribe("x:c")
+            await script.end()
+            script.offered = {"prompts": {}}
+            assert await text_of(client) == "done"
+            told = [await ears.heard.receive() for _ in range(4)]
+    again = [heard for heard in script.heard if script.names(heard) == "s-2"]
+    assert [script._name(heard) for heard in again if heard.method == "POST"] == [
+        "notifications/initialized",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/subscribe",
+        "tools/call",
+    ]
+    assert script.of("logging/setLevel")[-1].message["params"] == {"level": "debug"}
+    assert told == [
+        ("notifications/resources/updated", "x:a"),
+        ("notifications/resources/updated", "x:b"),
+        (CHANGED, None),
+        ("notifications/prompts/list_changed", None),
+    ]
+    assert "resources/subscribe was not restored in a new session: Resource" in caplog.text
+
+
+async def test_what_a_client_watches_no_longer():
+    """It is asked for again only to be ended, where that is what finds the session gone."""
+    answers = {
+        "resources_subscribe": answering_result,
+        "resources_unsubscribe": answering_result,
+    }
+    async with serving(Sessions(**answers)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await client.subscribe("x:a")
+            await script.end()
+            await client.unsubscribe("x:a")
+            await script.end()
+            assert await text_of(client) == "done"
+    asked = [heard for heard in script.heard if script._name(heard).startswith("resources/")]
+    assert [(script._name(heard), script.names(heard)) for heard in asked] == [
+        ("resources/subscribe", "s-1"),
+        ("resources/unsubscribe", "s-1"),
+        ("resources/subscribe", "s-2"),
+        ("resources/unsubscribe", "s-2"),
+    ]
+
+
+async def answering_result(heard):
+    await heard.result({})
+
+
+# What an earlier session has asked
+
+
+async def test_a_question_of_an_earlier_session_is_not_answered():
+    """Ids begin anew in each session: the answer would be that to another question."""
+    ears = Ears()
+
+    async def ask(heard):
+        await heard.head(kind=EVENTS)
+        await heard.event(asking(1, "first"))
+        await heard.gone()
+
+    async with serving(Sessions(tools_call=ask)) as script:
+        async with (
+            connect(script.url, version=VERSION, handler=ears) as client,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(client.call_tool, "t")
+            while not ears.asked:
+                await trio.lowlevel.checkpoint()
+            await script.end()
+            script.answers["tools_call"] = done
+            await client.call_tool("t")
+            ears.may_answer.set()
+            await client.call_tool("t")
+            nursery.cancel_scope.cancel()
+    assert script.of("answer") == []
+
+
+async def test_a_question_of_an_earlier_session_is_not_asked(caplog):
+    """What else comes on its streams still counts."""
+    ears = Ears()
+    renewed = trio.Event()
+
+    async def ask(heard):
+        script.answers["tools_call"] = done
+        await heard.head(kind=EVENTS)
+        await renewed.wait()
+        await heard.event(asking(1, "late"))
+        await heard.event(heard.answer(DONE))
+
+    async with serving(Sessions(tools_call=ask)) as script:
+        async with (
+            connect(script.url, version=VERSION, handler=ears) as client,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(text_of, client)
+            await script.until("tools/call", 1)
+            await script.end()
+            await client.call_tool("t")
+            renewed.set()
+    assert ears.asked == []
+    assert "skipped a question of a session that is over" in caplog.text
+
+
+async def test_an_answer_that_is_lost_is_not_asked_for_again():
+    """404 to who comes back to a stream: the request may have been carried out."""
+
+    async def call(heard):
+        await script.end()
+        script.answers["tools_call"] = done
+        await stands(heard)
+
+    async with serving(Sessions(tools_call=call)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            with pytest.raises(ConnectionClosed, match="the answer to tools/call is lost"):
+                await client.call_tool("t")
+            assert len(script.of("initialize")) == 1
+            assert await text_of(client) == "done"
+    assert len(script.of("tools/call")) == 3
+
+
+# The standing stream
+
+
+async def test_who_only_listens_hears_again(monkeypatch):
+    """404 to a stream that was open begins a new session at once."""
+    monkeypatch.setattr(_renewal, "LIVED", 0.0)
+    ended = trio.Event()
+
+    async def stand(heard):
+        await heard.head(kind=EVENTS)
+        await heard.event({"jsonrpc": "2.0", "method": "notifications/x"}, id="a", retry="1")
+        if script.alive == "s-1":
+            await ended.wait()
+            await script.end()
+        else:
+            await heard.gone()
+
+    ears = Ears()
+    async with serving(Sessions(GET=stand)) as script:
+        tap = {"tap": lambda direction, data: None}
+        async with connect(script.url, version=VERSION, handler=ears, **tap):
+            assert await ears.heard.receive() == ("notifications/x", None)
+            ended.set()
+            with trio.fail_after(5):
+                heard = {await ears.heard.receive() for _ in range(2)}
+    assert heard == {(CHANGED, None), ("notifications/x", None)}
+    assert [heard.headers.get("last-event-id") for heard in script.of("GET")] == [None, "a", None]
+
+
+async def test_a_standing_stream_of_an_earlier_session():
+    """It ends with the session, and what it still says is not heard."""
+    hold, late, renewed = Holding(), trio.Event(), trio.Event()
+
+    async def stand(heard):
+        script.answers["GET"] = hold
+        await heard.head(kind=EVENTS)
+        await late.wait()
+        await heard.event(asking(1, "late"))
+        await heard.gone()
+        renewed.set()
+
+    async def taken(heard):
+        late.set()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        await heard.say(202)
+
+    ears = Ears()
+    async with serving(Sessions(GET=stand)) as script:
+        async with connect(script.url, version=VERSION, handler=ears) as client:
+            await script.until("GET", 1)
+            await script.end()
+            script.answers["notifications_initialized"] = taken
+            assert await text_of(client) == "done"
+            await renewed.wait()
+            await script.until("GET", 2)
+    assert ears.asked == []
+    assert [script.names(heard) for heard in script.of("GET")] == ["s-1", "s-2"]
+
+
+async def test_a_standing_stream_that_comes_back_too_late(monkeypatch):
+    """What it hears of a session that is over ends not the one that has begun."""
+    monkeypatch.setattr(_renewal, "LIVED", 0.0)
+    monkeypatch.setattr(_reading, "RETRY", 0.001)
+    ended = trio.Event()
+
+    async def stand(heard):
+        if script.names(heard) == "s-2":
+            await heard.say(405)
+            return
+        await stands(heard)
+        await ended.wait()
+
+    async def taken(heard):
+        if script.names(heard) == "s-2":
+            ended.set()
+            await script.until("GET", 2)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+        await heard.say(202)
+
+    async with serving(Sessions(GET=stand, notifications_initialized=taken)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await script.end()
+            assert await text_of(client) == "done"
+            await script.until("GET", 3)
+    assert len(script.of("initialize")) == 2
+    assert [script.names(heard) for heard in script.of("GET")] == ["s-1", "s-1", "s-2"]
+
+
+async def test_a_stream_of_a_server_without_sessions(monkeypatch, caplog):
+    """There is nothing that 404 could end."""
+    monkeypatch.setattr(_reading, "RETRY", 0.001)
+
+    async def initialize(heard):
+        result = {"protocolVersion": VERSION, "capabilities": {}, "serverInfo": script.info}
+        await heard.result(result)
+
+    async def stand(heard):
+        if len(script.of("GET")) == 1:
+            await stands(heard)
+        else:
+            await heard.say(404)
+
+    async with serving(Sessions(initialize=initialize, GET=stand)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            while "says nothing unasked" not in caplog.text:
+                await client.call_tool("t")
+    assert len(script.of("initialize")) == 1
+
+
+async def test_a_stream_that_never_was_ends_no_session(caplog):
+    """404 may mean that there is none: a server with one session at a time would lose it."""
+
+    async def refuse(heard):
+        await heard.say(404)
+
+    async with serving(Sessions(GET=refuse)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            while "says nothing unasked" not in caplog.text:
+                await client.call_tool("t")
+    assert len(script.of("initialize")) == 1
+
+
+async def test_a_server_that_ends_each_session_at_once(monkeypatch):
+    """It is left alone after a few handshakes, until there is a request."""
+    monkeypatch.setattr(_reading, "RETRY", 0.001)
+    monkeypatch.setattr(_renewal, "MAX_PAUSE", 0.001)
+    pauses = []
+
+    async def stand(heard):
+        if script.names(heard) in pauses:
+            await heard.say(404)
+        else:
+            pauses.append(script.names(heard))
+            await stands(heard)
+
+    async with serving(Sessions(GET=stand)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await script.until("GET", 2 * _renewal.MAX_ATTEMPTS)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert len(script.of("initialize")) == _renewal.MAX_ATTEMPTS
+            assert await text_of(client) == "done"
+            assert len(script.of("initialize")) == _renewal.MAX_ATTEMPTS + 1
+
+
+async def test_a_handshake_that_fails_for_who_only_listens(monkeypatch, caplog):
+    """It is tried again after a while; so often and no more."""
+    monkeypatch.setattr(_reading, "RETRY", 0.001)
+    monkeypatch.setattr(_renewal, "MAX_PAUSE", 0.001)
+    monkeypatch.setattr(_renewal, "LIVED", 0.0)
+
+    async def stand(heard):
+        await stands(heard)
+        await script.end()
+        script.answers["initialize"] = answering(503)
+
+    async with serving(Sessions(GET=stand)) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await script.until("initialize", 1 + _renewal.MAX_ATTEMPTS)
+            await trio.testing.wait_all_tasks_blocked(0.05)
+            assert len(script.of("initialize")) == 1 + _renewal.MAX_ATTEMPTS
+            script.answers.pop("initialize")
+            assert await text_of(client) == "done"
+    assert "no new one began: " in caplog.text
+
+
+# The end
+
+
+async def test_closing_begins_no_session():
+    """404 to the DELETE is fine."""
+    async with serving(Sessions()) as script:
+        async with connect(script.url, version=VERSION):
+            await script.end()
+    assert len(script.of("DELETE")) == 1
+    assert len(script.of("initialize")) == 1
+
+
+async def test_closing_while_a_session_begins():
+    """Who waits for it learns that the connection has ended, and so does who comes later."""
+    failed = []
+
+    async def call():
+        try:
+            await client.call_tool("t")
+        except ConnectionClosed as error:
+            failed.append(str(error))
+
+    hold = Holding()
+    async with serving(Sessions()) as script:
+        async with trio.open_nursery() as nursery:
+            async with connect(script.url, version=VERSION) as client:
+                await script.end()
+                script.answers["initialize"] = hold
+                nursery.start_soon(call)
+                await script.until("initialize", 2)
+            await hold.left.wait()
+        await call()
+    said = "the connection ended before initialize was answered"
+    assert failed == [
+        f"the session is over, and no new one began: {said}",
+        "the connection ended before a new session began",
+    ]
+
+
+async def test_cancelling_while_a_session_begins():
+    """One request that is given up takes the new session from no other."""
+    released = trio.Event()
+    scope = trio.CancelScope()
+
+    async def slow(heard):
+        await released.wait()
+        await Sessions.initialize(script, heard)
+
+    async def given_up():
+        with scope:
+            await client.call_tool("t")
+
+    async with serving(Sessions()) as script:
+        async with connect(script.url, version=VERSION) as client:
+            await script.end()
+            script.answers["initialize"] = slow
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(given_up)
+                await script.until("initialize", 2)
+                nursery.start_soon(text_of, client)
+                await trio.testing.wait_all_tasks_blocked()
+                scope.cancel()
+                released.set()
+    assert scope.cancelled_caught
+    assert len(script.of("initialize")) == 2
+    assert len(script.of("tools/call")) == 2
