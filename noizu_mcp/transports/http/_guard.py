@@ -16,6 +16,10 @@ from ._asgi import Header, HttpRequest, Refused
 ANY: Final = "*"
 #: A name or an address, and a port; nothing that a browser would read in another way.
 _HOST: Final = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+#: A scheme, a name and a port; a browser sends no more. Or what it sends for a page of no site.
+_ORIGIN: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?/?|null"
+)
 #: What a page of an allowed origin may send and read.
 _ALLOWED: Final[tuple[Header, ...]] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE"),
@@ -27,6 +31,16 @@ _HEADERS: Final = (
 )
 _EXPOSED: Header = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
 _VARY: Header = (b"vary", b"Origin")
+
+
+def is_host(text: str) -> bool:
+    """Tell whether a `Host` can be this, or a part of it."""
+    return _HOST.fullmatch(text.lower()) is not None
+
+
+def is_origin(text: str) -> bool:
+    """Tell whether an `Origin` can be this."""
+    return _ORIGIN.fullmatch(text.lower()) is not None
 
 
 class Guard:
