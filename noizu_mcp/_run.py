@@ -1,6 +1,5 @@
 """Serving as the main job of a process."""
 
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -8,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from .engine import single_failure
 from .server import Server
 from .transports import serve_descriptors, take_stdio
 from .types import Principal
 
 if TYPE_CHECKING:
-    from .transports.http import Host, HttpApp, HttpLimits, HttpOptions
+    from .transports.http import HostOptions, HttpApp, HttpLimits, HttpOptions
 
 
 def run_stdio(server: Server | Callable[[], Server], *, principal: Principal | None = None) -> None:
@@ -40,51 +38,48 @@ def http_options(*, limits: "HttpLimits | None", **options: Any) -> "HttpOptions
     return HttpOptions(limits=HttpLimits() if limits is None else limits, **options)
 
 
-def make_asgi(server: Server, options: "HttpOptions") -> "HttpApp":
+def host_options(**options: Any) -> "HostOptions":
+    """Put together what a host allows its clients; see `HostOptions`."""
+    from .transports.http import HostOptions
+
+    return HostOptions(**options)
+
+
+def make_asgi(server: Server, options: "HttpOptions", *, handle_signals: bool) -> "HttpApp":
     """Make the ASGI application of a server."""
     from .transports.http import HttpApp
 
-    return HttpApp(server, options)
+    return HttpApp(server, options, handle_signals=handle_signals)
 
 
 def run_http(
-    server: Server, host: str, port: int, options: "HttpOptions", **host_options: Any
+    server: Server,
+    host: str,
+    port: int,
+    options: "HttpOptions",
+    host_options: "HostOptions",
+    *,
+    parent: int | None = None,
 ) -> None:
     """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
+
+    What has not ended in time then, whatever keeps it, is logged, and the process ends with
+    status 1.
 
     Args:
         server: The server.
         host: The address to listen at.
         port: The port; 0 for a free one.
         options: How it is served.
-        host_options: Those of `HostOptions`.
+        host_options: What its host allows.
+        parent: The process with whose end it ends, too.
 
     Raises:
         OSError: It cannot listen; the text says why, in one line.
     """
-    from .transports.http import HostOptions, serve_http
+    from .transports.http._process import run_process
 
-    serve = partial(
-        serve_http,
-        server,
-        host,
-        port,
-        options=options,
-        host_options=HostOptions(**host_options),
-        handle_signals=_in_main_thread(),
-    )
-
-    async def main() -> None:
-        with single_failure():
-            async with trio.open_nursery() as nursery:
-                _announce(server, options, await nursery.start(serve))
-
-    trio.run(main)
-
-
-def _announce(server: Server, options: "HttpOptions", serving: "Host") -> None:
-    where = ", ".join(f"{url}{options.path}" for url in serving.urls)
-    sys.stderr.write(f"noizu-mcp: {server.options.name} serves at {where}\n")
+    run_process(server, host, port, options, host_options, parent=parent)
 
 
 def _in_main_thread() -> bool:

@@ -62,6 +62,7 @@ LATE = {
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
     ("transports/http/_app", "._authorization"): "loads with the first `auth`",
     ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
+    ("_run", ".transports.http._process"): "the same",
     ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
     ("transports/host/_host", "."): "hypercorn, an extra, loads with the first host",
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",

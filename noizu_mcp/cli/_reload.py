@@ -3,8 +3,9 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -23,37 +24,42 @@ _SKIPPED: Final = frozenset({"__pycache__", "node_modules", "site-packages", ".g
 Snapshot = Mapping[str, float]
 
 
-def run_reloading(words: list[str]) -> int:
-    """Run `noizu-mcp` with these words, and again when a file below this folder changes.
+def run_reloading(words: list[str], target: str) -> int:
+    """Run `noizu-mcp` with these words, and again when a file that is watched changes.
 
     A program that fails is started again with the next change: that may mend it.
 
     Args:
         words: The arguments.
+        target: What is served; the folder that it is in is watched beside this one.
 
     Returns:
         The exit status of the last run, once SIGINT or SIGTERM comes.
     """
-    return trio.run(partial(_supervise, [sys.executable, "-m", "noizu_mcp", *words]))
+    folders = watched_folders(target)
+    sys.stderr.write(f"noizu-mcp: watching {', '.join(map(str, folders))}\n")
+    # Whatever ends this process, the server must not stay behind and keep its port.
+    command = [sys.executable, "-m", "noizu_mcp", *words, "--parent", str(os.getpid())]
+    return trio.run(partial(_supervise, command, folders))
 
 
-async def _supervise(command: list[str]) -> int:
+async def _supervise(command: list[str], folders: Sequence[Path]) -> int:
     with trio.CancelScope() as everything, ending_on_signals(everything.cancel):
         while True:
-            before = snapshot(Path.cwd())
+            before = snapshot(folders)
             process = await trio.lowlevel.open_process(command, stdin=subprocess.DEVNULL)
             try:
-                changed = await _wait_for_change(before)
+                changed = await _wait_for_change(before, folders)
                 sys.stderr.write(f"noizu-mcp: {changed} has changed\n")
             finally:
                 await _end(process)
     return 0
 
 
-async def _wait_for_change(before: Snapshot) -> str:
+async def _wait_for_change(before: Snapshot, folders: Sequence[Path]) -> str:
     while True:
         await trio.sleep(PERIOD)
-        after = await trio.to_thread.run_sync(snapshot, Path.cwd())
+        after = await trio.to_thread.run_sync(snapshot, folders)
         changed = {path for path, _ in before.items() ^ after.items()}
         if changed:
             return relative_path(min(changed))
@@ -69,13 +75,47 @@ async def _end(process: trio.Process) -> None:
             await process.wait()
 
 
-def snapshot(folder: Path) -> Snapshot:
-    """Note when each Python file below a folder was changed.
+def watched_folders(target: str) -> tuple[Path, ...]:
+    """Say which folders are watched: this one, and where a target is, unless that is in it.
 
     Args:
-        folder: The folder.
+        target: As `load_server` takes it.
     """
-    return dict(_stamps(folder))
+    here = Path.cwd()
+    folder = _folder_of(target)
+    if folder is None or _is_watched(folder, here):
+        return (here,)
+    return (here, folder)
+
+
+def _folder_of(target: str) -> Path | None:
+    before, colon, after = target.rpartition(":")
+    place = before if colon else after
+    if place.endswith(".py"):
+        return Path(place).resolve().parent
+    spec = find_spec(place.partition(".")[0])
+    if spec is None:  # it is in this folder, or nowhere; the server will say so
+        return None
+    if spec.submodule_search_locations:
+        return Path(spec.submodule_search_locations[0]).resolve()
+    folder = Path(str(spec.origin)).resolve().parent
+    # A file that is installed alone has hundreds of neighbours, none of them written by hand.
+    return None if folder.name in _SKIPPED else folder
+
+
+def _is_watched(folder: Path, watched: Path) -> bool:
+    if not folder.is_relative_to(watched):
+        return False
+    return _SKIPPED.isdisjoint(folder.relative_to(watched).parts)
+
+
+def snapshot(folders: Sequence[Path]) -> Snapshot:
+    """Note when each Python file below some folders was changed.
+
+    Args:
+        folders: The folders.
+    """
+    return {path: time for folder in folders for path, time in _stamps(folder)}
 
 
 def _stamps(folder: Path) -> Iterator[tuple[str, float]]:

@@ -2,10 +2,19 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
+from .._run import host_options, http_options, run_http
+from ..server import Server
+from ..transports.http import HttpLimits
 from ._errors import OK, USAGE, CommandError
 from ._reload import run_reloading
 from ._target import load_server
+
+if TYPE_CHECKING:
+    from ..transports.http import HostOptions, HttpOptions
 
 
 def add_http(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +29,9 @@ def add_http(parser: argparse.ArgumentParser) -> None:
     )
     http.add_argument("--host", metavar="ADDRESS", help="listen at this address, not 127.0.0.1")
     http.add_argument("--port", type=_port, metavar="NUMBER", help="and this port, not 8000")
+    http.add_argument(
+        "--uds", metavar="PATH", help="listen on a Unix socket, not at an address and a port"
+    )
     http.add_argument("--path", help="the path of the protocol, not /mcp")
     http.add_argument(
         "--allow-host",
@@ -36,11 +48,47 @@ def add_http(parser: argparse.ArgumentParser) -> None:
     http.add_argument("--certfile", metavar="FILE", help="speak TLS with this certificate (PEM)")
     http.add_argument("--keyfile", metavar="FILE", help="its key, unless in the same file")
     http.add_argument(
+        "--seal-sessions",
+        action="store_const",
+        const=True,
+        help="let every process with the same NOIZU_MCP_STATE_KEYS serve each session",
+    )
+    _add_end(http)
+    http.add_argument(
         "--reload", action="store_true", help="for development: start again when a file changes"
     )
 
 
-_HTTP_ONLY = ("host", "port", "path", "allow_host", "allow_origin", "certfile", "keyfile")
+def _add_end(http: "argparse._ArgumentGroup") -> None:
+    http.add_argument(
+        "--lead",
+        type=float,
+        metavar="SECONDS",
+        help="after a signal, answer /readyz with 503 for so long and serve on: none unless given",
+    )
+    http.add_argument(
+        "--grace",
+        type=float,
+        metavar="SECONDS",
+        help="then give running requests so long to end: 5 unless given",
+    )
+    # What `--reload` tells the server that it starts: whose end is its own, too.
+    http.add_argument("--parent", type=int, help=argparse.SUPPRESS)
+
+
+_HTTP_ONLY = (
+    *("host", "port", "uds", "path", "allow_host", "allow_origin", "certfile", "keyfile"),
+    *("seal_sessions", "lead", "grace"),
+)
+#: What options of Python are on the command line, for what is wrong with their values.
+_WORDS = {
+    "path must": "--path must",
+    "allowed_hosts": "--allow-host",
+    "allowed_origins": "--allow-origin",
+    "HostOptions.": "--",
+    "HttpLimits.": "--",
+    "needs certfile": "needs --certfile",
+}
 
 
 def check_stdio(args: argparse.Namespace) -> None:
@@ -68,26 +116,61 @@ def serve(args: argparse.Namespace) -> int:
     Raises:
         CommandError: The server cannot be imported, or cannot listen.
     """
-    if args.reload:
-        return run_reloading([word for word in sys.argv[1:] if word != "--reload"])
-    server = load_server(args.target)
     try:
-        server.run_http(
-            args.host or "127.0.0.1",
-            8000 if args.port is None else args.port,
-            path=args.path or "/mcp",
-            allowed_hosts=args.allow_host,
-            allowed_origins=args.allow_origin or (),
-            certfile=args.certfile,
-            keyfile=args.keyfile,
-        )
+        options, host_options = _options(args), _host_options(args)
+        if args.reload:
+            return run_reloading([word for word in sys.argv[1:] if word != "--reload"], args.target)
+        _run(load_server(args.target), args, options, host_options)
     except ImportError as error:  # of an extra; it says which
         raise CommandError(str(error)) from error
+    return OK
+
+
+def _run(
+    server: Server,
+    args: argparse.Namespace,
+    options: "HttpOptions",
+    host_options: "HostOptions",
+) -> None:
+    host = "127.0.0.1" if args.host is None else args.host
+    port = 8000 if args.port is None else args.port
+    try:
+        run_http(server, host, port, options, host_options, parent=args.parent)
     except OSError as error:
         raise CommandError(error.strerror or str(error)) from error
+
+
+def _options(args: argparse.Namespace) -> "HttpOptions":
+    with _refusing():
+        return http_options(
+            path="/mcp" if args.path is None else args.path,
+            allowed_hosts=args.allow_host,
+            allowed_origins=args.allow_origin or (),
+            health=True,
+            seal_sessions=bool(args.seal_sessions),
+            limits=None if args.grace is None else HttpLimits(grace=args.grace),
+        )
+
+
+def _host_options(args: argparse.Namespace) -> "HostOptions":
+    if args.uds is not None and (args.host, args.port) != (None, None):
+        raise CommandError("--uds takes the place of --host and --port", USAGE)
+    with _refusing():
+        return host_options(
+            uds=args.uds, certfile=args.certfile, keyfile=args.keyfile, lead=args.lead or 0.0
+        )
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Refuse a value in the words of the command line."""
+    try:
+        yield
     except ValueError as error:
-        raise CommandError(str(error)) from error
-    return OK
+        text = str(error)
+        for name, word in _WORDS.items():
+            text = text.replace(name, word)
+        raise CommandError(text, USAGE) from error
 
 
 def _port(text: str) -> int:

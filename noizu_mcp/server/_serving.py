@@ -39,7 +39,8 @@ class Serving:
     ) -> None:
         """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
 
-        Needs the extra `http`.
+        Needs the extra `http`. What has not ended in time then, because it blocks or shields itself
+        from cancellation, is logged, and the process ends with status 1.
 
         Args:
             host: The address to listen at.
@@ -53,11 +54,12 @@ class Serving:
             limits: `HttpLimits`: what a client can make the server hold or wait for.
             seal_sessions: Let every process with the same `state_keys` serve each session.
             host_options: Those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
-                Unix socket, limits of connections.
+                Unix socket, `lead` for load balancers, limits of connections.
 
         Raises:
             OSError: It cannot listen; the text says why, in one line.
         """
+        from .._run import host_options as host_options_of
         from .._run import http_options, run_http
 
         options = http_options(
@@ -70,7 +72,7 @@ class Serving:
             metrics=metrics,
             seal_sessions=seal_sessions,
         )
-        run_http(cast("Server", self), host, port, options, **host_options)
+        run_http(cast("Server", self), host, port, options, host_options_of(**host_options))
 
     def asgi(
         self,
@@ -83,6 +85,7 @@ class Serving:
         metrics: Any = False,
         limits: Any = None,
         seal_sessions: bool = False,
+        handle_signals: bool = False,
     ) -> Any:
         """Make the ASGI application of the server, for any host, alone or mounted in another.
 
@@ -98,6 +101,8 @@ class Serving:
             metrics: Answer `/metrics`; see `HttpOptions`.
             limits: `HttpLimits`: what a client can make the server hold or wait for.
             seal_sessions: Let every process with the same `state_keys` serve each session.
+            handle_signals: While its lifespan runs in the main thread, SIGINT and SIGTERM end its
+                streams in order, before the host's own handler; for hosts that would wait for them.
 
         Returns:
             A `noizu_mcp.transports.http.HttpApp`.
@@ -114,4 +119,4 @@ class Serving:
             metrics=metrics,
             seal_sessions=seal_sessions,
         )
-        return make_asgi(cast("Server", self), options)
+        return make_asgi(cast("Server", self), options, handle_signals=handle_signals)

@@ -111,8 +111,14 @@ async def _stop_with_parent(connection: StreamConnection) -> None:
     connection.stop()
 
 
+def _nothing() -> None:
+    """What has to happen at once when a signal comes, unless somebody says more."""
+
+
 @contextlib.contextmanager
-def ending_on_signals(end: Callable[[], object]) -> Iterator[None]:
+def ending_on_signals(
+    end: Callable[[], object], at_once: Callable[[], object] = _nothing
+) -> Iterator[None]:
     """Call a function in the loop on the first SIGINT or SIGTERM.
 
     From then on both do what the system does by default: the next one ends the process at once,
@@ -120,6 +126,7 @@ def ending_on_signals(end: Callable[[], object]) -> Iterator[None]:
 
     Args:
         end: The function.
+        at_once: Another one, called in the signal handler: it does not wait for the loop.
     """
     token = trio.lowlevel.current_trio_token()
     before = {each: signal.getsignal(each) for each in SIGNALS}
@@ -128,6 +135,7 @@ def ending_on_signals(end: Callable[[], object]) -> Iterator[None]:
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         for each in ours:
             signal.signal(each, signal.SIG_DFL)
+        at_once()
         token.run_sync_soon(end)
 
     for each in ours:
@@ -140,13 +148,16 @@ def ending_on_signals(end: Callable[[], object]) -> Iterator[None]:
                 signal.signal(each, before[each])
 
 
-async def parent_exit() -> None:
+async def parent_exit(parent: int | None = None) -> None:
     """Wait until the parent process has ended; for ever if there is none to speak of.
 
     A client that is killed leaves its servers behind: usually their stdin ends with it, but not
     if a sibling inherited the other end of the pipe.
+
+    Args:
+        parent: Its number, where that is known: it may have ended by now.
     """
-    parent = os.getppid()
+    parent = os.getppid() if parent is None else parent
     if parent <= 1:
         await trio.sleep_forever()
     try:

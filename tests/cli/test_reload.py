@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import trio
 
+from noizu_mcp._util import relative_path
 from noizu_mcp.cli import _reload
-from noizu_mcp.cli._reload import run_reloading, snapshot
+from noizu_mcp.cli._reload import run_reloading, snapshot, watched_folders
 
 STUBBORN = """
 import os, signal, time
@@ -26,7 +28,42 @@ def test_python_files_are_looked_at(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "gone.py").symlink_to("nowhere")
-    assert set(snapshot(tmp_path)) == {str(tmp_path / "a.py"), str(tmp_path / "deep" / "c.py")}
+    assert set(snapshot([tmp_path])) == {str(tmp_path / "a.py"), str(tmp_path / "deep" / "c.py")}
+
+
+@pytest.mark.parametrize(
+    ("target", "folder"),
+    [
+        ("app.py", None),
+        ("deep/app.py:Docs", None),
+        ("{far}/app.py", "."),
+        ("{far}/app.py:Docs", "."),
+        ("../far/app.py:Docs", "."),
+        ("node_modules/app.py", "../here/node_modules"),
+        ("package.app:Docs", "package"),
+        ("alone:Docs", "."),
+        ("alone", "."),
+        ("missing:Docs", None),
+        ("pytest:Docs", "{pytest}"),
+        ("six:Docs", None),
+    ],
+)
+def test_where_the_target_is_is_watched(tmp_path, monkeypatch, target, folder):
+    """Beside this folder, unless it is in it, or among what is installed."""
+    far = tmp_path / "far"
+    for name in ("far/package/__init__.py", "far/alone.py", "here/app.py", "site-packages/six.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.delitem(sys.modules, "six", raising=False)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "site-packages"), str(far), *sys.path])
+    here = (tmp_path / "here",)
+    watched = watched_folders(target.format(far=far))
+    if folder is None:
+        assert watched == here
+    else:
+        installed = Path(pytest.__file__).parent
+        assert watched == (*here, (far / folder.format(pytest=installed)).resolve())
 
 
 class Said:
@@ -38,15 +75,18 @@ class Said:
 
     def write(self, text):
         self.lines.append(text)
-        self.event.set()
+        if "changed" in text:
+            self.event.set()
 
 
 def test_a_change_starts_it_again(tmp_path, monkeypatch):
-    """Until a signal comes; each change is said."""
-    file = tmp_path / "app.py"
+    """Until a signal comes; what is watched is said, and each change."""
+    here, file = tmp_path / "here", tmp_path / "far" / "app.py"
+    for each in (here, file.parent):
+        each.mkdir()
     file.touch()
     said = Said()
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(here)
     monkeypatch.setattr(_reload, "PERIOD", 0.01)
     monkeypatch.setattr(sys, "stderr", said)
 
@@ -59,9 +99,10 @@ def test_a_change_starts_it_again(tmp_path, monkeypatch):
 
     changing = threading.Thread(target=change)
     changing.start()
-    assert run_reloading(["--version"]) == 0
+    assert run_reloading(["--version"], str(file)) == 0
     changing.join()
-    assert said.lines[0] == "noizu-mcp: app.py has changed\n"
+    assert said.lines[0] == f"noizu-mcp: watching {here}, {file.parent}\n"
+    assert said.lines[1] == f"noizu-mcp: {relative_path(str(file))} has changed\n"
 
 
 @pytest.mark.parametrize("code", [STUBBORN, STUBBORN.replace("SIG_IGN", "SIG_DFL")])

@@ -231,12 +231,32 @@ def test_revisions() -> None:
         assert (flags["`resource_link` blocks"][name] == "yes") == revision.resource_links
 
 
-@pytest.mark.parametrize("command", ["list", "call", "read", "prompt", "complete"])
+def test_options_over_http() -> None:
+    """Both verbs have a column; what is a limit of the host stands with the limits."""
+    from noizu_mcp.transports.http import HostOptions
+
+    table = rows(section(page("reference/options"), "Of serving over HTTP"))[1:]
+    limits = defaults(section(page("reference/limits"), "The host")).keys()
+    keywords = {
+        name: {
+            each.name
+            for each in inspect.signature(getattr(Server, name)).parameters.values()
+            if each.kind is each.KEYWORD_ONLY
+        }
+        for name in ("run_http", "asgi")
+    }
+    keywords["run_http"] |= attrs.fields_dict(HostOptions).keys() - limits
+    for at, name in enumerate(("run_http", "asgi"), start=1):
+        listed = {word for row in table if row[at] == "yes" for word in row[0].split(", ")}
+        assert {word.strip("`") for word in listed} == keywords[name]
+
+
+@pytest.mark.parametrize("command", ["run", "list", "call", "read", "prompt", "complete"])
 def test_options_of_the_commands(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each option of a command is explained."""
     from noizu_mcp.cli import main
 
     assert main([command, "--help"]) == 0
-    options = set(re.findall(r"--[a-z]+", capsys.readouterr().out)) - {"--help"}
+    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
 
-    assert options <= set(re.findall(r"--[a-z]+", page("reference/command-line")))
+    assert options <= set(re.findall(r"--[a-z-]+", page("reference/command-line")))

@@ -37,12 +37,28 @@ class Kit(Toolkit):
         import time
         time.sleep(2)
 
+    @mcp
+    async def resist(self, args, ctx):
+        with trio.CancelScope(shield=True):
+            await ctx.report_progress(1)
+            await trio.sleep_forever()
+
+    @mcp
+    async def stop_the_loop(self, args, ctx):
+        import time
+        await ctx.report_progress(1)
+        await trio.testing.wait_all_tasks_blocked()
+        time.sleep(60)
+
 class Demo(Server, name="demo", version="1"):
     tools = [Kit]
+"""
+#: The same as a program, which ends sooner.
+PROGRAM = f"""{SERVER}
+import trio.testing
+from noizu_mcp.transports.http import HttpLimits
 
-if __name__ == "__main__":
-    import sys
-    Demo().run_http(port=int(sys.argv[1]), seal_sessions=True)
+Demo().run_http(port=0, limits=HttpLimits(grace=0.1), drain_timeout=0.1, lifespan_timeout=0.1)
 """
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -76,18 +92,20 @@ def app(tmp_path):
 
 
 @contextmanager
-def running(app, *words):
+def running(app, *words, cwd=None):
     """Run the command until the block ends; gives the process and the address it says."""
-    command = [sys.executable, "-m", "noizu_mcp", "run", app, "--http", *words]
-    with started(command, app.parent) as given:
-        yield given
+    command = [sys.executable, "-m", "noizu_mcp", "run", str(app), "--http", *words]
+    with started(command, cwd or app.parent) as process:
+        if "--reload" in words:
+            assert process.stderr.readline().startswith("noizu-mcp: watching /")
+        yield process, address_of(process.stderr.readline())
 
 
 @contextmanager
-def started(command, folder):
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder)
+def started(command, cwd):
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=cwd)
     try:
-        yield process, address_of(process.stderr.readline())
+        yield process
     finally:
         process.kill()
         process.communicate()
@@ -184,6 +202,60 @@ def test_nobody_keeps_it_from_ending(app):
         stuck.close()
 
 
+def status_of(address, path):
+    connection = connect(address)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    OPEN.append(answer)
+    answer.read()
+    return answer.status
+
+
+def test_readiness_turns_false_first(app):
+    """For the time that a load balancer needs, all is served; the next signal ends that."""
+    with running(app, "--port", "0", "--lead", "60") as (process, address):
+        assert status_of(address, "/readyz") == 200
+        process.send_signal(signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE
+        while status_of(address, "/readyz") != 503:
+            assert time.monotonic() < deadline
+        assert status_of(address, "/healthz") == 200
+        assert json.load(call(address, "echo", text="x"))["result"]["content"][0]["text"] == "x"
+        assert end(process, signal.SIGTERM)[:2] == (-signal.SIGTERM, "")
+
+
+def test_after_the_lead_it_ends_in_order(app):
+    """It takes so much longer, and is as before."""
+    with running(app, "--port", "0", "--lead", "1") as (process, _):
+        status, stderr, seconds = end(process, signal.SIGTERM)
+        assert (status, stderr) == (0, "")
+        assert 1 <= seconds < 10
+
+
+@pytest.mark.parametrize("tool", ["resist", "stop_the_loop"])
+def test_a_handler_that_does_not_end_is_ended(app, tool):
+    """Whatever it does to resist: the process says which one, and ends."""
+    app.write_text(PROGRAM)
+    with started([sys.executable, str(app)], app.parent) as process:
+        address = address_of(process.stderr.readline())
+        assert call(address, tool, token=1).readline()
+        status, stderr, seconds = end(process, signal.SIGTERM)
+        assert status == 1
+        assert re.search(f"not ended within 1.3 s.*tools/call '{tool}'", stderr)
+        assert 1.3 <= seconds < 10
+
+
+def test_a_unix_socket(app, tmp_path):
+    """It says which one."""
+    path = tmp_path / "socket"
+    command = [sys.executable, "-m", "noizu_mcp", "run", str(app), "--http", "--uds", str(path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr.readline() == f"noizu-mcp: demo serves at unix:{path}/mcp\n"
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+        assert end(process, signal.SIGTERM)[:2] == (0, "")
+
+
 def test_a_port_that_is_taken(app):
     """One line says so, and the status."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -232,13 +304,39 @@ def test_it_starts_again_when_a_file_changes(app):
         assert end(process, signal.SIGINT)[0] == 0
 
 
+def test_a_file_elsewhere_is_watched(app, tmp_path):
+    """A server is usually started from another folder than its own."""
+    here = tmp_path / "here"
+    here.mkdir()
+    with running(app, "--port", "0", "--reload", cwd=here) as (process, _):
+        os.utime(app, (time.time() + 5, time.time() + 5))
+        assert "app.py has changed" in process.stderr.readline()
+        address_of(process.stderr.readline())
+        assert end(process, signal.SIGINT)[0] == 0
+
+
+def test_a_server_ends_with_the_process_that_reloads_it(app):
+    """Also if that is killed: its port is free then."""
+    with running(app, "--port", "0", "--reload") as (process, address):
+        process.kill()
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                socket.create_server(address).close()
+            except OSError:
+                time.sleep(0.05)
+            else:
+                break
+        socket.create_server(address).close()
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
         (["--port", "80"], "--port needs --http; on stdin and stdout it means nothing"),
         (["--reload"], "--reload needs --http"),
         (["--http", "--port", "x"], "must be a number from 0 to 65535, got 'x'"),
-        (["--http", "--keyfile", "x"], "keyfile needs certfile"),
+        (["--http", "--keyfile", "x"], "--keyfile needs --certfile"),
         (["--http", "--certfile", "missing.pem"], "missing.pem"),
     ],
 )
@@ -275,14 +373,13 @@ async def test_our_client_outlives_a_server_that_was_killed(
     monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", "a secret that is long enough")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    plain = ["-m", "noizu_mcp", "run", app, "--http", "--port", f"{port}"]
-    words = [app, f"{port}"] if sealed else plain
-    start = partial(started, [sys.executable, *words], app.parent)
-    sent, running = [], trio.Event()
+    words = ["--port", f"{port}", *(["--seal-sessions"] if sealed else [])]
+    start = partial(running, app, *words)
+    sent, begun = [], trio.Event()
 
     async def hang():
         with pytest.raises(noizu_mcp.ConnectionClosed, match=r"lost: |broke before"):
-            await client.call_tool("hang", progress=lambda _: running.set())
+            await client.call_tool("hang", progress=lambda _: begun.set())
 
     def tap(direction, data):
         sent.append(json.loads(data).get("method"))
@@ -295,7 +392,7 @@ async def test_our_client_outlives_a_server_that_was_killed(
             trio.open_nursery() as nursery,
         ):
             nursery.start_soon(hang)
-            await running.wait()
+            await begun.wait()
             process.kill()
             await trio.to_thread.run_sync(process.wait)
             with pytest.raises((noizu_mcp.TransportError, noizu_mcp.ConnectionClosed)):

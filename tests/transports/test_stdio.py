@@ -209,6 +209,15 @@ async def test_a_parent_that_ended_in_between(monkeypatch):
     await _stdio.parent_exit()
 
 
+async def test_a_parent_that_ended_before():
+    """Whose number is known, and is no longer that of the parent: that is not waited for."""
+    process = await trio.run_process(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_stdout=True
+    )
+    with trio.fail_after(30):
+        await _stdio.parent_exit(int(process.stdout))
+
+
 async def test_a_process_without_a_parent(monkeypatch, autojump_clock):
     """The first process of a container, and an orphan, have no parent to lose."""
     monkeypatch.setattr(os, "getppid", lambda: 1)

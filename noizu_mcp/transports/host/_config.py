@@ -10,6 +10,7 @@ from hypercorn.config import Config
 
 from ._application import logger
 from ._options import HostOptions
+from ._tls import explain
 
 
 class HostConfig(Config):
@@ -51,14 +52,12 @@ class HostConfig(Config):
         """Make the context of TLS; None without a certificate.
 
         Raises:
-            OSError: A file cannot be read, or is not what it should be; the text names the files.
+            OSError: A file cannot be read, or is not what it should be; the text says which one.
         """
         try:
             context = super().create_ssl_context()
         except OSError as error:
-            files = ", ".join(filter(None, (self.certfile, self.keyfile, self.ca_certs)))
-            text = f"cannot set up TLS with {files}: {error.strerror or error}"
-            raise OSError(error.errno, text) from None
+            raise explain(self.options, error) from None
         if context is not None:
             # TLS 1.2 lets a client ask for it for ever, and each one costs the server more.
             context.options |= ssl.OP_NO_RENEGOTIATION

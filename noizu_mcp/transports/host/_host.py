@@ -95,14 +95,19 @@ class Host:
         self._stopping.set()
 
     async def run(
-        self, stopping: Callable[[], Awaitable[None]], grace: float, started: Callable[[], None]
+        self,
+        started: Callable[[], None],
+        leaving: Callable[[], object],
+        stopping: Callable[[], Awaitable[None]],
+        grace: float,
     ) -> None:
-        """Serve until `stop`; called once, by what made it.
+        """Serve until `stop`, and end; called once, by what made it.
 
         Args:
+            started: Called when connections are accepted.
+            leaving: Called when `stop` is, before anything else ends.
             stopping: Lets the application end its streams and its running requests.
             grace: Seconds that it gets.
-            started: Called when connections are accepted.
 
         Raises:
             OSError: A listener fails.
@@ -114,6 +119,8 @@ class Host:
                     accepting.start_soon(self._accept, each, connections)
                 started()
                 await self._stopping.wait()
+                leaving()
+                await trio.sleep(self._options.lead)
                 accepting.cancel_scope.cancel()
             for each in self._listeners:
                 close_listener(each)
@@ -183,6 +190,10 @@ class Host:
                 raise going_on from None
 
 
+def _say_nothing() -> None:
+    """What an application without a health check has to say before it is stopped."""
+
+
 async def _nothing() -> None:
     """What an application without streams has to do before it is stopped."""
 
@@ -194,16 +205,19 @@ async def serve_asgi(
     port: int = 8000,
     config: HostOptions | None = None,
     lifespan: AbstractAsyncContextManager[Any] | None = None,
+    leaving: Callable[[], object] = _say_nothing,
     stopping: Callable[[], Awaitable[None]] = _nothing,
     grace: float = GRACE,
     task_status: trio.TaskStatus[Host] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an ASGI application over HTTP/1.1 and HTTP/2 until its `Host` is stopped.
 
-    `Host.stop` ends it in order: nothing more is accepted, idle connections are closed, `stopping`
-    has `grace` seconds, answers under way have `config.drain_timeout`, then every connection is
-    closed, whatever its client does, and the lifespan is left within `config.lifespan_timeout`.
-    To cancel it leaves out everything but the end of the lifespan. Signals are left to the caller.
+    `Host.stop` ends it in order: `leaving` is called, and for `config.lead` seconds all goes on;
+    then nothing more is accepted, idle connections are closed, `stopping` has `grace` seconds,
+    answers under way have `config.drain_timeout`, every connection is closed, whatever its client
+    does, and the lifespan is left within `config.lifespan_timeout`. What shields itself from
+    cancellation, or blocks, is waited for: nothing here ends it. To cancel `serve_asgi` leaves out
+    everything but the end of the lifespan. Signals are left to the caller.
 
     Args:
         app: The application; called for requests only, with scopes of type `http`. One that fails
@@ -215,6 +229,7 @@ async def serve_asgi(
         port: The port; 0 for a free one.
         config: Limits, TLS, Unix socket.
         lifespan: Entered before anything listens, left when nothing is served any more.
+        leaving: Lets the application say that it is not ready any more.
         stopping: Lets the application end its streams and its running requests.
         grace: Seconds that `stopping` gets.
         task_status: Started with the `Host` when connections are accepted.
@@ -227,16 +242,16 @@ async def serve_asgi(
     options = config or HostOptions()
     settings: HostConfig = load_hypercorn().HostConfig(options)
     tls = settings.create_ssl_context()
-    leaving = trio.CancelScope()
-    with single_failure(), leaving:
+    within = trio.CancelScope()
+    with single_failure(), within:
         async with lifespan or nullcontext():
             listeners = await open_listeners(host, port, options)
             try:
                 serving = Host(app, settings, tls, listeners)
-                await serving.run(stopping, grace, partial(task_status.started, serving))
+                await serving.run(partial(task_status.started, serving), leaving, stopping, grace)
             finally:
                 for each in listeners:
                     close_listener(each)
-                leaving.deadline = trio.current_time() + options.lifespan_timeout
-    if leaving.cancelled_caught:
+                within.deadline = trio.current_time() + options.lifespan_timeout
+    if within.cancelled_caught:
         logger.warning("leaving the lifespan took too long and was cancelled")

@@ -15,8 +15,10 @@ PACE: Final = 64 * KIB
 def _seconds(default: float) -> Any:
     def check(_: object, field: "attrs.Attribute[float]", value: Any) -> None:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not number or not 0 < value < math.inf:
-            raise ValueError(f"HostOptions.{field.name} must be seconds above 0, not {value!r}")
+        # One that is 0 by default may be.
+        if not number or not 0 <= value < math.inf or (value == 0 and default):
+            least = "above 0" if default else "from 0 on"
+            raise ValueError(f"HostOptions.{field.name} must be seconds {least}, not {value!r}")
 
     return attrs.field(default=default, validator=check)
 
@@ -64,12 +66,15 @@ class HostOptions:
         handshake_timeout: Seconds for a TLS handshake.
         linger_timeout: Seconds in which what a client still sends after the last answer is read
             and dropped: closing at once would reset the connection and lose that answer.
+        lead: Seconds at the end in which everything is still accepted and served, while the
+            application says already that it is not ready: so that a load balancer sends no more.
         drain_timeout: Seconds at the end in which answers that are under way may be completed.
         lifespan_timeout: Seconds that leaving the lifespan may take at the end.
         backlog: Connections that the system keeps until they are accepted.
 
     Raises:
-        ValueError: A limit is no number, or too low; a key is given without its certificate.
+        ValueError: A limit is no number, or too low; a key is given without its certificate; `uds`
+            is empty.
     """
 
     uds: str | None = None
@@ -90,11 +95,14 @@ class HostOptions:
     write_timeout: float = _seconds(30.0)
     handshake_timeout: float = _seconds(10.0)
     linger_timeout: float = _seconds(2.0)
+    lead: float = _seconds(0.0)
     drain_timeout: float = _seconds(2.0)
-    lifespan_timeout: float = _seconds(3.0)
+    lifespan_timeout: float = _seconds(2.0)
     backlog: int = _count(1024)
 
     def __attrs_post_init__(self) -> None:
+        if self.uds == "":
+            raise ValueError("HostOptions.uds must be the path of a Unix socket, not ''")
         for name in ("keyfile", "keyfile_password", "ca_certs", "verify_mode"):
             if getattr(self, name) is not None and self.certfile is None:
                 # Going on would mean plain text where TLS is meant.

@@ -1,14 +1,14 @@
 """The ASGI application of a server."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ...engine import LoopGate, logger, single_failure
-from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
+from ...engine import Exchange, LoopGate, logger, single_failure
+from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
 from ...server import Server, TaskStore, Windows
 from ...telemetry import Metrics
 from ._accounts import Accounts
@@ -17,6 +17,7 @@ from ._connection import Host
 from ._endpoint import Endpoint
 from ._guard import Guard, preflight
 from ._options import LOCAL_HOSTS, HttpOptions
+from ._signals import hearing_signals, soon
 from ._sse import Pace
 from ._tasks import TaskSet
 
@@ -39,6 +40,8 @@ class HttpApp:
     Args:
         server: The server.
         options: How it is served.
+        handle_signals: While its lifespan runs, SIGINT and SIGTERM also begin to `settle`: for
+            hosts that wait for open streams, which never end by themselves.
 
     Raises:
         TypeError: Its `auth` is no `BearerAuth`.
@@ -47,7 +50,9 @@ class HttpApp:
         ImportError: Metrics are wanted, and prometheus_client is not installed.
     """
 
-    def __init__(self, server: Server, options: HttpOptions) -> None:
+    def __init__(
+        self, server: Server, options: HttpOptions, *, handle_signals: bool = False
+    ) -> None:
         self.server = server
         self.options = options
         self._path = options.path.rstrip("/") or "/"
@@ -56,6 +61,11 @@ class HttpApp:
         self._metrics = _metrics_of(server, options)
         self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
+        self._handle_signals = handle_signals
+        self._ready = False
+        self._settling = trio.Lock()
+        self._settle_soon: Callable[[], None]  # from any thread, and from signal handlers
+        self._working: dict[Exchange, None] = {}
 
     @asynccontextmanager
     async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
@@ -75,23 +85,32 @@ class HttpApp:
             raise RuntimeError("the lifespan of this application is running already")
         if trio.lowlevel.in_trio_run():
             async with self._run():
-                yield
+                with self._hearing_signals():
+                    yield
             return
         from ._bridge import bridged
 
         try:
             async with bridged(self._run) as self._bridge:
-                yield
+                with self._hearing_signals():
+                    yield
         finally:
             self._bridge = None
+
+    def _hearing_signals(self) -> AbstractContextManager[None]:
+        if not self._handle_signals:
+            return nullcontext()
+        return hearing_signals(self._settle_soon)
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[None]:
         with single_failure():
             async with self.server.lifespan() as state, trio.open_nursery() as nursery:
                 tasks = TaskSet(nursery)
+                self._settle_soon = soon(partial(tasks.spawn, self.settle))
                 self._endpoint = endpoint = Endpoint(self._host(state, tasks))
                 tasks.spawn(endpoint.sessions.sweep)
+                self._ready = True
                 try:
                     yield
                 finally:
@@ -100,13 +119,25 @@ class HttpApp:
                     self._endpoint = None
                     tasks.close()
 
+    def leave(self) -> None:
+        """Say at `/readyz` that the server is about to end; all else goes on."""
+        self._ready = False
+
     async def settle(self) -> None:
         """Take no new work, end the open streams, and give running requests their time.
 
-        They get `HttpLimits.grace` seconds; what they left is written in at most two more.
+        They get `HttpLimits.grace` seconds, once; what they left is written in at most two more.
         """
-        if self._endpoint is not None:
-            await self._endpoint.settle(self.options.limits.grace)
+        self._ready = False
+        async with self._settling:
+            endpoint = self._endpoint
+            if endpoint is not None:
+                await endpoint.settle(0 if endpoint.stopping else self.options.limits.grace)
+
+    @property
+    def working(self) -> list[Request]:
+        """The requests that are being worked on, refused ones too; for any thread."""
+        return [each.request for each in list(self._working)]
 
     def _host(self, state: Any, tasks: TaskSet) -> Host:
         limits = self.options.limits
@@ -121,7 +152,9 @@ class HttpApp:
         store = TaskStore(server.options, server.bus, tasks.spawn, server.telemetry)
         windows = Windows(tasks.spawn)
         gate, accounts = LoopGate(), Accounts(limits)
-        return Host(server, state, self.options, tasks, gate, pace, store, windows, accounts)
+        host = Host(server, state, self.options, tasks, gate, pace, store, windows, accounts)
+        self._working = host.working
+        return host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
@@ -179,7 +212,7 @@ class HttpApp:
 
     async def _report_health(self, http: HttpRequest) -> None:
         alive = http.path == "/healthz"
-        if alive or (self._endpoint is not None and not self._endpoint.stopping):
+        if alive or self._ready:
             await http.respond(200, b"ok\n", [TEXT])
         else:
             await http.respond(503, b"stopping\n", [TEXT])

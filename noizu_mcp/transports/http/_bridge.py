@@ -57,7 +57,8 @@ class Bridge:
             await asyncio.shield(ended)
         except asyncio.CancelledError:
             self._soon(scope.cancel)
-            await asyncio.gather(ended, return_exceptions=True)
+            # Another cancellation must not reach `done`, which belongs to the other side.
+            await asyncio.wait([ended])
             raise
 
     def stop(self) -> None:

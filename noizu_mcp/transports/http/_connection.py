@@ -1,6 +1,7 @@
 """A connection of a server over HTTP: a session with a handshake, or one 2026-07-28 request."""
 
 import weakref
+from collections.abc import Awaitable
 from functools import partial
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ class Host:
         task_store: Where calls go on that outlive their requests.
         windows: Those in which change notices are merged.
         accounts: What each client holds.
+        working: The requests that are being worked on; they may have been refused by now.
     """
 
     server: Server
@@ -46,6 +48,7 @@ class Host:
     task_store: TaskStore
     windows: Windows
     accounts: Accounts
+    working: dict[Exchange, None] = attrs.field(factory=dict)
 
     def hear(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
         """Tell who listens of a message that reaches no connection."""
@@ -71,6 +74,15 @@ class HttpDesk(Desk):
         super().__init__(connection.peer, owner, channel)
         self.watch(connection.listeners, owner)
         self._tasks = connection.tasks
+        self._working = connection.working
+
+    async def work(self, exchange: Exchange, work: Awaitable[None]) -> None:
+        """Do the rest of the work on a request; see `Desk`."""
+        self._working[exchange] = None
+        try:
+            await super().work(exchange, work)
+        finally:
+            del self._working[exchange]
 
     def spawn(self, work: Work) -> None:
         """Run something beside the requests; see `Desk`."""
@@ -104,6 +116,7 @@ class HttpConnection(Connection):
 
     Attributes:
         tasks: What it runs beside its requests.
+        working: Those of its requests, and of all others, that are being worked on.
     """
 
     desk: HttpDesk
@@ -119,6 +132,7 @@ class HttpConnection(Connection):
             windows=host.windows,
         )
         self.tasks = host.tasks.sibling()
+        self.working = host.working
         self._host = host
 
     def begin(self, channel: Channel) -> None:

@@ -21,6 +21,10 @@ _OPTIONS: Final = {
     "Host": "allowed_hosts (--allow-host)",
     "Origin": "allowed_origins (--allow-origin)",
 }
+#: A scheme, a name and a port; a browser sends no more. Or what it sends for a page of no site.
+_ORIGIN: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?/?|null"
+)
 #: What a page of an allowed origin may send and read.
 _ALLOWED: Final[tuple[Header, ...]] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE"),
@@ -32,6 +36,16 @@ _HEADERS: Final = (
 )
 _EXPOSED: Header = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
 _VARY: Header = (b"vary", b"Origin")
+
+
+def is_host(text: str) -> bool:
+    """Tell whether a `Host` can be this, or a part of it."""
+    return _HOST.fullmatch(text.lower()) is not None
+
+
+def is_origin(text: str) -> bool:
+    """Tell whether an `Origin` can be this."""
+    return _ORIGIN.fullmatch(text.lower()) is not None
 
 
 class Guard:

@@ -1,12 +1,13 @@
 """What is served over HTTP, to whom, and within which bounds."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from ..._limits import MIB, Limits
 from ...telemetry import Metrics
+from ._guard import ANY, is_host, is_origin
 
 if TYPE_CHECKING:
     from ...auth import BearerAuth
@@ -74,10 +75,20 @@ class HttpLimits:
     grace: float = _limit(5.0)
 
 
-def _is_a_list(_: object, field: Any, value: Any) -> None:
-    listed = isinstance(value, Sequence) and not isinstance(value, str)
-    if not listed or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"{field.name} must be a list of strings, not {value!r}")
+def _list_of(good: Callable[[str], bool], what: str) -> Callable[[object, Any, Any], None]:
+    def check(_: object, field: Any, value: Any) -> None:
+        listed = isinstance(value, Sequence) and not isinstance(value, str)
+        if not listed or not all(isinstance(each, str) for each in value):
+            raise ValueError(f"{field.name} must be a list of strings, not {value!r}")
+        for each in value:
+            if each != ANY and not good(each):  # it would match nothing, ever
+                raise ValueError(f"{field.name} must be {what}, or *, not {each!r}")
+
+    return check
+
+
+_are_hosts: Final = _list_of(is_host, "names or addresses like mcp.example.com or [::1]:8000")
+_are_origins: Final = _list_of(is_origin, "origins like https://app.example.com")
 
 
 def _is_a_path(_: object, field: Any, value: Any) -> None:
@@ -123,15 +134,15 @@ class HttpOptions:
             server: then every process that has them can serve each session, also after a restart.
 
     Raises:
-        ValueError: The path is none, or what should be a list, a bool, metrics or limits is
-            something else.
+        ValueError: The path is none; what should be a list, a bool, metrics or limits is something
+            else; or a list has something in it that no `Host` or `Origin` can be.
     """
 
     path: str = attrs.field(default="/mcp", validator=_is_a_path)
     allowed_hosts: Sequence[str] | None = attrs.field(
-        default=None, validator=attrs.validators.optional(_is_a_list)
+        default=None, validator=attrs.validators.optional(_are_hosts)
     )
-    allowed_origins: Sequence[str] = attrs.field(default=(), validator=_is_a_list)
+    allowed_origins: Sequence[str] = attrs.field(default=(), validator=_are_origins)
     auth: "BearerAuth | None" = None
     health: bool = attrs.field(default=False, validator=_is_a_bool)
     metrics: bool | Metrics = attrs.field(default=False, validator=_are_metrics)

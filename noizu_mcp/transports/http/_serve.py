@@ -1,6 +1,7 @@
 """Serving over HTTP: the application of a server and the host of it, from start to end."""
 
-import contextlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -12,12 +13,21 @@ from ...server import Server
 from .._stdio import ending_on_signals
 from ..host import Host, HostOptions, serve_asgi
 from ._app import HttpApp
+from ._guard import is_host
 from ._options import LOCAL_HOSTS, HttpOptions
 
 #: What to listen at means every address of this machine.
 _ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
 #: Seconds more than running requests get, in which the application says so to its clients.
-_MARGIN: Final = 1.0
+MARGIN: Final = 0.5
+
+#: Calls a function in the loop when it is time to end.
+Signals = Callable[[Callable[[], object]], AbstractContextManager[None]]
+
+
+def no_signals(_end: Callable[[], object]) -> AbstractContextManager[None]:
+    """Leave signals to others; see `ending_on_signals`."""
+    return nullcontext()
 
 
 async def serve_http(
@@ -31,6 +41,9 @@ async def serve_http(
     task_status: trio.TaskStatus[Host] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve over Streamable HTTP until its `Host` is stopped, or the task is cancelled.
+
+    Its end is bounded, but for handlers that shield themselves from cancellation, or block the
+    loop: only `run_http`, which owns the process, ends that.
 
     Args:
         server: The server.
@@ -48,8 +61,31 @@ async def serve_http(
         OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
         BaseException: What the lifespan of the server raises.
     """
-    options = _reachable(options or HttpOptions(health=True), host)
-    app = HttpApp(server, options)
+    await serve_app(
+        make_app(server, options or HttpOptions(health=True), host),
+        host,
+        port,
+        host_options or HostOptions(),
+        signals=ending_on_signals if handle_signals else no_signals,
+        task_status=task_status,
+    )
+
+
+def make_app(server: Server, options: HttpOptions, host: str) -> HttpApp:
+    """Make the application that `serve_app` serves at an address."""
+    return HttpApp(server, _reachable(options, host))
+
+
+async def serve_app(
+    app: HttpApp,
+    host: str,
+    port: int,
+    host_options: HostOptions,
+    *,
+    signals: Signals,
+    task_status: trio.TaskStatus[Host],
+) -> None:
+    """Serve an application as `serve_http` does a server."""
     serve = partial(
         serve_asgi,
         app,
@@ -57,8 +93,9 @@ async def serve_http(
         port=port,
         config=host_options,
         lifespan=app.lifespan(),
+        leaving=app.leave,
         stopping=app.settle,
-        grace=options.limits.grace + _MARGIN,
+        grace=app.options.limits.grace + MARGIN,
     )
     serving: Host | None = None
 
@@ -69,8 +106,7 @@ async def serve_http(
         else:
             serving.stop()
 
-    signals = ending_on_signals(end) if handle_signals else contextlib.nullcontext()
-    with single_failure(), signals:
+    with single_failure(), signals(end):
         async with trio.open_nursery() as nursery:
             serving = await nursery.start(serve)
             task_status.started(serving)
@@ -80,12 +116,14 @@ def _reachable(options: HttpOptions, host: str) -> HttpOptions:
     """Serve those who ask for the address itself; say so where nobody far away could ask."""
     if options.allowed_hosts is not None or host in LOCAL_HOSTS:
         return options
-    if host not in _ANY:
-        name = f"[{host}]" if ":" in host else host
+    bare = host.partition("%")[0]  # the zone of an address means nothing to others
+    name = f"[{bare}]" if ":" in bare else bare
+    if host not in _ANY and is_host(name):
         return attrs.evolve(options, allowed_hosts=(*LOCAL_HOSTS, name))
     logger.warning(
-        "listening at every address, but serving only those who ask for %s: set allowed_hosts"
-        " (--allow-host) to the names that clients use",
+        "listening at %s, but serving only those who ask for %s: set allowed_hosts (--allow-host)"
+        " to the names that clients use",
+        "every address" if host in _ANY else ascii(host),
         ", ".join(LOCAL_HOSTS),
     )
     return options

@@ -67,9 +67,12 @@ class RawClient:
 def serve(nursery):
     """Start a host for an application; gives the `Host`, with the end of `serve_asgi` in it."""
 
-    async def start(app, *, port=0, lifespan=None, grace=5.0, stopping=None, **options):
+    async def start(
+        app, *, port=0, lifespan=None, grace=5.0, stopping=None, leaving=None, **options
+    ):
         ended = trio.Event()
-        given = {"stopping": stopping} if stopping else {}
+        given = {"stopping": stopping, "leaving": leaving}
+        given = {name: function for name, function in given.items() if function}
 
         async def run(task_status):
             config = HostOptions(**options)

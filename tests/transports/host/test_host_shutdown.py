@@ -100,6 +100,30 @@ async def _start(app, task_status):
         await serve_asgi(app, port=0, task_status=task_status)
 
 
+async def test_a_host_that_is_about_to_end_goes_on_first(serve, connect, echo, autojump_clock):
+    """For the lead everything is accepted and served; only the application knows."""
+    told = []
+
+    def leaving():
+        told.append(trio.current_time())
+
+    async def stopping():
+        told.append(trio.current_time())
+
+    host = await serve(echo, leaving=leaving, stopping=stopping, lead=7)
+    before = await connect(host)
+    await before.request(b"1")
+    assert await before.answer() == (200, b"1")
+    start = trio.current_time()
+    host.stop()
+    await trio.sleep(5)
+    for client in (before, await connect(host)):
+        await client.request(b"2")
+        assert await client.answer() == (200, b"2")
+    await host.ended.wait()
+    assert told == [start, pytest.approx(start + 7)]
+
+
 async def test_idle_connections_are_closed_at_once(serve, connect, echo, autojump_clock):
     """Used or never used: no time is spent on a client that asks for nothing."""
     host = await serve(echo)

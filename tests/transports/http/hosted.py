@@ -1,6 +1,7 @@
 """A server under a host of another make: `python hosted.py uvicorn|asyncio|trio|quart`.
 
 It is mounted in another application, says its port on stdout, and ends when its stdin does.
+The commands of hosts serve `hosted:with_signals`, and end with a signal.
 """
 
 import asyncio
@@ -28,6 +29,10 @@ class Hosted(Server, name="hosted", version="1"):
     @asynccontextmanager
     async def lifespan(self):
         yield "state"
+
+
+def with_signals():
+    return Hosted().asgi(handle_signals=True)
 
 
 def in_starlette():

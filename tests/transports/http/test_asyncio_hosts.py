@@ -209,6 +209,34 @@ def test_a_host_that_cancels_a_request_cancels_its_call():
     asyncio.run(main())
 
 
+def test_a_host_that_cancels_twice_does_no_more_harm():
+    """A handler that resists is not waited for again, and the server goes on."""
+    stuck, release = threading.Event(), threading.Event()
+
+    @asynccontextmanager
+    async def nothing():
+        yield
+
+    async def work():
+        with trio.CancelScope(shield=True):
+            stuck.set()
+            await trio.to_thread.run_sync(release.wait, 30)
+
+    async def main():
+        async with asyncio.timeout(30), bridged(nothing) as bridge:
+            running = asyncio.create_task(bridge.run(work))
+            await asyncio.to_thread(stuck.wait, 30)
+            for _ in range(2):
+                running.cancel()
+                await asyncio.sleep(0)
+            with pytest.raises(asyncio.CancelledError):
+                await running
+            release.set()
+            await bridge.run(trio.lowlevel.checkpoint)
+
+    asyncio.run(main())
+
+
 def test_a_call_that_outlives_the_server_is_answered():
     """At the end a running call gets its time, then an error."""
     server = Host()

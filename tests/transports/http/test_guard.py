@@ -202,6 +202,40 @@ def test_options_are_checked(option):
         HttpOptions(**option)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "good"),
+    [
+        ("allowed_hosts", "", False),
+        ("allowed_hosts", "https://mcp.example.com", False),
+        ("allowed_hosts", "*.example.com", False),
+        ("allowed_hosts", "::1", False),
+        ("allowed_hosts", "mcp.example.com/x", False),
+        ("allowed_hosts", "MCP.example.com:8000", True),
+        ("allowed_hosts", "[::1]", True),
+        ("allowed_hosts", "*", True),
+        ("allowed_origins", "", False),
+        ("allowed_origins", "app.example.com", False),
+        ("allowed_origins", "https://*.example.com", False),
+        ("allowed_origins", "https://app.example.com/page", False),
+        ("allowed_origins", "https://me@app.example.com", False),
+        ("allowed_origins", "https://App.example.com:8443/", True),
+        ("allowed_origins", "http://[::1]:3000", True),
+        ("allowed_origins", "vscode-webview://abc", True),
+        ("allowed_origins", "null", True),
+        ("allowed_origins", "*", True),
+    ],
+)
+def test_what_can_never_match_is_refused(name, value, good):
+    """Who allows it means something else; the text says what is wanted."""
+    if good:
+        assert getattr(HttpOptions(**{name: [value]}), name) == [value]
+        return
+    what = {"allowed_hosts": "names or addresses like", "allowed_origins": "origins like https://"}
+    with pytest.raises(ValueError, match=f"{name} must be {what[name]}") as caught:
+        HttpOptions(**{name: ["*", value]})
+    assert repr(value) in str(caught.value)
+
+
 @pytest.mark.parametrize("value", [0, -1, "1", None, True, float("nan")])
 @pytest.mark.parametrize("name", ["grace", "sessions"])
 def test_limits_are_checked(name, value):

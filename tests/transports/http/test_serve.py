@@ -7,9 +7,10 @@ from functools import partial
 
 import pytest
 import trio
+import trio.testing
 
 from noizu_mcp import Server, TransportError, connect, serve_http
-from noizu_mcp.transports.http import HttpOptions
+from noizu_mcp.transports.http import HostOptions, HttpOptions
 from noizu_mcp.transports.http._serve import _reachable
 
 HERE = ("localhost", "127.0.0.1", "[::1]")
@@ -40,6 +41,27 @@ async def test_a_failure_comes_out_alone():
         host.stop()
 
 
+async def test_readiness_turns_false_before_nothing_is_accepted():
+    """Whoever asks meanwhile is told, on a connection of its own, and is served."""
+    async with trio.open_nursery() as nursery:
+        options = HostOptions(lead=60)
+        serve = partial(serve_http, Small(), port=0, host_options=options)
+        host = await nursery.start(serve)
+        assert await _readiness(host) == b"HTTP/1.1 200 "
+        host.stop()
+        await trio.testing.wait_all_tasks_blocked()
+        assert await _readiness(host) == b"HTTP/1.1 503 "
+        async with connect(f"{host.urls[0]}/mcp") as client:
+            assert client.server_info.name == "small"
+        nursery.cancel_scope.cancel()
+
+
+async def _readiness(host):
+    async with await trio.open_tcp_stream("127.0.0.1", host.port) as stream:
+        await stream.send_all(b"GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n")
+        return (await stream.receive_some())[:13]
+
+
 async def test_a_signal_before_it_listens_ends_it():
     """There is nothing to end in order yet."""
 
@@ -61,6 +83,7 @@ async def test_a_signal_before_it_listens_ends_it():
         ("localhost", None),
         ("10.0.0.5", (*HERE, "10.0.0.5")),
         ("fd00::5", (*HERE, "[fd00::5]")),
+        ("fe80::1%eth0", (*HERE, "[fe80::1]")),
         ("mcp.example.com", (*HERE, "mcp.example.com")),
     ],
 )
@@ -68,6 +91,13 @@ def test_those_who_ask_for_the_address_are_served(host, hosts, caplog):
     """An address to listen at is a name to be asked for."""
     assert _reachable(HttpOptions(), host).allowed_hosts == hosts
     assert caplog.records == []
+
+
+def test_a_name_that_no_host_can_be_is_not_served(caplog):
+    """The names that clients use for it have to be said."""
+    with caplog.at_level(logging.WARNING, logger="noizu_mcp"):
+        assert _reachable(HttpOptions(), "bücher.example").allowed_hosts is None
+    assert "listening at 'b\\xfccher.example', but serving only" in caplog.text
 
 
 def test_every_address_is_no_name(caplog):

@@ -1,0 +1,54 @@
+"""What is wrong with the files of TLS: OpenSSL says `PEM lib` to nearly everything."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ._options import HostOptions
+
+_CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
+_KEY: Final = b"PRIVATE KEY-----"
+#: What a key begins with that needs a password, in the old form and in that of PKCS#8.
+_ENCRYPTED: Final = (b"Proc-Type: 4,ENCRYPTED", b"BEGIN ENCRYPTED PRIVATE KEY")
+_MISMATCH: Final = "KEY_VALUES_MISMATCH"
+
+
+def explain(options: HostOptions, error: OSError) -> OSError:
+    """Say which file is to blame for an error of `load_cert_chain`, and what should be in it.
+
+    Args:
+        options: Those that led to it; there is a certificate.
+        error: The error.
+    """
+    files = ", ".join(filter(None, (options.certfile, options.keyfile, options.ca_certs)))
+    said = f"{error.strerror or error}, with {files}"
+    return OSError(error.errno, f"cannot set up TLS: {next(_faults(options, error), said)}")
+
+
+def _faults(options: HostOptions, error: OSError) -> Iterator[str]:
+    chain, key = str(options.certfile), str(options.keyfile or options.certfile)
+    files = [("certificate", chain, _CERTIFICATE), ("private key", key, _KEY)]
+    if options.ca_certs is not None:
+        files.append(("certificate", options.ca_certs, _CERTIFICATE))
+    for what, file, mark in files:
+        fault = _fault_of(what, file, mark)
+        if fault is not None:
+            yield fault
+    if getattr(error, "reason", None) == _MISMATCH:
+        yield f"the private key in {key} does not belong to the certificate in {chain}"
+    if any(mark in (_read(key) or b"") for mark in _ENCRYPTED):
+        yield f"keyfile_password does not open the private key in {key}"
+
+
+def _fault_of(what: str, file: str, mark: bytes) -> str | None:
+    try:
+        text = _read(file)
+    except OSError as error:
+        return f"cannot read {file}: {error.strerror}"
+    return None if text is None or mark in text else f"there is no {what} (PEM) in {file}"
+
+
+def _read(file: str) -> bytes | None:
+    """Read a file; None if it is a pipe, which gives what it has only once."""
+    path = Path(file)
+    return path.read_bytes() if path.is_file() or not path.exists() else None

@@ -1,0 +1,116 @@
+"""Signals of a host of another make: heard beside its own handler, and left as they were."""
+
+import signal
+import threading
+
+import pytest
+import trio
+
+from noizu_mcp.transports.http._app import HttpApp
+from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http._signals import hearing_signals, soon
+
+from .shop import Shop
+from .wire import Wire, call, settled
+
+
+@pytest.fixture
+def handled():
+    """Handle both signals as a host does; gives the handler and what it was called with."""
+    seen = []
+
+    def handler(number, _frame):
+        seen.append(number)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, handler) for number in numbers}
+    yield handler, seen
+    for number, each in before.items():
+        signal.signal(number, each)
+
+
+def test_the_host_hears_every_signal(handled):
+    """Each is heard by both, and afterwards by the host alone."""
+    handler, seen = handled
+    heard = []
+    with hearing_signals(lambda: heard.append(len(seen))):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGINT):
+            signal.raise_signal(number)
+    assert seen == [signal.SIGTERM, signal.SIGINT, signal.SIGINT]
+    assert heard == [0, 1, 2]
+    assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is handler
+
+
+def test_a_handler_that_came_later_stays(handled):
+    """What a host installs after the start is its own."""
+
+    def later(*_):
+        raise AssertionError
+
+    with hearing_signals(list):
+        signal.signal(signal.SIGINT, later)
+    assert signal.getsignal(signal.SIGINT) is later
+
+
+def test_what_nobody_handles_is_left_to_the_system(handled, caplog):
+    """It would end the process, or is to be ignored; where that is all, it is said."""
+    handler, _ = handled
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with hearing_signals(list):
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGINT) is not handler
+    assert caplog.messages == []
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with hearing_signals(list):
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert "handle_signals does nothing: the host handles no signals" in caplog.text
+
+
+def test_signals_belong_to_the_main_thread(handled, caplog):
+    """In another one the application runs without them, and says so."""
+    handler, _ = handled
+
+    def run():
+        with hearing_signals(list):
+            assert signal.getsignal(signal.SIGINT) is handler
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert "handle_signals does nothing: the lifespan is not in the main thread" in caplog.text
+
+
+def test_a_loop_that_has_ended_hears_nothing():
+    """A signal that comes so late is the host's alone."""
+    called = []
+
+    async def main():
+        return soon(lambda: called.append(1))
+
+    trio.run(main)()
+    assert called == []
+
+
+async def test_a_signal_begins_the_end(handled, autojump_clock):
+    """What runs has its time once: to leave the lifespan does not begin it again."""
+    options = HttpOptions(health=True, limits=HttpLimits(grace=5))
+    app = HttpApp(Shop(), options, handle_signals=True)
+    start = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        async with app.lifespan():
+            wire = Wire(app, nursery)
+            running = wire.modern(call("wait", {"seconds": 60}))
+            await settled()
+            signal.raise_signal(signal.SIGTERM)
+            await settled()
+            assert (await wire.send("GET", path="/readyz")).status == 503
+            assert (await wire.send_modern(call("echo"))).status == 503
+        assert trio.current_time() - start == pytest.approx(5)
+    assert b"The server is shutting down" in running.body
+    assert handled[1] == [signal.SIGTERM]
+
+
+async def test_signals_are_left_alone_unless_asked_for(handled):
+    """A host may do it all by itself."""
+    async with HttpApp(Shop(), HttpOptions()).lifespan():
+        assert signal.getsignal(signal.SIGTERM) is handled[0]

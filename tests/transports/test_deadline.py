@@ -1,0 +1,77 @@
+"""A process that should have ended is ended; one that ends in time never notices."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from noizu_mcp.transports import _deadline
+from noizu_mcp.transports._deadline import OVERDUE, ending_within
+
+PROGRAM = """
+import sys, time
+from noizu_mcp.transports._deadline import ending_within
+
+def tell():
+    print("too late", flush=True)
+    {tell}
+
+with ending_within(0.1, tell) as due:
+    due()
+    {block}
+"""
+#: Sleeps; computes; keeps what tells from coming to an end.
+STUCK = [
+    {"tell": "", "block": "time.sleep(60)"},
+    {"tell": "", "block": "while True: pass"},
+    {"tell": "time.sleep(60)", "block": "time.sleep(60)"},
+]
+
+
+@pytest.mark.parametrize("parts", STUCK)
+def test_what_blocks_is_ended(parts):
+    """Whatever the main thread does, and whether or not the last words can be said."""
+    command = [sys.executable, "-c", PROGRAM.format(**parts)]
+    root = str(Path(_deadline.__file__).parents[2])
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+        env={**os.environ, "PYTHONPATH": root},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (OVERDUE, "too late\n", "")
+
+
+@pytest.mark.parametrize("seconds", [60.0, float("inf")])
+@pytest.mark.parametrize("started", [True, False])
+def test_what_ends_in_time_leaves_nothing_behind(monkeypatch, seconds, started):
+    """Neither the end of the process nor a thread."""
+    ends = []
+    monkeypatch.setattr(os, "_exit", ends.append)
+    threads = threading.active_count()
+    with ending_within(seconds, ends.clear) as due:
+        assert threading.active_count() == threads + 1
+        if started:
+            due()
+    assert threading.active_count() == threads
+    assert ends == []
+
+
+def test_the_reason_is_told_before_the_end(monkeypatch):
+    """In that order, and once."""
+    said, ended = [], threading.Event()
+
+    def end(status):
+        said.append(status)
+        ended.set()
+
+    monkeypatch.setattr(os, "_exit", end)
+    with ending_within(0.0, lambda: said.append("why")) as due:
+        due()
+        assert ended.wait(30)
+    assert said == ["why", OVERDUE]
