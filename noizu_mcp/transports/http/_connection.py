@@ -65,16 +65,19 @@ class HttpDesk(Desk):
     Args:
         connection: What serves them.
         channel: Where messages go that belong to none of them.
+        working: Those that are being worked on, and those of all other connections.
     """
 
-    def __init__(self, connection: "HttpConnection", channel: Channel) -> None:
+    def __init__(
+        self, connection: "HttpConnection", channel: Channel, working: dict[Exchange, None]
+    ) -> None:
         # Its owner by a weak reference: every request of 2026-07-28 has both, and a cycle would
         # leave them to the garbage collector.
         owner = weakref.proxy(connection)
         super().__init__(connection.peer, owner, channel)
         self.watch(connection.listeners, owner)
         self._tasks = connection.tasks
-        self._working = connection.working
+        self._working = working
 
     async def work(self, exchange: Exchange, work: Awaitable[None]) -> None:
         """Do the rest of the work on a request; see `Desk`."""
@@ -116,7 +119,6 @@ class HttpConnection(Connection):
 
     Attributes:
         tasks: What it runs beside its requests.
-        working: Those of its requests, and of all others, that are being worked on.
     """
 
     desk: HttpDesk
@@ -131,8 +133,8 @@ class HttpConnection(Connection):
             tasks=host.task_store,
             windows=host.windows,
         )
+        # Beyond 30 attributes each instance has a table of their names: 1.5 KiB of each session.
         self.tasks = host.tasks.sibling()
-        self.working = host.working
         self._host = host
 
     def begin(self, channel: Channel) -> None:
@@ -141,7 +143,7 @@ class HttpConnection(Connection):
         Args:
             channel: Where messages go that belong to none of them.
         """
-        self.desk = HttpDesk(self, channel)
+        self.desk = HttpDesk(self, channel, self._host.working)
 
     def deny(self, exchange: Exchange, error: McpError) -> None:
         """Answer somebody who lacks scopes, and say where to get them; see `Connection`."""
