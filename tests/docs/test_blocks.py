@@ -3,7 +3,8 @@
 A block ```` ```python ```` is run; `raises=Name` after it says what it must raise. The lines of a
 block ```` ```sh ```` that begin with `noizu-mcp` are run, as commands, in the top folder. A block
 ```` ```output ```` says what the block before it printed, or the text of what it raised; `…` in it
-stands for anything. All blocks of a page share one namespace.
+stands for anything. All blocks of a page share one namespace; what waits goes into a `main` of its
+own.
 """
 
 import ast
@@ -52,6 +53,18 @@ def matches(expected: str, got: str) -> bool:
     return re.fullmatch(pattern, got.strip(), re.DOTALL) is not None
 
 
+def halves(block: ast.Module) -> tuple[ast.Module, ast.Module]:
+    """Split a block where it begins to wait; the rest goes into `main`, as docs/index.md says."""
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    for at, statement in enumerate(block.body):
+        alone = compile(ast.Module([statement], []), "app.py", "exec", flags=flags)
+        if alone.co_flags & inspect.CO_COROUTINE:
+            main = ast.parse("async def main(): ...")
+            main.body[0].body = block.body[at:]  # type: ignore[attr-defined]
+            return ast.Module(block.body[:at], []), main
+    return block, ast.Module([], [])
+
+
 class Printed(io.StringIO):
     """What a block prints, bytes too."""
 
@@ -94,15 +107,11 @@ class Runner:
         return ""
 
     def _execute(self, text: str) -> None:
-        code = compile(text, "app.py", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        if code.co_flags & inspect.CO_COROUTINE:
-
-            async def run() -> None:
-                await eval(code, vars(self.module))
-
-            trio.run(run)
-        else:
-            exec(code, vars(self.module))
+        top, waiting = halves(ast.parse(text, "app.py"))
+        exec(compile(top, "app.py", "exec"), vars(self.module))
+        if waiting.body:
+            exec(compile(waiting, "app.py", "exec"), vars(self.module))
+            trio.run(vars(self.module)["main"])
 
     def _commands(self, block: Block) -> str:
         self.monkeypatch.chdir(ROOT)

@@ -1,5 +1,6 @@
 """The tables of the documentation say what the code says."""
 
+import importlib
 import inspect
 import re
 from pathlib import Path
@@ -14,6 +15,9 @@ from noizu_mcp.jsonrpc import _codes
 from noizu_mcp.protocol import REVISIONS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+#: The folders for users: their names stand on the page of public names, each in a table.
+FOLDERS = ("auth", "telemetry", "testing", "transports.http")
+COMMANDS = ("run", "list", "call", "read", "prompt", "complete")
 
 
 def page(name: str) -> str:
@@ -39,10 +43,16 @@ def section(text: str, title: str) -> str:
     return text.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
+def names_of(title: str) -> str:
+    """Give a section of the page of public names, without those below it."""
+    text = page("reference/names")
+    return re.split(r"\n##+ ", re.split(rf"\n##+ {re.escape(title)}\n", text)[1])[0]
+
+
 def test_every_public_name_is_listed() -> None:
     """The page of public names has each of them, and no other."""
     public = {*noizu_mcp.__all__}
-    text = page("reference/names")
+    text = page("reference/names").partition("\n## Public folders\n")[0]
     names = {cells[0].strip("`") for cells in rows(text) if re.fullmatch(r"`\w+`", cells[0])}
     names |= set(re.findall(r"`(\w+)`", section(text, "Errors")))
 
@@ -51,10 +61,30 @@ def test_every_public_name_is_listed() -> None:
 
 def test_public_folders_are_listed() -> None:
     """So does every folder."""
-    folders = {path.parent.name for path in Path(noizu_mcp.__file__).parent.glob("*/__init__.py")}
-    listed = re.findall(r"`noizu_mcp\.(\w+)`", section(page("reference/names"), "Public folders"))
+    package = Path(noizu_mcp.__file__).parent
+    files = [path.parent.relative_to(package) for path in package.glob("*/**/__init__.py")]
+    listed = re.findall(r"`noizu_mcp\.([\w.]+)`", names_of("Public folders"))
 
-    assert sorted(listed) == sorted(folders)
+    assert {*listed} == {".".join(folder.parts) for folder in files}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_name_of_a_folder_is_listed(folder: str) -> None:
+    """Each name of a folder for users has a row, and no other name has."""
+    module = importlib.import_module(f"noizu_mcp.{folder}")
+    table = rows(names_of(f"noizu_mcp.{folder}"))[1:]
+    names = [name.strip("`") for cells in table for name in cells[0].split(", ")]
+
+    assert sorted(names) == sorted(module.__all__)
+
+
+@pytest.mark.parametrize("folder", [None, *FOLDERS])
+def test_every_public_name_is_in_the_changelog(folder: str | None) -> None:
+    """A name that comes is a line there."""
+    module = importlib.import_module(f"noizu_mcp.{folder}" if folder else "noizu_mcp")
+    text = (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+
+    assert [name for name in module.__all__ if not re.search(rf"\b{name}\b", text)] == []
 
 
 def test_limits() -> None:
@@ -251,12 +281,26 @@ def test_options_over_http() -> None:
         assert {word.strip("`") for word in listed} == keywords[name]
 
 
-@pytest.mark.parametrize("command", ["run", "list", "call", "read", "prompt", "complete"])
-def test_options_of_the_commands(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each option of a command is explained."""
+def options_of(command: str, capsys: pytest.CaptureFixture[str]) -> set[str]:
     from noizu_mcp.cli import main
 
-    assert main([command, "--help"]) == 0
-    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
+    assert main([*command.split(), "--help"]) == 0
+    return set(re.findall(r"--[a-z-]+", re.sub(r" -- .*", "", capsys.readouterr().out))) - {
+        "--help"
+    }
 
-    assert options <= set(re.findall(r"--[a-z-]+", page("reference/command-line")))
+
+def test_options_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each option of a command has a row, those of `run` over HTTP in a table of their own."""
+    text = page("reference/command-line")
+    listed = {
+        title: set(
+            re.findall(r"--[a-z-]+", " ".join(cells[0] for cells in rows(section(text, title))))
+        )
+        for title in ("Options", "Over HTTP")
+    }
+    using = set().union(*(options_of(command, capsys) for command in COMMANDS[1:]))
+
+    assert listed["Options"] == using | {"--version"}
+    assert listed["Over HTTP"] == options_of("run", capsys) - {"--http", "--debug"}
+    assert options_of("", capsys) == {"--version"}
