@@ -84,6 +84,17 @@ class HandshakePeer:
         self.client_capabilities = agreed["capabilities"]
         self.phase = Phase.READY
 
+    def complete(self) -> bool:
+        """Take the handshake for complete: another peer may have heard its last message.
+
+        Returns:
+            True if that was missing.
+        """
+        if self.phase is not Phase.INITIALIZING:
+            return False
+        self.phase = Phase.READY
+        return True
+
     def receive_request(self, request: Request, origin: Origin = NOWHERE) -> Event:
         """Check a request against phase and method table."""
         method = CLIENT_REQUESTS.get(request.method)

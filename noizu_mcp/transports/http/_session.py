@@ -221,6 +221,9 @@ class Sessions:
         if session is None or session.owner != owner:
             raise Refused(404, "Session not found; initialize again", code=INVALID_REQUEST)
         self.touch(session)
+        # Another process may have heard that the handshake is complete.
+        if self._ids.sealed and session.peer.handshake.complete():
+            session.ready()
         return session
 
     def _take_up(self, id_: str, http: HttpRequest) -> Session | None:

@@ -51,6 +51,11 @@ class SessionIds:
                 logger.warning(_NO_KEYS)
         self._ended: OrderedDict[bytes, None] = OrderedDict()
 
+    @property
+    def sealed(self) -> bool:
+        """True if other processes may serve the sessions as well."""
+        return self._sealer is not None
+
     def make(self, session: "Session") -> str:
         """Name a session whose handshake has begun."""
         if self._sealer is not None:

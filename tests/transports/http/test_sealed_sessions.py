@@ -77,6 +77,18 @@ async def test_streams_of_another_process_are_not_taken_for_its_own(autojump_clo
         assert (stream.status, stream.error) == (400, -32600)
 
 
+async def test_another_process_may_hear_the_end_of_the_handshake(autojump_clock):
+    """Whoever goes on has come to it; without sealing nobody else can have heard it."""
+    async with serving(node(), seal_sessions=True) as first:
+        session = await first.session(ready=False)
+        async with serving(node(), seal_sessions=True) as second:
+            done = await at(second, session).post(message("notifications/initialized"))
+            assert done.status == 202
+        assert await ask(session) == "test 2025-11-25 up"
+    async with serving(node()) as alone:
+        assert await ask(await alone.session(ready=False)) == 400
+
+
 async def test_an_id_is_visible_ascii():
     """2025-11-25 `basic/transports`, "Session Management"."""
     async with serving(node(), seal_sessions=True) as wire:
