@@ -37,6 +37,8 @@ class Limits(Value):
         outbox: Bytes waiting to be written. Past it the peer's requests are no longer read, and
             progress and log messages that nobody awaits are dropped.
         threads: Sync handlers that run at the same time, over all connections of a server.
+        task_threads: The same of calls that go on as tasks: they may take long, and would keep
+            the threads of all others.
         tasks: Tasks that are kept at once, ended ones too, over all connections over HTTP.
         tasks_per_principal: How many of them may be of one verified principal.
 
@@ -52,6 +54,7 @@ class Limits(Value):
     subscriptions: int = _limit(1000)
     outbox: int = _limit(8 * MIB)
     threads: int = _limit(40)
+    task_threads: int = _limit(40)
     tasks: int = _limit(10_000)
     tasks_per_principal: int = _limit(1000)
 

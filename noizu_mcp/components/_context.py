@@ -1,27 +1,25 @@
 """`Context`: all that a handler may touch, the same in both eras."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .. import types
+from .._util import UNSET, Unset
 from ..types import (
     Accept,
     Cancel,
     Decline,
     Implementation,
-    InputRequest,
     InputRequired,
     LogLevel,
     Principal,
     ReadResult,
+    RequireScopes,
     Root,
     SamplingResult,
     ToolDefinition,
 )
 from ._asking import (
-    ELICIT_TIMEOUT,
-    ROOTS_TIMEOUT,
-    SAMPLE_TIMEOUT,
     elicit_request,
     elicit_url_request,
     form_shape,
@@ -30,57 +28,12 @@ from ._asking import (
     roots_request,
     sample_request,
 )
+from ._outbound import Outbound
 
 if TYPE_CHECKING:
     from ..types import ClientCapabilities
 
 Model = TypeVar("Model")
-
-
-class Outbound(Protocol):
-    """What a context needs from the request that it belongs to; the server supplies it."""
-
-    @property
-    def request_id(self) -> str | int: ...
-    @property
-    def protocol_version(self) -> str: ...
-    @property
-    def client_info(self) -> Mapping[str, Any] | None: ...
-    @property
-    def client_capabilities(self) -> Mapping[str, Any]: ...
-    @property
-    def transport(self) -> str: ...
-    @property
-    def server(self) -> Any: ...
-    @property
-    def state(self) -> Any: ...
-    @property
-    def auth(self) -> Principal | None: ...
-    @property
-    def session(self) -> Mapping[str, Any]: ...
-    @property
-    def meta(self) -> Mapping[str, Any]: ...
-    @property
-    def cancelled(self) -> bool: ...
-    def progress(
-        self, progress: float, total: float | None, message: str | None
-    ) -> Awaitable[None]: ...
-    def log(self, level: LogLevel, data: Any, logger: str | None) -> Awaitable[None]: ...
-    def release_stream(self, retry_after: float) -> Awaitable[None]: ...
-    @property
-    def input_responses(self) -> Mapping[str, Any]: ...
-    @property
-    def request_state(self) -> str | None: ...
-    @property
-    def completion_arguments(self) -> Mapping[str, str]: ...
-    async def put_session(self, key: str, value: Any) -> None: ...
-    async def ask(
-        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
-    ) -> Any: ...
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any: ...
-    async def start_task(self) -> None: ...
-    async def read_resource(self, uri: str, context: "Context") -> ReadResult: ...
-    async def retry(self, required: InputRequired) -> bool: ...
 
 
 class Notify:
@@ -168,6 +121,30 @@ class Context:
     def auth(self) -> Principal | None:
         """Who is calling, verified; None where nobody verifies it."""
         return self._outbound.auth
+
+    def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
+        """Go on only if the caller holds some scopes; for what depends on the arguments.
+
+        In a task, whoever looks at it from now on must hold them, too.
+
+        Args:
+            scopes: `RequireScopes`, the name of a scope, or some.
+
+        Raises:
+            InsufficientScope: The caller does not; let it pass, the client is told.
+            ValueError: No scope is named, or a name is none.
+        """
+        if not isinstance(scopes, RequireScopes):
+            scopes = RequireScopes(*((scopes,) if isinstance(scopes, str) else scopes))
+        self._outbound.require(scopes)
+
+    @property
+    def threads(self) -> Any:
+        """The `trio.CapacityLimiter` of the threads that its sync handlers run in.
+
+        Other work in threads may use it, too: `trio.to_thread.run_sync(work, limiter=ctx.threads)`.
+        """
+        return self._outbound.threads
 
     @property
     def meta(self) -> Mapping[str, Any]:
@@ -275,14 +252,14 @@ class Context:
 
     @overload
     async def elicit(
-        self, message: str, model: type[Model], *, timeout: float | None = ELICIT_TIMEOUT
+        self, message: str, model: type[Model], *, timeout: float | Unset | None = UNSET
     ) -> Accept[Model] | Decline | Cancel: ...
     @overload
     async def elicit(
-        self, message: str, model: Mapping[str, Any], *, timeout: float | None = ELICIT_TIMEOUT
+        self, message: str, model: Mapping[str, Any], *, timeout: float | Unset | None = UNSET
     ) -> Accept[Any] | Decline | Cancel: ...
     async def elicit(
-        self, message: str, model: Any, *, timeout: float | None = ELICIT_TIMEOUT
+        self, message: str, model: Any, *, timeout: float | Unset | None = UNSET
     ) -> Accept[Any] | Decline | Cancel:
         """Ask the user to fill in a form, and wait for the answer; on every revision.
 
@@ -294,7 +271,8 @@ class Context:
             message: What the user is asked, and why.
             model: What is asked for: a class with fields, fields as data, or a raw JSON Schema;
                 flat in any case. Never for secrets: `elicit_url` is for those.
-            timeout: Seconds, on a live request; None for no limit.
+            timeout: Seconds, on a live request and in a task; None for no limit. Unless given,
+                300, and in a task as long as it lives.
 
         Returns:
             `Accept` with an instance of `model`, `Decline` or `Cancel`.
@@ -313,14 +291,15 @@ class Context:
         return answer
 
     async def elicit_url(
-        self, message: str, url: str, *, timeout: float | None = ELICIT_TIMEOUT
+        self, message: str, url: str, *, timeout: float | Unset | None = UNSET
     ) -> Accept[None] | Decline | Cancel:
         """Ask the user to open a URL; accepting is consent, not completion.
 
         Args:
             message: Why the user should open it.
             url: The URL; without secrets and without data of the user.
-            timeout: Seconds, on a live request; None for no limit.
+            timeout: Seconds, on a live request and in a task; None for no limit. Unless given,
+                300, and in a task as long as it lives.
 
         Returns:
             `Accept`, `Decline` or `Cancel`.
@@ -349,7 +328,7 @@ class Context:
         metadata: Mapping[str, Any] | None = None,
         tools: Sequence[ToolDefinition | Mapping[str, Any]] | None = None,
         tool_choice: Mapping[str, Any] | None = None,
-        timeout: float | None = SAMPLE_TIMEOUT,
+        timeout: float | Unset | None = UNSET,
     ) -> SamplingResult:
         """Ask the client's model, and wait for what it says; on every revision, see `elicit`.
 
@@ -365,7 +344,8 @@ class Context:
             tools: Tools that it may call (2025-11-25 and later): definitions, or mappings in the
                 shape of the wire.
             tool_choice: `{"mode": "auto" | "required" | "none"}`.
-            timeout: Seconds, on a live request; None for no limit.
+            timeout: Seconds, on a live request and in a task; None for no limit. Unless given,
+                60, and in a task as long as it lives.
 
         Raises:
             TypeError: A message is none.
@@ -391,11 +371,12 @@ class Context:
         )
         return result
 
-    async def list_roots(self, *, timeout: float | None = ROOTS_TIMEOUT) -> list[Root]:
+    async def list_roots(self, *, timeout: float | Unset | None = UNSET) -> list[Root]:
         """Ask where the server may work; on every revision, see `elicit`.
 
         Args:
-            timeout: Seconds, on a live request; None for no limit.
+            timeout: Seconds, on a live request and in a task; None for no limit. Unless given,
+                30, and in a task as long as it lives.
 
         Raises:
             McpError: The client cannot do it, or refused.

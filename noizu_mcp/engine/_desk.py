@@ -252,17 +252,18 @@ class Desk(abc.ABC):
 
     def send(self, notification: Notification) -> None:
         """Send a notification that belongs to no request in flight."""
-        self.channel.deliver(self._encode(notification))
+        self.channel.deliver(self.encode(notification))
 
     def inform(
         self, method: str, params: Mapping[str, Any], channel: Channel | None = None
     ) -> Delivery:
         """Send a notice that can do without being sent: it is dropped if there is no room."""
         channel = channel or self.channel
-        channel.offer(self._encode(Notification(method, dict(params))))
+        channel.offer(self.encode(Notification(method, dict(params))))
         return Delivery(channel.room)
 
-    def _encode(self, notification: Notification) -> bytes:
+    def encode(self, notification: Notification) -> bytes:
+        """Write a notification that is about to be sent, in whatever way."""
         message = encode(notification)
         if self._listeners:
             self._watch.told(notification.method, len(message))
@@ -304,7 +305,7 @@ class Desk(abc.ABC):
             if cancellable:
                 reason = "timeout" if isinstance(error, RequestTimeout) else "cancelled"
                 params = {"requestId": request.id, "reason": reason}
-                channel.deliver(self._encode(Notification("notifications/cancelled", params)))
+                channel.deliver(self.encode(Notification("notifications/cancelled", params)))
             raise
         finally:
             self._waiters.discard(request.id)

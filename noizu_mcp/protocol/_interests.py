@@ -1,6 +1,6 @@
 """Which change notices one connection asked for, in either era."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
@@ -14,6 +14,9 @@ ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 TASK_CHANGED: Final = "notifications/tasks"
 _URIS: Final = "resourceSubscriptions"
 _TASK_IDS: Final = "taskIds"
+
+#: Tells whether a listen request may hear of something, by its id; None: the session.
+MayHear = Callable[[Id | None], bool]
 
 
 class Listening(NamedTuple):
@@ -101,17 +104,16 @@ class Interests:
         self._take_room(listening.size)
         self._listening[listening.id] = listening
 
-    def drop(self, id_: Id) -> frozenset[str]:
+    def drop(self, id_: Id) -> Listening | None:
         """Close a listen request, if there is one with that id.
 
         Returns:
-            The resources that it watched.
+            What was agreed on for it.
         """
         listening = self._listening.pop(id_, None)
-        if listening is None:
-            return frozenset()
-        self._used -= listening.size
-        return listening.uris
+        if listening is not None:
+            self._used -= listening.size
+        return listening
 
     def watches(self, uri: str) -> bool:
         """Tell whether a client with a handshake watches a resource."""
@@ -151,14 +153,15 @@ class Interests:
         notices += [each.tag(method, {}) for each in self._listening.values() if kind in each.kinds]
         return notices
 
-    def updated(self, uri: str) -> list[Notification]:
-        """Make the notices for an updated resource."""
+    def updated(self, uri: str, may_hear: MayHear) -> list[Notification]:
+        """Make the notices for an updated resource, for those who may hear of it."""
         params = {"uri": uri}
-        notices = [Notification(RESOURCE_UPDATED, params)] if uri in self._watched else []
+        watched = uri in self._watched and may_hear(None)
+        notices = [Notification(RESOURCE_UPDATED, params)] if watched else []
         notices += [
             each.tag(RESOURCE_UPDATED, params)
             for each in self._listening.values()
-            if uri in each.uris
+            if uri in each.uris and may_hear(each.id)
         ]
         return notices
 
@@ -166,17 +169,20 @@ class Interests:
         """Tell whether a listen request wants the changes of a task."""
         return any(task_id in each.tasks for each in self._listening.values())
 
-    def task_changed(self, task_id: str, task: Mapping[str, Any]) -> list[Notification]:
+    def task_changed(
+        self, task_id: str, task: Mapping[str, Any], may_hear: MayHear
+    ) -> list[Notification]:
         """Make the notices for a changed task.
 
         Args:
             task_id: Names it.
             task: It, as `tasks/get` would say it now.
+            may_hear: Who may hear of it.
         """
         return [
             each.tag(TASK_CHANGED, task)
             for each in self._listening.values()
-            if task_id in each.tasks
+            if task_id in each.tasks and may_hear(each.id)
         ]
 
     def _check_amount(self, id_: Id, params: Mapping[str, Any]) -> None:

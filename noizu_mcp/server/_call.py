@@ -9,11 +9,20 @@ import attrs
 import trio
 
 from .._errors import LocalProtocolError, McpError, NoSessionError, ToolError
+from .._util import Unset
 from ..components import Context, adapt_request, needed_by, read_by_hand
 from ..engine import Exchange
 from ..jsonrpc import INVALID_REQUEST, MISSING_CLIENT_CAPABILITY
 from ..protocol import Envelope
-from ..types import LOG_LEVELS, InputRequest, InputRequired, LogLevel, Principal, ReadResult
+from ..types import (
+    LOG_LEVELS,
+    InputRequest,
+    InputRequired,
+    LogLevel,
+    Principal,
+    ReadResult,
+    RequireScopes,
+)
 from ._calls import read_any
 from ._rounds import LiveAsker, ReplayAsker, make_asker, run_step
 
@@ -124,6 +133,20 @@ class Call:
     def auth(self) -> Principal | None:
         """Who is calling; None where nobody verifies it."""
         return self.envelope.origin.principal
+
+    def require(self, requires: RequireScopes) -> None:
+        """Go on only if the caller holds scopes.
+
+        Raises:
+            InsufficientScope: The caller does not.
+        """
+        requires.check(self.auth)
+
+    @property
+    def threads(self) -> trio.CapacityLimiter:
+        """What bounds its sync handlers."""
+        limiter: trio.CapacityLimiter = self.server.threads
+        return limiter
 
     @property
     def cancelled(self) -> bool:
@@ -256,7 +279,7 @@ class Call:
         return (not parts or self.envelope.revision.modes) and all(p in offered for p in parts)
 
     async def ask(
-        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | None
+        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
     ) -> Any:
         """Ask the client, in the way of its era."""
         return await self._rounds.ask(self._prepare(request), read, timeout)

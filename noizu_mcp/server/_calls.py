@@ -35,6 +35,7 @@ from ._authored import at_once, authored
 from ._registry import Found
 from ._rounds import timed_out
 from ._scopes import demand
+from ._slots import one_of
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -93,7 +94,7 @@ def _unasked(value: Any) -> Any:
     return value
 
 
-async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> ToolResult:
+async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> ToolResult:
     """Run a handler: async ones here, sync ones in a thread.
 
     Returns:
@@ -105,13 +106,13 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context | No
     """
 
     async def invoke() -> Any:
-        return await invoke_handler(server, spec.mode, partial(spec.invoke, args, context))
+        return await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
 
     asking = context if spec.takes_context else None
     try:
         if spec.max_concurrency is None:
             return answer_of(spec, await settle(invoke, asking))
-        async with server.slots(spec):
+        async with one_of(server.slots(spec)):
             return answer_of(spec, await settle(invoke, asking))
     except BaseException as error:
         if not is_crash(error):
@@ -153,16 +154,15 @@ async def run_override(
         return failure(f"call_tool of {server!r}", error)
 
 
-async def invoke_handler(server: "Server", mode: str, invoke: Callable[[], Any]) -> Any:
+async def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any]) -> Any:
     """Call a handler where it belongs: async ones here, inline ones too, others in a thread."""
     if mode == "async":
         return await authored(invoke())
     if mode == "inline":
         return at_once(invoke)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
-    return await authored(
-        trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=server.threads)
-    )
+    limiter = context.threads
+    return await authored(trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=limiter))
 
 
 async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
@@ -235,12 +235,10 @@ def not_found(uri: str, version: str) -> McpError:
 
 async def read_registered(server: "Server", uri: str, context: Context) -> Any:
     """Read a registered resource; see `read_found`."""
-    return await read_found(server, uri, server.registry.find_resource(uri), context)
+    return await read_found(uri, server.registry.find_resource(uri), context)
 
 
-async def read_found(
-    server: "Server", uri: str, found: Found | None, context: Context
-) -> ReadResult | InputRequired:
+async def read_found(uri: str, found: Found | None, context: Context) -> ReadResult | InputRequired:
     """Read a resource that the registry has found, or not.
 
     Returns:
@@ -255,7 +253,7 @@ async def read_found(
     spec, variables = found
     demand(spec, context)
     arguments = (uri, context) if variables is None else (uri, variables, context)
-    value = await invoke_handler(server, spec.mode, partial(spec.invoke, *arguments))
+    value = await invoke_handler(context, spec.mode, partial(spec.invoke, *arguments))
     if isinstance(value, InputRequired | ReadResult):
         return value
     return ReadResult(to_contents(spec.mime_type, uri, value))
@@ -274,7 +272,7 @@ async def read_any(
         InsufficientScope: The caller may not read it.
     """
     if not server.overrides("read_resource"):
-        return await read_found(server, uri, found, context)
+        return await read_found(uri, found, context)
     if found is not None:
         demand(found[0], context)
     value = await authored(server.read_resource(uri, context))
@@ -300,7 +298,7 @@ async def get_registered(
         raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
     demand(spec, context)
     args = spec.prepare(arguments)
-    value = await invoke_handler(server, spec.mode, partial(spec.invoke, args, context))
+    value = await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
     return value if isinstance(value, InputRequired) else to_prompt_result(spec, value)
 
 
@@ -320,7 +318,7 @@ async def complete_registered(
     source = _completed_from(server, reference, name, context)
     if isinstance(source, Completer):
         invoke = partial(source.invoke, prefix, context)
-        return to_completion(await invoke_handler(server, source.mode, invoke))
+        return to_completion(await invoke_handler(context, source.mode, invoke))
     return complete_from(source or (), prefix)
 
 

@@ -36,11 +36,12 @@ from ..jsonrpc import (
     METHOD_NOT_FOUND,
     Batch,
     Decoded,
+    Id,
     Notification,
     Rendered,
 )
 from ..protocol import CLIENT_REQUESTS, Envelope, Event, Interests, ServerPeer
-from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, ToolResult
+from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, Principal, RequireScopes, ToolResult
 from ._bus import Merger, Windows
 from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
@@ -48,6 +49,7 @@ from ._farewell import say_farewell
 from ._record import hear, observe, tell
 from ._rounds import timed_out
 from ._scopes import admit, denial, needed
+from ._task import RunningTask
 from ._tasks import TaskChange, TaskStore
 
 if TYPE_CHECKING:
@@ -305,15 +307,30 @@ class Connection(abc.ABC):
         exchange.open = True
         self._listening[exchange.id] = exchange
 
-    def tell_tasks(self, ids: Iterable[str]) -> None:
-        """Say how tasks are now: who listens from now on must not miss how they ended before."""
+    def follow(self, ids: Iterable[str]) -> None:
+        """Hear of tasks, and say how they are now: they may have ended before."""
         for id_ in ids:
-            self._report(TaskChange(id_))
+            if self.task_store.get(id_) is not None:
+                self.task_store.follow(id_, self._report)
+                self._report(TaskChange(id_))
+
+    def watch(self, uri: str) -> None:
+        """Watch a resource for a client with a handshake.
+
+        Raises:
+            McpError: The limit is reached.
+        """
+        self.interests.watch(uri)
 
     def _hang_up(self, exchange: Exchange) -> None:
         """End a listen request, if it is one and open."""
+        ended = self.interests.drop(exchange.id)
+        if ended is not None:
+            for id_ in ended.tasks:
+                if not self.interests.follows(id_):
+                    self.task_store.unfollow(id_, self._report)
+            self.leave(ended.uris, exchange)
         self._listening.pop(exchange.id, None)
-        self.leave(self.interests.drop(exchange.id), exchange)
 
     def leave(self, uris: Collection[str], exchange: Exchange | None) -> None:
         """Let the server hear that resources are no longer watched; waits for nothing.
@@ -434,16 +451,35 @@ class Connection(abc.ABC):
 
     def _notices(self, change: Hashable) -> list[Notification]:
         if isinstance(change, TaskChange):
-            return self._notices_of_task(change.id)
+            task = self.task_store.get(change.id)
+            return [] if task is None else self._notices_of_task(task)
         if isinstance(change, tuple):  # a resource, by its URI
-            return self.interests.updated(change[0])
+            requires = self.server.registry.required_for(change[0])
+            return self.interests.updated(change[0], partial(self.may_hear, requires))
         return self.interests.changed(str(change))
 
-    def _notices_of_task(self, id_: str) -> list[Notification]:
-        # Every stream of an application hears of every task: most have nothing to do with it.
-        task = self.task_store.get(id_) if self.interests.follows(id_) else None
-        return [] if task is None else self.interests.task_changed(id_, task.to_wire())
+    def _notices_of_task(self, task: RunningTask) -> list[Notification]:
+        # What its call needs may have become more since they were agreed on.
+        return self.interests.task_changed(
+            task.id, task.to_wire(), lambda id_: task.admits(self._reader(id_))
+        )
+
+    def may_hear(self, requires: RequireScopes | None, id_: Id | None) -> bool:
+        """Tell whether a listen request, or for None the session, may hear of a resource now."""
+        return requires is None or requires.admits(self._reader(id_))
+
+    def _reader(self, id_: Id | None) -> Principal | None:
+        origin = self.peer.origin if id_ is None else self._listening[id_].envelope.origin
+        return origin.principal
 
     def _send_change(self, change: Hashable) -> None:
-        for notice in self._notices(change):
-            self.desk.send(notice)
+        notices = self._notices(change)
+        for notice in notices:
+            self.send_notice(notice, change)
+        task = self.task_store.get(change.id) if isinstance(change, TaskChange) else None
+        if task is not None and notices:
+            self.task_store.note_told(task)
+
+    def send_notice(self, notice: Notification, _change: Hashable) -> None:
+        """Send the notice of a change."""
+        self.desk.send(notice)

@@ -7,6 +7,7 @@ from ..components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
 from ..protocol import adapt_definition, adapt_tool
 from ..types import (
     PromptDefinition,
+    RequireScopes,
     ResourceDefinition,
     ResourceTemplateDefinition,
     SkillDefinition,
@@ -137,6 +138,11 @@ class Registry:
             if variables is not None:
                 return template, variables
         return None
+
+    def required_for(self, uri: str) -> RequireScopes | None:
+        """Say what a caller must hold to read a resource, or to hear of it; None for nothing."""
+        found = self.find_resource(uri) if self.scoped else None
+        return None if found is None else found[0].requires
 
     def is_subscribable(self, uri: str) -> bool:
         """Tell whether what serves a URI is subscribable, and not hidden."""

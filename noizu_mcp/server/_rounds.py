@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import trio
 
 from .._errors import McpError, ProtocolError
-from .._util import json_text
+from .._util import UNSET, Unset, json_text
 from ..components import TIMEOUTS
 from ..engine import Exchange
 from ..jsonrpc import INVALID_PARAMS, parse_json
 from ..types import InputRequest, InputRequired
+from ._slots import given_back
 
 if TYPE_CHECKING:
     from ._connection import Connection
@@ -94,8 +95,13 @@ class _Record:
 class Line(Protocol):
     """A way to a client that answers while the handler waits."""
 
-    async def ask(self, request: InputRequest, timeout: float | None) -> Any:
-        """Ask, and wait for the answer as it comes."""
+    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Any:
+        """Ask, and wait for the answer as it comes.
+
+        Args:
+            request: The question.
+            timeout: Seconds; None for no limit, UNSET for what is usual on this way.
+        """
 
     def pause(self) -> None:
         """Stop the clock of the handler; `resume` lets it go on."""
@@ -118,8 +124,10 @@ class RequestLine:
         self.pause = exchange.pause
         self.resume = exchange.resume
 
-    async def ask(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
+    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Mapping[str, Any]:
         """Send the request, and wait for its answer; see `Exchange.ask`."""
+        if isinstance(timeout, Unset):
+            timeout = TIMEOUTS.get(request.method)
         message = self._connection.peer.ledger.open(request.method, _live_params(request))
         return await self._exchange.ask(message, timeout)
 
@@ -145,7 +153,7 @@ class LiveAsker:
         self._rounds = 0
         self._waiting = 0
 
-    async def ask(self, request: InputRequest, read: Reader, timeout: float | None) -> Any:
+    async def ask(self, request: InputRequest, read: Reader, timeout: float | Unset | None) -> Any:
         """Send the request, and again while the answer is none.
 
         Raises:
@@ -175,13 +183,17 @@ class LiveAsker:
         if self._rounds > MAX_ROUNDS:
             raise too_many_rounds()
 
-    async def _send(self, request: InputRequest, timeout: float | None) -> Mapping[str, Any]:
-        self._pause()
-        try:
-            answer: Mapping[str, Any] = await self._line.ask(request, timeout)
-            return answer
-        finally:
-            self._resume()
+    async def _send(
+        self, request: InputRequest, timeout: float | Unset | None
+    ) -> Mapping[str, Any]:
+        # The place is waited for with the clock running, as it was at first.
+        async with given_back():
+            self._pause()
+            try:
+                answer: Mapping[str, Any] = await self._line.ask(request, timeout)
+                return answer
+            finally:
+                self._resume()
 
     def _pause(self) -> None:
         """Stop the clock of the handler: the time of a person is not its own."""
@@ -203,7 +215,7 @@ class LiveAsker:
         answers: dict[str, Any] = {}
 
         async def one(key: str, request: InputRequest) -> None:
-            answers[key] = await self._send(request, TIMEOUTS.get(request.method))
+            answers[key] = await self._send(request, UNSET)
 
         self._record.rewind()
         self._count_round()
@@ -255,7 +267,7 @@ class ReplayAsker:
         self._idle = trio.Event()  # set while no step runs
         self._ending = False
 
-    async def ask(self, request: InputRequest, read: Reader, timeout: float | None) -> Any:
+    async def ask(self, request: InputRequest, read: Reader, timeout: float | Unset | None) -> Any:
         """Give the recorded answer, or end the round with this question and its like.
 
         Raises:

@@ -38,7 +38,7 @@ class StreamConnection(Connection):
         transport: str,
         principal: Principal | None = None,
     ) -> None:
-        tasks = TaskStore(server.options, server.bus, self.linger, server.telemetry)
+        tasks = TaskStore(server.options, self.linger, server.telemetry)
         gate, windows = LoopGate(), Windows(self.linger)
         super().__init__(server, ROUTES, state, transport, gate, tasks=tasks, windows=windows)
         self.peer.origin = Origin(None, principal)

@@ -84,6 +84,7 @@ class Server(Serving, metaclass=ComponentMeta):
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
         threads: Bounds how many sync handlers run at once.
+        task_threads: The same in tasks.
         sealer: Seals what travels through clients.
 
     Raises:
@@ -110,6 +111,7 @@ class Server(Serving, metaclass=ComponentMeta):
     info: dict[str, Any]
     result_tail: bytes
     threads: trio.CapacityLimiter
+    task_threads: trio.CapacityLimiter
     sealer: Sealer
     _slots: dict[tuple[str, int], trio.CapacityLimiter]
     _overridden: ClassVar[frozenset[str]] = frozenset()
@@ -151,6 +153,7 @@ class Server(Serving, metaclass=ComponentMeta):
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
         server.threads = trio.CapacityLimiter(options.limits.threads)
+        server.task_threads = trio.CapacityLimiter(options.limits.task_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server._slots = {}
         return server

@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import trio
 
-from .._errors import ConnectionClosed
-from .._util import UNSET
+from .._errors import ConnectionClosed, InsufficientScope, RequestTimeout
+from .._util import UNSET, Unset
 from ..engine import Fate, logger
 from ..jsonrpc import INTERNAL_ERROR, render
-from ..types import InputRequest, Task, TaskStatus
+from ..types import InputRequest, Principal, RequireScopes, Task, TaskStatus
 from ._events import Outcome
 
 #: Random bytes of an id: where nobody is verified, who knows the id has the task.
@@ -79,6 +79,7 @@ class RunningTask:
         self._message: str | None = None
         self._questions: dict[str, _Question] = {}
         self._asked = 0
+        self._required: dict[RequireScopes, None] = {}
         self._result: Mapping[str, Any] | None = None
         self._error: Mapping[str, Any] | None = None
         self._deadline = self._left = math.inf
@@ -133,17 +134,37 @@ class RunningTask:
         self._updated = _now()
         self._on_change(self)
 
+    # Who may see it
+
+    def require(self, requires: RequireScopes) -> None:
+        """Note what its call needed: it shows what only holders of these scopes may see."""
+        self._required[requires] = None
+
+    def admits(self, caller: Principal | None) -> bool:
+        """Tell whether somebody holds all that its call needed."""
+        return all(each.admits(caller) for each in self._required)
+
+    def admit(self, caller: Principal | None) -> None:
+        """Go on only for somebody who holds all that its call needed.
+
+        Raises:
+            InsufficientScope: With all of it.
+        """
+        if not self.admits(caller):
+            raise InsufficientScope([scope for each in self._required for scope in each.scopes])
+
     # Asking
 
-    async def ask(self, request: InputRequest, timeout: float | None) -> Any:
+    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Any:
         """Ask the client, and wait until it answers.
 
         Args:
             request: The question.
-            timeout: Not used: the life of the task is the time to answer.
+            timeout: Seconds; UNSET and None for the life of the task.
 
         Raises:
             ConnectionClosed: The task has ended, or ends before there is an answer.
+            RequestTimeout: The time is over; the question is no longer there.
         """
         if self.ended:
             raise ConnectionClosed(f"the task ended before {request.method} was sent")
@@ -152,14 +173,18 @@ class RunningTask:
         key = f"{request.method.partition('/')[0]}-{self._asked}"
         question = self._questions[key] = _Question(request.to_wire())
         self._note_questions()
+        seconds = math.inf if timeout is None or isinstance(timeout, Unset) else timeout
         try:
-            await question.closed.wait()
+            with trio.move_on_after(seconds):
+                await question.closed.wait()
         finally:
             if self._questions.pop(key, None) is not None:
                 self._note_questions()
-        if question.answer is UNSET:
+        if question.answer is not UNSET:
+            return question.answer
+        if question.closed.is_set():
             raise ConnectionClosed(f"the task ended before {request.method} was answered")
-        return question.answer
+        raise RequestTimeout(f"{request.method} was not answered within {seconds:g} s")
 
     def answer(self, answers: Mapping[str, Any]) -> None:
         """Take answers, by key; those to nothing, or to what has its answer, mean nothing."""

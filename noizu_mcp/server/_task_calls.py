@@ -12,7 +12,7 @@ from ..components import Context, ToolSpec
 from ..engine import Exchange, Job
 from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..protocol import Envelope
-from ..types import TASKS, ToolResult
+from ..types import TASKS, RequireScopes, ToolResult
 from ._call import Call
 from ._calls import CRASHED
 from ._record import observe_task
@@ -68,6 +68,17 @@ class TaskCall(Call):
         """Whether the task is to stop, or has ended."""
         return self.task.cancelling or self.task.ended
 
+    def require(self, requires: RequireScopes) -> None:
+        """Go on only if the caller holds scopes; whoever looks at the task must hold them, too."""
+        super().require(requires)
+        self.connection.gate.run(lambda: self.task.require(requires))
+
+    @property
+    def threads(self) -> trio.CapacityLimiter:
+        """What bounds its sync handlers: others than those of requests."""
+        limiter: trio.CapacityLimiter = self.server.task_threads
+        return limiter
+
     def progress(
         self, progress: float, total: float | None, message: str | None
     ) -> Awaitable[None]:
@@ -88,7 +99,7 @@ class Opening:
         work: Calls it.
 
     Attributes:
-        possible: Whether the client knows tasks.
+        possible: Whether the client knows tasks, and, if the tool can do without, there is room.
         begin_task: Begins the task when the handler says so; None where it begins at once.
     """
 
@@ -116,7 +127,7 @@ class Opening:
         Raises:
             McpError: The tool needs a client that knows tasks (-32021), or there are too many.
         """
-        if self.possible and self.begin_task is None:
+        if self.begin_task is None and self._has_room():
             self._left.set()
             self._begin(None)
             return True
@@ -144,9 +155,18 @@ class Opening:
             return
         exchange = self._exchange
         if not exchange.answered and not exchange.cancelled:
+            if not self._has_room():
+                return
             self._begin(call.asker)
             exchange.stop()
         await trio.sleep_forever()
+
+    def _has_room(self) -> bool:
+        """Tell whether there may be a task; without room for one the tool can do without it."""
+        if self.possible and self._spec.task == "optional":
+            owner = owner_of(self._exchange.envelope)
+            self.possible = self._connection.task_store.make_room(owner)
+        return self.possible
 
     def _begin(self, asker: LiveAsker | ReplayAsker | None) -> None:
         """Enter the task, and only then answer with it: whoever asks for it must find it."""
@@ -154,6 +174,8 @@ class Opening:
         timeout = self._spec.timeout if isinstance(self._spec.timeout, float) else None
         store = self._connection.task_store
         task = store.create(owner_of(self._exchange.envelope))
+        if self._spec.requires is not None:
+            task.require(self._spec.requires)
         record = observe_task(self._connection, self._exchange, task)
         store.start(task, partial(self._run, task, before), timeout, record)
         answer = task.to_wire(detailed=False)

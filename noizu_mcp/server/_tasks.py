@@ -1,7 +1,7 @@
 """The tasks of a server while it is served: what runs, and what is kept for its result."""
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -11,11 +11,11 @@ import trio
 from .._errors import McpError
 from ..engine import crashes_logged
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
-from ._bus import Bus
 from ._calls import TIMED_OUT
 from ._options import ServerOptions
 from ._record import TaskRecord
 from ._task import RunningTask
+from ._task_room import TaskRoom
 from ._telemetry import Telemetry
 
 Spawn = Callable[[Callable[[], Awaitable[object]]], object]
@@ -28,13 +28,16 @@ SWEEPS: Final = 4
 
 @attrs.frozen
 class TaskChange:
-    """A task has changed; for the bus.
+    """A task has changed; for who follows it.
 
     Attributes:
         id: Names it.
     """
 
     id: str
+
+
+Follower = Callable[[TaskChange], None]
 
 
 class TaskStore:
@@ -44,20 +47,17 @@ class TaskStore:
 
     Args:
         options: The options of the server.
-        bus: Where changes are reported.
         spawn: Runs something for as long as the connection, or the application, lasts.
         telemetry: Where it is counted while it has tasks.
     """
 
-    def __init__(
-        self, options: ServerOptions, bus: Bus, spawn: Spawn, telemetry: Telemetry
-    ) -> None:
+    def __init__(self, options: ServerOptions, spawn: Spawn, telemetry: Telemetry) -> None:
         self._options = options
-        self._bus = bus
         self._spawn = spawn
         self._telemetry = telemetry
         self._tasks: dict[str, RunningTask] = {}
-        self._owned: Counter[str | None] = Counter()
+        self._room = TaskRoom(options.limits)
+        self._followers: dict[str, dict[Follower, None]] = {}  # by task; no empty ones
         self._running: set[RunningTask] = set()
         self._idle = trio.Event()
         self._sweeping = False
@@ -78,7 +78,10 @@ class TaskStore:
         Raises:
             McpError: There are too many, or the server is shutting down (-32603).
         """
-        self._check_room(owner)
+        if self._stopping:
+            raise McpError(INTERNAL_ERROR, "The server is shutting down")
+        if not self.make_room(owner):
+            raise self._refusal(owner)
         options = self._options
         task = RunningTask(
             owner,
@@ -87,26 +90,58 @@ class TaskStore:
             on_change=self._report,
         )
         self._tasks[task.id] = task
-        self._owned[owner] += 1
+        self._room.add(task)
         if not self._sweeping:
             self._sweeping = True
             self._spawn(self._sweep)
         return task
 
-    def _check_room(self, owner: str | None) -> None:
-        if self._stopping:
-            raise McpError(INTERNAL_ERROR, "The server is shutting down")
-        if self._is_full(owner):
-            self._drop_expired()
-        if self._is_full(owner):
-            text = "Too many tasks; wait until some have ended and their time is over"
-            raise McpError(INTERNAL_ERROR, text)
+    def make_room(self, owner: str | None) -> bool:
+        """Tell whether an owner may have one more; if need be, a task goes that has served its end.
 
-    def _is_full(self, owner: str | None) -> bool:
-        limits = self._options.limits
-        if len(self._tasks) >= limits.tasks:
-            return True
-        return owner is not None and self._owned[owner] >= limits.tasks_per_principal
+        That is one that has ended, and its owner was told how.
+        """
+        if self._room.is_full(owner):
+            spare = self._room.spare(owner)
+            if spare is not None:
+                self._drop(spare)
+            else:
+                self._drop_expired()
+        return not self._room.is_full(owner)
+
+    def _refusal(self, owner: str | None) -> McpError:
+        """Say when there is room again: at the latest when the first one's time is over."""
+        tasks: Iterable[RunningTask] = self._tasks.values()
+        if self._room.has_all(owner):
+            tasks = (task for task in tasks if task.owner == owner)
+        left = min(task.expires for task in tasks) - trio.current_time()
+        seconds = max(1, math.ceil(left))
+        text = (
+            f"Too many tasks; try again in {seconds} s, or once one has ended and tasks/get has"
+            " said so"
+        )
+        return McpError(INTERNAL_ERROR, text, {"retryAfter": seconds})
+
+    def note_told(self, task: RunningTask) -> None:
+        """Note that the owner has been told how a task is; once it has ended it makes room."""
+        if task.ended:
+            self._room.note_told(task)
+
+    def follow(self, id_: str, follower: Follower) -> None:
+        """Call a follower with every change of a task, until `unfollow`; there must be the task.
+
+        Args:
+            id_: Names the task.
+            follower: Must not raise.
+        """
+        self._followers.setdefault(id_, {})[follower] = None
+
+    def unfollow(self, id_: str, follower: Follower) -> None:
+        """Stop calling a follower; one that is none is fine."""
+        followers = self._followers.get(id_, {})
+        followers.pop(follower, None)
+        if not followers:
+            self._followers.pop(id_, None)
 
     def get(self, id_: str) -> RunningTask | None:
         """Find a task, whoever asks; None if there is none, or not any more."""
@@ -129,7 +164,7 @@ class TaskStore:
             raise McpError(INVALID_PARAMS, "taskId must be a string")
         task = self.get(id_)
         if task is None or task.owner != owner:
-            raise McpError(INVALID_PARAMS, "Unknown task; it never was, or its time is over")
+            raise McpError(INVALID_PARAMS, "Unknown task; it never was, or it is no longer kept")
         return task
 
     def start(
@@ -182,13 +217,15 @@ class TaskStore:
                 self._drop(task)
 
     def _report(self, task: RunningTask) -> None:
-        self._bus.publish(TaskChange(task.id))
+        followers = self._followers.get(task.id)
+        if followers is not None:
+            for follower in list(followers):
+                follower(TaskChange(task.id))
 
     def _drop(self, task: RunningTask) -> None:
         del self._tasks[task.id]
-        self._owned[task.owner] -= 1
-        if not self._owned[task.owner]:
-            del self._owned[task.owner]
+        self._room.remove(task)
+        self._followers.pop(task.id, None)
 
     def _drop_expired(self) -> None:
         """Forget what has expired and does not run; what still runs is cancelled by its scope."""

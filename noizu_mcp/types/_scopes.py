@@ -76,9 +76,17 @@ class RequireScopes:
             InsufficientScope: One is not held; it carries all of them, so that one new token is
                 enough (2025-11-25 and later, basic/authorization, scope challenge handling).
         """
-        held = frozenset() if principal is None else self._held(principal.scopes)
-        if not held.issuperset(self.scopes):
+        if not self.admits(principal):
             raise InsufficientScope(self.scopes)
+
+    def admits(self, principal: Principal | None) -> bool:
+        """Tell whether a caller holds every scope; None holds none.
+
+        Args:
+            principal: Who is calling.
+        """
+        held = frozenset() if principal is None else self._held(principal.scopes)
+        return held.issuperset(self.scopes)
 
     def _held(self, scopes: frozenset[str]) -> frozenset[str]:
         return scopes.union(*(self.hierarchy.get(scope, ()) for scope in scopes))

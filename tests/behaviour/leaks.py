@@ -5,11 +5,15 @@ from typing import Any
 import trio
 
 
+def _threads(server: Any) -> int:
+    return server.threads.borrowed_tokens + server.task_threads.borrowed_tokens
+
+
 async def leaks(connection: Any) -> list[str]:
     """Name what is left of a connection whose `run` has ended."""
     server, link, peer = connection.server, connection.desk, connection.peer
     with trio.move_on_after(5):
-        while server.threads.borrowed_tokens:  # noqa: ASYNC110 - nothing tells of it
+        while _threads(server):  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.001)  # abandoned threads end by themselves, soon
     counts = {
         "exchanges": len(link._exchanges),
@@ -19,9 +23,10 @@ async def leaks(connection: Any) -> list[str]:
         "listen requests": len(connection._listening) + len(connection.interests._listening),
         "subscriptions": connection.interests._used,
         "listeners of the bus": len(server.bus._listeners),
-        "threads": server.threads.borrowed_tokens,
+        "threads": _threads(server),
         "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
         "running tasks": len(connection.task_store._running),
+        "tasks with followers": len(connection.task_store._followers),
         "queued messages": len(link.outbox._queue),
     }
     return [f"{count} {name}" for name, count in counts.items() if count]
@@ -32,6 +37,7 @@ def http_leaks(server: Any, endpoint: Any) -> list[str]:
     counts = {
         "sessions": len(endpoint.sessions),
         "requests": len(endpoint._single),
+        "tasks with followers": len(endpoint._host.task_store._followers),
         "listeners of the bus": len(server.bus._listeners),
         "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
     }

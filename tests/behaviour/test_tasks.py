@@ -13,6 +13,7 @@ KNOWS = {
     "sampling": {},
     "roots": {},
 }
+TAG = "io.modelcontextprotocol/subscriptionId"
 ENDED = ("completed", "failed", "cancelled")
 NEEDED = {
     "code": -32021,
@@ -514,6 +515,32 @@ async def test_listening_to_what_has_ended(agency):
         await listen(wire, id_)
         (heard,) = await told(wire, "completed")
         assert heard["result"]["content"][0]["text"] == "thought of tea"
+
+
+@MODERN
+async def test_listening_twice_to_one_task(agency, transport):
+    """The end of one request is not that of the other; after both nothing is heard."""
+    if transport == "http":
+        pytest.skip("each request is a connection of its own")
+    async with agency() as wire:
+        id_ = await begin(wire, "confirm")
+        await look(wire, id_, "input_required")
+        first, _ = await listen(wire, id_)
+        await told(wire, "input_required")
+        second, _ = await listen(wire, id_)
+        while (await wire.notice("notifications/tasks"))["_meta"][TAG] != second:
+            pass
+        await wire.cancel(first)
+        await wire.is_alive()
+        await wire.ask("tasks/cancel", {"taskId": id_})
+        assert [each["_meta"][TAG] for each in await told(wire, "cancelled")] == [second]
+        id_ = await begin(wire, "work", name="never")
+        third, _ = await listen(wire, id_)
+        await told(wire, "working")
+        await wire.cancel(third)
+        await wire.ask("tasks/cancel", {"taskId": id_})
+        await end(wire, id_)
+        assert wire.notices == []
 
 
 @MODERN

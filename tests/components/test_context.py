@@ -3,6 +3,7 @@
 import pytest
 
 from noizu_mcp import Context, DefinitionError, InputRequest, InputRequired, McpError, Schema
+from noizu_mcp._util import UNSET
 from noizu_mcp.components import needed_by
 
 
@@ -47,7 +48,7 @@ class Request:
 
 
 async def test_what_a_question_needs():
-    """The capability goes along with each question, and the time it may take."""
+    """The capability goes along with each question, and the time it may take, if it is given."""
     said = {"role": "assistant", "model": "m", "content": {"type": "text", "text": "hi"}}
     request = Request({"action": "accept", "content": {"name": "Ann"}})
     ctx = Context(request)
@@ -60,12 +61,12 @@ async def test_what_a_question_needs():
     request.answer = {"roots": []}
     assert await ctx.list_roots() == []
     assert [(needs, timeout) for _, needs, timeout in request.asked] == [
-        ({"elicitation": {}}, 300),
+        ({"elicitation": {}}, UNSET),
         ({"elicitation": {"url": {}}}, None),
         ({"sampling": {}}, 5),
-        ({"sampling": {"tools": {}}}, 60),
-        ({"sampling": {"tools": {}}}, 60),
-        ({"roots": {}}, 30),
+        ({"sampling": {"tools": {}}}, UNSET),
+        ({"sampling": {"tools": {}}}, UNSET),
+        ({"roots": {}}, UNSET),
     ]
 
 

@@ -20,6 +20,10 @@ EVERYTHING = {
 TAG = "io.modelcontextprotocol/subscriptionId"
 
 
+def anybody(_):
+    return True
+
+
 def listen(interests, id_=1, wanted=EVERYTHING, capabilities=ALL):
     listening = interests.read(id_, {"notifications": wanted}, capabilities)
     interests.listen(listening)
@@ -85,7 +89,7 @@ def test_tags(id_):
     interests = Interests(10)
     listening = listen(interests, id_)
     notices = [notice for kind in CHANGES for notice in interests.changed(kind)]
-    notices += interests.updated("a:")
+    notices += interests.updated("a:", anybody)
     notices.append(listening.tag("notifications/subscriptions/acknowledged", {"x": 1}))
     assert [notice.params["_meta"] for notice in notices] == [{TAG: id_}] * 5
     assert type(notices[0].params["_meta"][TAG]) is type(id_)
@@ -115,14 +119,32 @@ def test_updated():
     interests.watch("a:")
     listen(interests, 1, {"resourceSubscriptions": ["a:", "c:"]})
     method = "notifications/resources/updated"
-    assert interests.updated("a:") == [
+    assert interests.updated("a:", anybody) == [
         Notification(method, {"uri": "a:"}),
         Notification(method, {"uri": "a:", "_meta": {TAG: 1}}),
     ]
-    assert interests.updated("b:") == []
+    assert interests.updated("b:", anybody) == []
     interests.unwatch("a:")
     interests.unwatch("a:")
-    assert interests.updated("a:") == [Notification(method, {"uri": "a:", "_meta": {TAG: 1}})]
+    assert interests.updated("a:", anybody) == [
+        Notification(method, {"uri": "a:", "_meta": {TAG: 1}})
+    ]
+
+
+def test_not_everybody_may_hear_of_everything():
+    """Whether one does is asked by the id of its request, and of a session without one."""
+    interests = Interests(10)
+    interests.watch("a:")
+    for id_ in (1, 2):
+        wanted = {"resourceSubscriptions": ["a:"], "taskIds": ["t"]}
+        interests.listen(interests.read(id_, {"notifications": wanted}, TASKS))
+    updated = [interests.updated("a:", {each}.__contains__) for each in (None, 2)]
+    [changed] = interests.task_changed("t", {}, {2}.__contains__)
+    assert [[each.params.get("_meta") for each in notices] for notices in updated] == [
+        [None],
+        [{TAG: 2}],
+    ]
+    assert changed.params == {"_meta": {TAG: 2}}
 
 
 def test_limit():
@@ -190,11 +212,11 @@ def test_what_ended():
     listen(interests, 1, {"resourceSubscriptions": ["a:", "b:"]})
     interests.watch("a:")
     assert (interests.watches("a:"), interests.watches("b:")) == (True, False)
-    assert interests.drop(1) == {"a:", "b:"}
-    assert interests.drop(1) == frozenset()
+    assert interests.drop(1).uris == {"a:", "b:"}
+    assert interests.drop(1) is None
     assert interests.close() == {"a:"}
     assert interests.close() == frozenset()
-    assert interests.updated("a:") == []
+    assert interests.updated("a:", anybody) == []
 
 
 TASKS = {**ALL, "extensions": {"io.modelcontextprotocol/tasks": {}}}
@@ -208,11 +230,11 @@ def test_tasks():
     assert one.agreed() == {"taskIds": ["a", "b"]}
     assert [interests.follows(task) for task in ("a", "b", "c")] == [True, True, False]
     task = {"taskId": "b", "status": "working"}
-    assert interests.task_changed("b", task) == [
+    assert interests.task_changed("b", task, anybody) == [
         Notification("notifications/tasks", {**task, "_meta": {TAG: id_}}) for id_ in (1, "two")
     ]
-    assert len(interests.task_changed("a", task)) == 1
-    assert interests.task_changed("c", task) == []
+    assert len(interests.task_changed("a", task, anybody)) == 1
+    assert interests.task_changed("c", task, anybody) == []
     interests.drop(1)
     assert not interests.follows("a")
 

@@ -9,9 +9,10 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp import ConnectionClosed, Limits, McpError, Server
+from noizu_mcp import ConnectionClosed, Limits, McpError, RequestTimeout, Server
+from noizu_mcp._util import UNSET
+from noizu_mcp.auth import InsufficientScope, Principal, RequireScopes
 from noizu_mcp.server import TaskStore, Telemetry
-from noizu_mcp.server._bus import Bus
 from noizu_mcp.server._options import ServerOptions
 from noizu_mcp.server._tasks import TaskChange
 from noizu_mcp.types import InputRequest, Task
@@ -24,12 +25,9 @@ class Bench:
     """A store in a nursery."""
 
     def __init__(self, nursery, **options):
-        self.changes = []
-        bus = Bus()
-        bus.add(self.changes.append)
         kept = ServerOptions("s", "1", task_ttl=TTL, **options)
         self.nursery = nursery
-        self.store = TaskStore(kept, bus, nursery.start_soon, Telemetry())
+        self.store = TaskStore(kept, nursery.start_soon, Telemetry())
         self.go_on = trio.Event()
 
     def begin(self, work=None, *, owner=None, timeout=None):
@@ -80,7 +78,7 @@ async def test_what_runs_for_too_long_is_cancelled(nursery, autojump_clock):
     """At the end of its life a task is gone, whatever it does."""
     bench = Bench(nursery)
     task = bench.begin()
-    asking = bench.begin(lambda: asking_task.ask(ASK, 5))
+    asking = bench.begin(lambda: asking_task.ask(ASK, None))
     asking_task = asking
     await trio.sleep(TTL + 1)
     assert len(bench.store) == 0
@@ -118,32 +116,6 @@ async def test_a_timeout_is_a_result(nursery, autojump_clock):
     assert task.to_wire()["result"]["isError"] is True
 
 
-async def test_there_may_be_so_many(nursery, autojump_clock):
-    """Ended ones count while they are kept; what has expired makes room."""
-    bench = Bench(nursery, limits=Limits(tasks=2))
-    bench.begin(done)
-    await trio.sleep(TTL / 2)
-    bench.begin(done)
-    with pytest.raises(McpError, match="Too many tasks") as caught:
-        bench.begin(done)
-    assert caught.value.code == -32603
-    await trio.sleep(TTL / 2)
-    bench.begin(done)
-    assert len(bench.store) == 2
-
-
-async def test_each_principal_may_have_so_many(nursery):
-    """One that has too many takes nothing from the others; who is not verified is no principal."""
-    bench = Bench(nursery, limits=Limits(tasks_per_principal=1))
-    bench.begin(owner="ann")
-    with pytest.raises(McpError, match="Too many tasks"):
-        bench.begin(owner="ann")
-    bench.begin(owner="bob")
-    bench.begin()
-    bench.begin()
-    nursery.cancel_scope.cancel()
-
-
 async def test_a_task_is_its_owners(nursery):
     """Nobody else finds it, verified or not; the ids cannot be guessed."""
     bench = Bench(nursery)
@@ -160,20 +132,72 @@ async def test_a_task_is_its_owners(nursery):
     nursery.cancel_scope.cancel()
 
 
-async def test_changes_are_reported(nursery):
-    """Each one, and nothing once it has ended."""
+async def test_who_follows_a_task_is_forgotten_with_it(nursery, autojump_clock):
+    """So nothing is left of a listen request whose task has made room, or expired."""
+    bench = Bench(nursery, limits=Limits(tasks=1))
+    for is_told in (True, False):
+        task = bench.begin(done)
+        bench.store.follow(task.id, print)
+        await settled()
+        if is_told:
+            bench.store.note_told(task)
+        else:
+            await trio.sleep(2 * TTL)
+        assert bench.store.make_room(None)
+        assert not bench.is_known(task)
+        assert bench.store._followers == {}
+        bench.store.unfollow(task.id, print)
+
+
+async def test_a_question_may_have_a_time_of_its_own(nursery, autojump_clock):
+    """Then it is asked no more, and the task goes on; else it waits as long as the task lives."""
     bench = Bench(nursery)
     task = bench.begin()
+    with pytest.raises(RequestTimeout, match="roots/list was not answered within 5 s"):
+        await task.ask(ASK, 5)
+    assert trio.current_time() == 5
+    assert task.status == "working"
+    for timeout in (None, UNSET):
+        nursery.start_soon(task.ask, ASK, timeout)
+    await trio.sleep(TTL / 2)
+    assert len(task.to_wire()["inputRequests"]) == 2
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_task_shows_what_its_call_needed(nursery):
+    """To who holds all of it; what is told is all that is needed."""
+    task = Bench(nursery).begin(done)
+    task.admit(None)
+    for needed in (RequireScopes("read"), RequireScopes("write", "mail"), RequireScopes("read")):
+        task.require(needed)
+    task.admit(Principal(subject="ann", scopes=["read", "write", "mail", "more"]))
+    for caller in (None, Principal(subject="ann", scopes=["read", "write"])):
+        assert not task.admits(caller)
+        with pytest.raises(InsufficientScope) as caught:
+            task.admit(caller)
+        assert list(caught.value.scopes) == ["read", "write", "mail"]
+
+
+async def test_changes_are_reported(nursery):
+    """Each one, to who follows that task, and nothing once it has ended."""
+    bench = Bench(nursery)
+    task, other = bench.begin(), bench.begin(partial(sleep_for, 1))
+    changes, none = [], []
+    bench.store.follow(task.id, changes.append)
+    bench.store.follow(task.id, none.append)
+    bench.store.unfollow(task.id, none.append)
     task.say("half")
-    assert bench.changes == [TaskChange(task.id)]
+    other.say("quarter")
+    assert changes == [TaskChange(task.id)]
     assert task.to_wire()["statusMessage"] == "half"
     bench.go_on.set()
     await settled()
-    assert len(bench.changes) == 2
+    assert len(changes) == 2
     task.say("after all")
     task.cancel()
     task.answer({"roots-1": {}})
-    assert len(bench.changes) == 2
+    assert len(changes) == 2
+    assert none == []
     assert "statusMessage" not in task.to_wire()
     assert not task.cancelling
     nursery.cancel_scope.cancel()

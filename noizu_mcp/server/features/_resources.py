@@ -44,7 +44,7 @@ async def _list_with_instances(connection: Connection, cursor: str | None, conte
     for template in server.registry.template_shelf.shown:
         if template.list is not None and holds(template, context.auth):
             listing = partial(template.list, context)
-            listed = await invoke_handler(server, template.list_mode, listing)
+            listed = await invoke_handler(context, template.list_mode, listing)
             found += to_listed(template, listed)
     return shelf.cut(found, cursor)
 
@@ -115,7 +115,7 @@ def subscribe(connection: Connection, exchange: Exchange) -> Job | None:
             try:
                 # A hook may have passed over the cancellation; then nobody wants this any more.
                 await trio.lowlevel.checkpoint_if_cancelled()
-                connection.interests.watch(uri)
+                connection.watch(uri)
             except BaseException:
                 connection.leave([uri], exchange)
                 raise

@@ -11,7 +11,6 @@ from ...protocol import ACKNOWLEDGED, Listening
 from .._authored import authored
 from .._connection import Connection
 from .._registry import Registry
-from .._scopes import holds
 from .._task_calls import owner_of, require_tasks
 
 
@@ -54,25 +53,25 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
 
 
 def _read(connection: Connection, exchange: Exchange, wanted: Listening) -> Listening:
-    """Leave out the tasks that the caller does not have."""
+    """Leave out the tasks that the caller does not have, or may not see."""
     if not wanted.tasks:
         return wanted
     require_tasks(exchange.envelope)
-    owner = owner_of(exchange.envelope)
-    found = {id_: connection.task_store.get(id_) for id_ in wanted.tasks}
-    own = (id_ for id_, task in found.items() if task is not None and task.owner == owner)
-    return wanted._replace(tasks=frozenset(own))
+    owner, caller = owner_of(exchange.envelope), exchange.envelope.origin.principal
+    found = map(connection.task_store.get, wanted.tasks)
+    own = (task for task in found if task is not None and task.owner == owner)
+    return wanted._replace(tasks=frozenset(task.id for task in own if task.admits(caller)))
 
 
 def _readable(exchange: Exchange, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
     """Leave out what the caller may not read: nor may it be watched."""
     caller = exchange.envelope.origin.principal
-    found = {uri: registry.find_resource(uri) for uri in uris}
-    return frozenset(uri for uri, each in found.items() if each is None or holds(each[0], caller))
+    required = {uri: registry.required_for(uri) for uri in uris}
+    return frozenset(uri for uri, each in required.items() if each is None or each.admits(caller))
 
 
 def _open(connection: Connection, exchange: Exchange, agreed: Listening) -> None:
     connection.interests.listen(agreed)
     connection.listen(exchange)
     connection.desk.send(agreed.tag(ACKNOWLEDGED, {"notifications": agreed.agreed()}))
-    connection.tell_tasks(sorted(agreed.tasks))
+    connection.follow(sorted(agreed.tasks))

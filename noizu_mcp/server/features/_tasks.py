@@ -15,6 +15,7 @@ def get_task(connection: Connection, exchange: Exchange) -> None:
     task = _find(connection, exchange)
     if task is not None:
         connection.reply(exchange, task.to_wire())
+        connection.task_store.note_told(task)
 
 
 def update_task(connection: Connection, exchange: Exchange) -> None:
@@ -42,10 +43,13 @@ def _find(connection: Connection, exchange: Exchange) -> RunningTask | None:
 
     Raises:
         McpError: The client does not say that it knows tasks (-32021), or has none such (-32602).
+        InsufficientScope: The caller does not hold what the call needed.
     """
     if not connection.server.registry.has_tasks and not len(connection.task_store):
         connection.refuse(exchange)
         return None
     require_tasks(exchange.envelope)
     id_ = (exchange.request.params or {}).get("taskId")
-    return connection.task_store.find(id_, owner_of(exchange.envelope))
+    task = connection.task_store.find(id_, owner_of(exchange.envelope))
+    task.admit(exchange.envelope.origin.principal)
+    return task

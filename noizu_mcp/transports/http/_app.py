@@ -149,7 +149,7 @@ class HttpApp:
             streams=self.server.telemetry.streams,
         )
         server = self.server
-        store = TaskStore(server.options, server.bus, tasks.spawn, server.telemetry)
+        store = TaskStore(server.options, tasks.spawn, server.telemetry)
         windows = Windows(tasks.spawn)
         gate, accounts = LoopGate(), Accounts(limits)
         host = Host(server, state, self.options, tasks, gate, pace, store, windows, accounts)

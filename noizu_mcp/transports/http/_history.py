@@ -8,6 +8,7 @@ from typing import Final
 
 import trio
 
+from ...types import Principal, RequireScopes
 from ._accounts import Account
 from ._sse import EventWriter, event, priming_event
 
@@ -31,7 +32,17 @@ class EventStream:
         size: Bytes of events that are kept.
     """
 
-    __slots__ = ("_events", "_history", "_last", "_told", "_writer", "ended", "name", "size")
+    __slots__ = (
+        "_events",
+        "_history",
+        "_last",
+        "_reader",
+        "_told",
+        "_writer",
+        "ended",
+        "name",
+        "size",
+    )
 
     def __init__(self, name: str, history: "History") -> None:
         self.name = name
@@ -40,23 +51,28 @@ class EventStream:
         self._history = history
         self._last = 0
         self._told = 0  # the last event that a reader was given
-        self._events: list[tuple[int, bytes]] = []
+        self._events: list[tuple[int, bytes, RequireScopes | None]] = []
         self._writer: EventWriter | None = None
+        self._reader: Principal | None = None
 
     @property
     def is_read(self) -> bool:
         """True while somebody reads it."""
         return self._writer is not None
 
-    def attach(self, writer: EventWriter) -> None:
+    def attach(self, writer: EventWriter, reader: Principal | None) -> None:
         """Give the stream a reader, in place of the one it has.
 
         The connection of that one may be dead without our knowing. If it is not, its answer ends
         in order, with what was sent to it.
+
+        Args:
+            writer: Writes to it.
+            reader: Who it is; None where nobody is verified.
         """
         if self._writer is not None:
             self._writer.end()
-        self._writer = writer
+        self._writer, self._reader = writer, reader
         if self.ended:
             writer.end()
 
@@ -64,6 +80,18 @@ class EventStream:
         """Send the reader away, whatever it has not read."""
         if self._writer is not None:
             self._writer.close()
+
+    def dismiss(self, requires: RequireScopes | None) -> None:
+        """End the answer of a reader who may not have what is to come, in order.
+
+        Whoever has got another token comes back with it.
+        """
+        if self._writer is not None and not self._may_have(requires):
+            self._writer.end()
+            self._writer = None
+
+    def _may_have(self, requires: RequireScopes | None) -> bool:
+        return requires is None or requires.admits(self._reader)
 
     def detach(self, writer: EventWriter) -> None:
         """Take the reader away, if it still is the reader."""
@@ -87,9 +115,14 @@ class EventStream:
             self.prime(seconds)
             self._writer.end()
 
-    def deliver(self, message: bytes) -> None:
-        """Send a message; one that nobody reads is kept, as long as there is space."""
-        self._put(message, droppable=False)
+    def deliver(self, message: bytes, requires: RequireScopes | None = None) -> None:
+        """Send a message; one that nobody reads is kept, as long as there is space.
+
+        Args:
+            message: The message.
+            requires: Only readers who hold this get it, now and when they come back.
+        """
+        self._put(message, droppable=False, requires=requires)
 
     def offer(self, message: bytes) -> None:
         """Send a message, if the reader has room; it is kept anyway."""
@@ -129,8 +162,8 @@ class EventStream:
         after = self._told if number is None else number
         if self._writer is not None:
             self._told = self._last
-            for each, data in self._events:
-                if each > after:
+            for each, data, requires in self._events:
+                if each > after and self._may_have(requires):
                     self._writer.put(data)
 
     def end(self) -> None:
@@ -141,15 +174,17 @@ class EventStream:
             if self._writer is not None:
                 self._writer.end()
 
-    def _put(self, message: bytes, *, droppable: bool) -> None:
+    def _put(
+        self, message: bytes, *, droppable: bool, requires: RequireScopes | None = None
+    ) -> None:
         if self.ended:
             return
         self._last += 1
         data = event(message, f"{self.name}-{self._last}")
-        self._events.append((self._last, data))
+        self._events.append((self._last, data, requires))
         self.size += len(data) + OVERHEAD
         self._history.note_growth(self, len(data) + OVERHEAD)
-        if self._writer is not None:
+        if self._writer is not None and self._may_have(requires):
             self._told = self._last
             self._writer.put(data, droppable=droppable)
 

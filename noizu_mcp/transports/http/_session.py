@@ -3,15 +3,15 @@
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import partial
 from typing import Final
 
 import trio
 
-from ...jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR
+from ...jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR, Id, Notification
 from ...protocol import Origin
-from ...types import Principal
+from ...types import Principal, RequireScopes
 from ._accounts import Account
 from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
@@ -91,7 +91,7 @@ class Session(HttpConnection):
 
     def _open_stream(self, writer: EventWriter) -> EventStream:
         stream = self._history.open()
-        stream.attach(writer)
+        stream.attach(writer, None)
         if self._polls:
             stream.prime(self._host.options.limits.retry)
         return stream
@@ -115,7 +115,7 @@ class Session(HttpConnection):
                 raise Refused(400, text, code=INVALID_REQUEST)
             stream, number = found
         writer = EventWriter(self._host.pace)
-        stream.attach(writer)
+        stream.attach(writer, http.principal)
         stream.replay(number)
         if self._polls and last is None:
             stream.prime(self._host.options.limits.retry)
@@ -131,6 +131,24 @@ class Session(HttpConnection):
             writer.close()
             stream.detach(writer)
             self._table.touch(self)
+
+    # Who hears of resources that need scopes: the standing stream knows its reader, whose token
+    # may be another one than that of the subscription.
+
+    def watch(self, uri: str) -> None:
+        """Watch a resource, and send a reader away who could not hear of it; see `Connection`."""
+        super().watch(uri)
+        self.standing.dismiss(self.server.registry.required_for(uri))
+
+    def may_hear(self, _requires: RequireScopes | None, _id: Id | None) -> bool:
+        """Tell who may hear of a resource; see `Connection`."""
+        return True
+
+    def send_notice(self, notice: Notification, change: Hashable) -> None:
+        """Send the notice of a change; see `Connection`."""
+        uri = change[0] if isinstance(change, tuple) else None
+        requires = None if uri is None else self.server.registry.required_for(uri)
+        self.standing.deliver(self.desk.encode(notice), requires)
 
     def stop(self) -> None:
         """End in order: what runs is refused, who waits is told, streams end."""

@@ -150,7 +150,7 @@ def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
         assert account.kept == history._size
     for stream in streams:
         writer = EventWriter(PACE)
-        stream.attach(writer)
+        stream.attach(writer, None)
         stream.replay(0)
         lines = b"".join(writer._queue).split(b"\n")
         replayed = [line[6:] for line in lines if line.startswith(b"data: ")]
@@ -190,7 +190,7 @@ async def test_a_stream_without_a_reader():
     stream.abandon()
     stream.deliver(b"late")
     reader = EventWriter(PACE)
-    stream.attach(reader)
+    stream.attach(reader, None)
     assert stream.has_room
     await stream.room()
     stream.replay(0)

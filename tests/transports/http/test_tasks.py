@@ -4,6 +4,7 @@ import json
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
+import pytest
 import trio
 import trio.testing
 
@@ -222,7 +223,7 @@ async def test_a_task_belongs_to_its_principal():
             assert (await messages.receive())["params"]["notifications"] == {}
         browser.headers = {"x-name": "ann"}
         await browser.begin("work")
-        assert await browser.error("tools/call", name="work", arguments={}) == (200, -32603)
+        assert await browser.error("tools/call", name="think", arguments={}) == (200, -32603)
         browser.headers = {"x-name": "bob"}
         await browser.begin("work")
         nursery.cancel_scope.cancel()
@@ -248,6 +249,38 @@ async def test_streams_hear_of_tasks():
             while (params := (await others.receive())["params"])["status"] != "cancelled":
                 pass
             assert params["taskId"] == two
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_task_may_be_gone_before_its_listen_request_is_open():
+    """While the server decides who may watch; then there is nothing to hear of it."""
+    opening, go_on = trio.Event(), trio.Event()
+
+    class Slow(Server, name="slow", version="1", limits=Limits(tasks=1)):
+        tools = [Jobs]
+
+        async def read_resource(self, uri, ctx):
+            return ""
+
+        async def can_watch(self, uri, ctx):
+            opening.set()
+            await go_on.wait()
+            return True
+
+    app = HttpApp(Slow(), HttpOptions())
+    async with app.lifespan(), trio.open_nursery() as nursery:
+        browser = Browser(app, None)
+        id_ = await browser.begin("think")
+        messages = await browser.listen(nursery, taskIds=[id_], resourceSubscriptions=["a://b"])
+        await opening.wait()
+        await browser.look(id_, "completed")
+        await browser.begin("think")
+        go_on.set()
+        agreed = (await messages.receive())["params"]["notifications"]
+        await trio.testing.wait_all_tasks_blocked()
+        assert agreed["taskIds"] == [id_]
+        with pytest.raises(trio.WouldBlock):
+            messages.receive_nowait()
         nursery.cancel_scope.cancel()
 
 

@@ -1,0 +1,220 @@
+"""How many tasks are kept, and which of them make room for others."""
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp import (
+    Context,
+    Limits,
+    McpError,
+    Server,
+    TaskStarted,
+    Toolkit,
+    connect,
+    mcp,
+)
+from noizu_mcp.auth import Principal
+from noizu_mcp.server import TaskStore, Telemetry
+from noizu_mcp.server._options import ServerOptions
+from noizu_mcp.types import ClientCapabilities
+
+TTL = 100.0
+KNOWS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
+
+
+class Bench:
+    """A store of tasks that do nothing."""
+
+    def __init__(self, **limits):
+        options = ServerOptions("s", "1", task_ttl=TTL, limits=Limits(**limits))
+        self.store = TaskStore(options, lambda work: None, Telemetry())
+
+    def begin(self, owner=None, *, told=False):
+        """Make a task that runs; or one that has ended, and its owner knows."""
+        task = self.store.create(owner)
+        if told:
+            task.complete({"content": []})
+        self.store.note_told(task)
+        return task
+
+    def has(self, *tasks):
+        return [self.store.get(task.id) is task for task in tasks]
+
+
+async def test_there_may_be_so_many(autojump_clock):
+    """Ended ones count while they are kept; what has expired makes room."""
+    bench = Bench(tasks=2)
+    bench.begin().complete({"content": []})
+    await trio.sleep(TTL / 2)
+    bench.begin().complete({"content": []})
+    with pytest.raises(McpError, match="Too many tasks; try again in 50 s, or") as caught:
+        bench.begin()
+    assert (caught.value.code, caught.value.data) == (-32603, {"retryAfter": 50})
+    await trio.sleep(TTL / 2)
+    bench.begin()
+    assert len(bench.store) == 2
+
+
+async def test_each_principal_may_have_so_many(autojump_clock):
+    """One that has too many takes nothing from the others; who is not verified is no principal."""
+    bench = Bench(tasks_per_principal=1)
+    bench.begin("bob")
+    await trio.sleep(TTL / 4)
+    bench.begin("ann")
+    with pytest.raises(McpError, match="Too many tasks") as caught:
+        bench.begin("ann")
+    assert caught.value.data == {"retryAfter": TTL}
+    bench.begin()
+    bench.begin()
+
+
+async def test_a_refusal_never_says_to_come_back_at_once(autojump_clock):
+    """What is over, and still runs, will make room soon."""
+    bench = Bench(tasks=1)
+    task = bench.begin()
+    bench.store.start(task, trio.sleep_forever, None)
+    await trio.sleep(TTL)
+    with pytest.raises(McpError, match="in 1 s"):
+        bench.begin()
+
+
+async def test_what_has_ended_and_been_told_makes_room():
+    """What has been told longest ago goes first; what runs, and what nobody knows of, stays."""
+    bench = Bench(tasks=4)
+    running, untold = bench.begin(), bench.begin()
+    untold.complete({"content": []})
+    old, young = bench.begin(told=True), bench.begin(told=True)
+    bench.begin()
+    assert bench.has(running, untold, old, young) == [True, True, False, True]
+    bench.begin()
+    assert bench.has(running, untold, young) == [True, True, False]
+    assert not bench.store.make_room(None)
+    bench.store.note_told(untold)
+    bench.begin()
+    assert bench.has(running, untold) == [True, False]
+
+
+async def test_the_callers_own_goes_first():
+    """That of another one only where the caller has none; at their own bound, never."""
+    bench = Bench(tasks=4, tasks_per_principal=3)
+    bobs = bench.begin("bob", told=True)
+    own = bench.begin("ann", told=True)
+    bench.begin("ann")
+    bench.begin("cyd")
+    bench.begin("ann")
+    assert bench.has(bobs, own) == [True, False]
+    bench.begin("ann")
+    assert bench.has(bobs) == [False]
+    other = bench.begin("ann") if bench.store.make_room("ann") else None
+    assert other is None
+
+
+async def test_nobody_is_shut_out_by_what_others_have_done_with():
+    """Where all are full of it, the next principal finds room all the same."""
+    bench = Bench(tasks=4, tasks_per_principal=2)
+    for owner in ("ann", "ann", "bob", "bob"):
+        bench.begin(owner, told=True)
+    for _ in range(2):
+        bench.begin("cyd")
+    assert len(bench.store) == 4
+    for _ in range(2):
+        bench.begin("bob")
+    assert not bench.store.make_room("cyd")
+
+
+async def test_one_at_its_bound_takes_no_room_of_others():
+    """Though theirs have ended, its own have not."""
+    bench = Bench(tasks_per_principal=1)
+    bobs, anns = bench.begin("bob", told=True), bench.begin("ann")
+    assert not bench.store.make_room("ann")
+    anns.complete({"content": []})
+    assert not bench.store.make_room("ann")
+    bench.store.note_told(anns)
+    assert bench.store.make_room("ann")
+    assert bench.has(bobs, anns) == [True, False]
+
+
+class Jobs(Toolkit):
+    """Tools of which one task fills the room."""
+
+    def __init__(self):
+        self.turns = 0
+
+    @mcp(task="optional")
+    async def think(self) -> str:
+        return "thought"
+
+    @mcp(task="required")
+    async def work(self) -> str:
+        return "worked"
+
+    @mcp(task="required")
+    async def hold(self) -> str:
+        await trio.sleep_forever()
+
+    @mcp(task="optional", starts_task=True)
+    async def begin(self, args, ctx: Context) -> str:
+        self.turns += 1
+        await ctx.start_task()
+        await ctx.start_task()
+        return f"turn {self.turns}"
+
+
+class Full(Server, name="full", version="1", limits=Limits(tasks=1)):
+    tools = [Jobs]
+
+
+@pytest.fixture
+async def client():
+    who = Principal(subject="ann")
+    given = {"version": "2026-07-28", "capabilities": KNOWS, "principal": who}
+    async with connect(Full, **given) as client:
+        yield client
+
+
+async def start(client, tool):
+    with pytest.raises(TaskStarted) as started:
+        await client.call_tool(tool)
+    await trio.testing.wait_all_tasks_blocked()
+    return {"taskId": started.value.task.task_id}
+
+
+async def test_without_room_an_optional_task_is_none(client):
+    """The call is answered in its request, as for a client that knows no tasks."""
+    await start(client, "hold")
+    assert (await client.call_tool("think")).content[0].text == "thought"
+    assert (await client.call_tool("begin")).content[0].text == "turn 1"
+
+
+async def test_without_room_a_tool_that_must_have_one_is_refused(client):
+    """The error says when to come back."""
+    await start(client, "hold")
+    with pytest.raises(McpError, match="Too many tasks; try again in 3600 s") as caught:
+        await client.call_tool("work")
+    assert caught.value.code == -32603
+
+
+async def test_asking_for_the_end_makes_room(client):
+    """As soon as the answer says that the task has ended."""
+    params = await start(client, "hold")
+    await client.request("tasks/get", params)
+    assert (await client.call_tool("think")).content[0].text == "thought"
+    await client.request("tasks/cancel", params)
+    await trio.testing.wait_all_tasks_blocked()
+    assert (await client.call_tool("think")).content[0].text == "thought"
+    assert (await client.request("tasks/get", params))["status"] == "cancelled"
+    await start(client, "work")
+    with pytest.raises(McpError, match="no longer kept"):
+        await client.request("tasks/get", params)
+
+
+async def test_hearing_of_the_end_makes_room(client):
+    """As asking does."""
+    params = await start(client, "work")
+    wanted = {"notifications": {"taskIds": [params["taskId"]]}}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(client.request, "subscriptions/listen", wanted)
+        await trio.testing.wait_all_tasks_blocked()
+        await start(client, "think")
+        nursery.cancel_scope.cancel()
