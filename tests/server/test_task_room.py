@@ -180,14 +180,14 @@ async def start(client, tool):
     return {"taskId": started.value.task.task_id}
 
 
-async def test_without_room_an_optional_task_is_none(client):
+async def test_without_room_an_optional_task_is_none(autojump_clock, client):
     """The call is answered in its request, as for a client that knows no tasks."""
     await start(client, "hold")
     assert (await client.call_tool("think")).content[0].text == "thought"
     assert (await client.call_tool("begin")).content[0].text == "turn 1"
 
 
-async def test_without_room_a_tool_that_must_have_one_is_refused(client):
+async def test_without_room_a_tool_that_must_have_one_is_refused(autojump_clock, client):
     """The error says when to come back."""
     await start(client, "hold")
     with pytest.raises(McpError, match="Too many tasks; try again in 3600 s") as caught:

@@ -103,7 +103,7 @@ async def test_events_are_bounded_over_all_sessions(autojump_clock):
         assert again.status == 200
 
 
-async def test_a_client_with_many_sessions_gives_up_its_own(crowded):
+async def test_a_client_with_many_sessions_gives_up_its_own(autojump_clock, crowded):
     """At once, and not those of others; those in use stay."""
     victim = await crowded.at("192.0.2.2").session()
     await trio.sleep(100)
@@ -116,7 +116,7 @@ async def test_a_client_with_many_sessions_gives_up_its_own(crowded):
     assert found == [200, 200, 404, 200, 200, 200, 200]
 
 
-async def test_a_client_with_many_old_sessions_replaces_them(crowded):
+async def test_a_client_with_many_old_sessions_replaces_them(autojump_clock, crowded):
     """One that has been idle for a minute."""
     other = await crowded.at("192.0.2.2").session()
     mine = [await crowded.session() for _ in range(5)]
@@ -126,7 +126,7 @@ async def test_a_client_with_many_old_sessions_replaces_them(crowded):
     assert found == [200, 404, 200, 200, 200, 200, 200]
 
 
-async def test_among_equals_the_longest_idle_makes_room(crowded):
+async def test_among_equals_the_longest_idle_makes_room(autojump_clock, crowded):
     """If it has been idle for a minute."""
     equals = [await crowded.at(f"192.0.2.{number}").session() for number in range(6)]
     newcomer = crowded.at("192.0.2.9")
@@ -137,7 +137,7 @@ async def test_among_equals_the_longest_idle_makes_room(crowded):
     assert found == [404, 200, 200, 200, 200, 200, 200]
 
 
-async def test_the_client_with_the_most_sessions_is_found_again(crowded):
+async def test_the_client_with_the_most_sessions_is_found_again(autojump_clock, crowded):
     """After the one that had them has ended its own."""
     first = [await crowded.session() for _ in range(4)]
     second = [await crowded.at("192.0.2.2").session() for _ in range(2)]
