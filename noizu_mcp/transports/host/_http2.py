@@ -119,6 +119,8 @@ class Http2(H2Protocol):
             elif not isinstance(event, h2.events.PriorityUpdated):  # RFC 9113 5.3: deprecated
                 if isinstance(event, h2.events.StreamEnded):
                     self._uploads.pop(event.stream_id, None)
+                elif isinstance(event, h2.events.StreamReset):
+                    await self._drop_buffer(event.stream_id)
                 await super()._handle_events([event])
             if number % TURN == 0:
                 await trio.lowlevel.checkpoint()
@@ -206,11 +208,15 @@ class Http2(H2Protocol):
         if stream is not None and stream.state is not ASGIHTTPState.CLOSED:
             await self._reset(stream_id, _Codes.INTERNAL_ERROR)
 
+    async def _drop_buffer(self, stream_id: int) -> None:
+        """Forget what is to be sent: whoever waits for room in the window waits no longer."""
+        with contextlib.suppress(KeyError):
+            await self.stream_buffers[stream_id].close()
+
     async def _reset(self, stream_id: int, code: h2.errors.ErrorCodes) -> None:
         """End a stream from this side; its application sees a disconnect."""
         self._refuse(stream_id, code)
-        with contextlib.suppress(KeyError):
-            await self.stream_buffers[stream_id].close()
+        await self._drop_buffer(stream_id)
         await self._flush()
         await self._close_stream(stream_id)
         await self._window_updated(stream_id)

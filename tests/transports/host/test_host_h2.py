@@ -177,7 +177,8 @@ async def test_a_reset_is_a_disconnect(each, connect2, answer, read_body):
     await client.event(h2.events.DataReceived, number, acknowledge=False)
     client.h2.reset_stream(number)
     await client.flush()
-    await over.wait()
+    with trio.fail_after(10):  # not only once the writing has taken too long
+        await over.wait()
     assert types == ["http.disconnect"]
     client.h2.increment_flow_control_window(1_000_000)
     assert await client.answer(client.ask("/short")) == (200, b"ok")
