@@ -1,6 +1,5 @@
 """Bearer tokens of requests: taken, verified, and asked for (RFC 6750, RFC 9728)."""
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -108,30 +107,13 @@ class BearerAuth:
         """The headers that tokens stand in, in lower case."""
         return tuple(self._verifier.headers)
 
-    def announcing(self, scopes: Iterable[str]) -> "BearerAuth":
-        """Make one that lets the same requests in, and tells clients of more scopes.
-
-        Args:
-            scopes: What a server behind it requires of all requests, and checks by itself.
-
-        Returns:
-            One whose challenges name them, too, and its document, unless `scopes_supported` was
-            given. This one is left as it is: several servers may share it.
-
-        Raises:
-            ValueError: One is no scope that clients may be told to ask for.
-        """
-        other = copy.copy(self)
-        wanted = tuple(dict.fromkeys((*self._scopes, *check_scopes(scopes, "requires"))))
-        metadata = attrs.evolve(self._metadata, scopes_supported=self._supported or wanted)
-        other._scopes, other._metadata = wanted, metadata  # noqa: SLF001 - a copy, made here
-        return other
-
-    async def authenticate(self, request: AuthRequest) -> Principal:
+    async def authenticate(self, request: AuthRequest, scopes: Iterable[str] = ()) -> Principal:
         """Find out who sent a request.
 
         Args:
             request: Any request of the endpoint: POST, GET and DELETE alike.
+            scopes: What the server behind it requires of all requests, and checks by itself:
+                challenges name them, so that the first token is enough.
 
         Returns:
             Who sent it.
@@ -139,14 +121,14 @@ class BearerAuth:
         Raises:
             Challenge: It may not go on; what to answer.
         """
-        header, token = self._take(request)
+        header, token = self._take(request, scopes)
         seen = request if header == request.header else attrs.evolve(request, header=header)
         try:
             principal = await ask(self._verifier, token, seen)
             if self._required is not None:
                 self._required.check(principal)
         except (InsufficientScope, InvalidToken, VerifierUnavailable) as error:
-            raise self._refusal(error) from None
+            raise self._refusal(error, scopes) from None
         except Exception as error:
             logger.error("%s failed", type(self._verifier).__name__, exc_info=error)
             raise Challenge(500) from error
@@ -161,21 +143,32 @@ class BearerAuth:
         Returns:
             403 with `insufficient_scope` and all scopes, so that one new token is enough.
         """
-        wanted = tuple(dict.fromkeys((*self._scopes, *scopes)))
-        return self._challenge(403, "insufficient_scope", _SCOPE, wanted)
+        return self._challenge(403, "insufficient_scope", _SCOPE, self._with(scopes))
 
-    def metadata_documents(self, endpoint_path: str) -> dict[str, bytes]:
+    def metadata_documents(
+        self, endpoint_path: str, scopes: Iterable[str] = ()
+    ) -> dict[str, bytes]:
         """Give the metadata documents to serve, as `application/json`, without authorisation.
 
         Args:
             endpoint_path: The path of the MCP endpoint within the application: `/mcp`.
+            scopes: What the server behind it requires of all requests: they name these, too,
+                unless `scopes_supported` was given.
 
         Returns:
             Bodies by their paths.
-        """
-        return self._metadata.documents(endpoint_path)
 
-    def _take(self, request: AuthRequest) -> tuple[str, str]:
+        Raises:
+            ValueError: One is no scope that clients may be told to ask for.
+        """
+        wanted = self._supported or self._with(check_scopes(scopes, "requires"))
+        return attrs.evolve(self._metadata, scopes_supported=wanted).documents(endpoint_path)
+
+    def _with(self, scopes: Iterable[str]) -> tuple[str, ...]:
+        """Add what every request needs to the scopes of one."""
+        return tuple(dict.fromkeys((*self._scopes, *scopes)))
+
+    def _take(self, request: AuthRequest, scopes: Iterable[str]) -> tuple[str, str]:
         """Take the one token out of a request, never out of its URL."""
         found = [each for name in self._verifier.headers for each in _tokens(request, name)]
         several = len(found) > 1 or len(request.values(AUTHORIZATION)) > 1
@@ -183,15 +176,19 @@ class BearerAuth:
             raise self._challenge(400, "invalid_request", _MALFORMED)
         if not found:
             # RFC 6750 section 3.1: no error code for a client that did not know.
-            raise self._challenge(401, None, None, self._scopes)
+            raise self._challenge(401, None, None, self._with(scopes))
         return found[0]
 
-    def _refusal(self, error: InsufficientScope | InvalidToken | VerifierUnavailable) -> Challenge:
+    def _refusal(
+        self,
+        error: InsufficientScope | InvalidToken | VerifierUnavailable,
+        scopes: Iterable[str],
+    ) -> Challenge:
         if isinstance(error, InsufficientScope):
-            return self.challenge(error.scopes)
+            return self.challenge((*scopes, *error.scopes))
         if isinstance(error, InvalidToken):
             logger.warning("a token was refused: %s", error.reason)
-            return self._challenge(401, "invalid_token", _INVALID, self._scopes)
+            return self._challenge(401, "invalid_token", _INVALID, self._with(scopes))
         logger.error("tokens cannot be verified: %s", error.reason)
         return Challenge(503, [(b"retry-after", str(RETRY_AFTER).encode())])
 

@@ -26,6 +26,16 @@ MAX_PAUSE: Final = 60.0
 #: Seconds that a session lives at least; one that ends before counts as an attempt that failed.
 LIVED: Final = 10.0
 
+#: What comes of a handshake that a server, or the way to it, does not let through.
+_REFUSALS: Final = (
+    AuthError,
+    ConnectionClosed,
+    McpError,
+    ProtocolError,
+    RequestTimeout,
+    TransportError,
+)
+
 Send = Callable[[], Awaitable[Any]]
 
 
@@ -115,7 +125,7 @@ class Renewal:
     async def _try(self, attempt: _Attempt) -> None:
         try:
             await self.begin()
-        except Exception as error:  # noqa: BLE001 - raised where the session is awaited
+        except _REFUSALS as error:  # raised where the session is awaited
             attempt.error = error
         else:
             attempt.error = None
@@ -138,7 +148,8 @@ class Renewal:
                 await trio.sleep(min(failures * 2.0**failures, MAX_PAUSE))
                 try:
                     await self._renew(math.inf)
-                except Exception as error:  # noqa: BLE001 - the next request meets it as well
+                except (AuthError, ConnectionClosed, TransportError) as error:
+                    # The next request meets it as well.
                     logger.warning("%s", error)
                     failures += 1
 

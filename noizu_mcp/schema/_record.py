@@ -36,6 +36,7 @@ class Record:
             return NotImplemented
         return self.__dict__ == other.__dict__
 
+    # No hash, for a value may be a list; mypy takes this for a mistake (python/mypy#4266).
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:

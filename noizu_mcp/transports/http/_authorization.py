@@ -33,8 +33,9 @@ class Authorization:
     def __init__(self, auth: BearerAuth, path: str, requires: RequireScopes | None) -> None:
         if not isinstance(auth, BearerAuth):
             raise TypeError(f"auth must be a noizu_mcp.auth.BearerAuth, not {auth!r}")
-        self._auth = auth if requires is None else auth.announcing(requires.scopes)
-        documents = self._auth.metadata_documents(path)
+        self._auth = auth
+        self._scopes = () if requires is None else requires.scopes
+        documents = auth.metadata_documents(path, self._scopes)
         # The path of a request comes without its last slash.
         self._documents = {each.rstrip("/"): body for each, body in documents.items()}
 
@@ -82,7 +83,7 @@ class Authorization:
         """
         request = AuthRequest(http.method, http.path, http.scope["headers"], http.client)
         try:
-            http.principal = await self._auth.authenticate(request)
+            http.principal = await self._auth.authenticate(request, self._scopes)
         except Challenge as challenge:
             await http.respond(challenge.status, challenge.body, challenge.headers)
             return False
