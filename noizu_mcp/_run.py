@@ -1,12 +1,12 @@
 """Serving as the main job of a process."""
 
-import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import trio
 
+from ._util import in_main_thread
 from .server import Server
 from .transports import serve_descriptors, take_stdio
 from .types import Principal
@@ -27,7 +27,7 @@ def run_stdio(server: Server | Callable[[], Server], *, principal: Principal | N
     """
     read_fd, write_fd = take_stdio()
     made = server if isinstance(server, Server) else server()
-    serve = partial(serve_descriptors, handle_signals=_in_main_thread(), principal=principal)
+    serve = partial(serve_descriptors, handle_signals=in_main_thread(), principal=principal)
     trio.run(serve, made, read_fd, write_fd)
 
 
@@ -80,7 +80,3 @@ def run_http(
     from .transports.http._process import run_process
 
     run_process(server, host, port, options, host_options, parent=parent)
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()

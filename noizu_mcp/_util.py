@@ -4,6 +4,7 @@ import enum
 import json
 import os
 import re
+import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import ModuleType
@@ -130,6 +131,15 @@ def late(
         return sorted({*namespace["__all__"], *folders, *special})
 
     return load, names
+
+
+def in_main_thread() -> bool:
+    """Tell whether this is the thread that may handle signals.
+
+    Returns:
+        True in the main thread of the process.
+    """
+    return threading.current_thread() is threading.main_thread()
 
 
 def relative_path(path: str) -> str:

@@ -15,16 +15,15 @@ from noizu_mcp import (
     Resource,
     Schema,
     Server,
-    TaskStarted,
     Toolkit,
     connect,
     mcp,
 )
 from noizu_mcp.server._slots import given_back, one_of
-from noizu_mcp.types import ClientCapabilities
+
+from .tasking import KNOWS, start
 
 MODERN = "2026-07-28"
-KNOWS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}}, elicitation={})
 
 
 class Name(Schema):
@@ -62,13 +61,6 @@ class Narrow(Toolkit):
 
 class Office(Server, name="office", version="1", task_poll_interval=0.1):
     tools = [Narrow]
-
-
-async def start(client, tool):
-    with pytest.raises(TaskStarted) as started:
-        await client.call_tool(tool)
-    await trio.testing.wait_all_tasks_blocked()
-    return {"taskId": started.value.task.task_id}
 
 
 async def answer(client, task):

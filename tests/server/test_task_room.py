@@ -9,7 +9,6 @@ from noizu_mcp import (
     Limits,
     McpError,
     Server,
-    TaskStarted,
     Toolkit,
     connect,
     mcp,
@@ -17,10 +16,10 @@ from noizu_mcp import (
 from noizu_mcp.auth import Principal
 from noizu_mcp.server import TaskStore, Telemetry
 from noizu_mcp.server._options import ServerOptions
-from noizu_mcp.types import ClientCapabilities
+
+from .tasking import KNOWS, start
 
 TTL = 100.0
-KNOWS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
 
 
 class Bench:
@@ -171,13 +170,6 @@ async def client():
     given = {"version": "2026-07-28", "capabilities": KNOWS, "principal": who}
     async with connect(Full, **given) as client:
         yield client
-
-
-async def start(client, tool):
-    with pytest.raises(TaskStarted) as started:
-        await client.call_tool(tool)
-    await trio.testing.wait_all_tasks_blocked()
-    return {"taskId": started.value.task.task_id}
 
 
 async def test_without_room_an_optional_task_is_none(autojump_clock, client):

@@ -2,12 +2,12 @@
 
 import signal
 import sys
-import threading
 from functools import partial
 from typing import Final, Protocol
 
 import trio
 
+from ..._util import in_main_thread
 from ...engine import logger, single_failure
 from ...jsonrpc import Request
 from ...server import Server
@@ -37,24 +37,11 @@ def run_process(
     *,
     parent: int | None,
 ) -> None:
-    """Serve until a signal comes; see `Server.run_http`.
-
-    Args:
-        server: The server.
-        host: The address to listen at.
-        port: The port; 0 for a free one.
-        options: How it is served.
-        host_options: What its host allows.
-        parent: The process with whose end it ends, too.
-
-    Raises:
-        OSError: It cannot listen; the text says why, in one line.
-    """
+    """Serve until a signal comes; see `run_http` in `_run.py`, which loads this late."""
     app = make_app(server, options, host)
     seconds = _longest_end(options, host_options)
     with ending_within(seconds, partial(_say_overdue, app, seconds)) as due:
-        handled = threading.current_thread() is threading.main_thread()
-        signals = partial(ending_on_signals, at_once=due) if handled else no_signals
+        signals = partial(ending_on_signals, at_once=due) if in_main_thread() else no_signals
         serve = partial(serve_app, app, host, port, host_options, signals=signals)
         trio.run(_announced, serve, app, parent)
 

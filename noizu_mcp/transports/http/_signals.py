@@ -1,7 +1,6 @@
 """Signals of a process whose host is of another make, and handles them."""
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -9,6 +8,7 @@ from types import FrameType
 
 import trio
 
+from ..._util import in_main_thread
 from ...engine import logger
 from .._stdio import SIGNALS
 
@@ -22,7 +22,7 @@ def hearing_signals(function: Callable[[], object]) -> Iterator[None]:
     Args:
         function: Called in the signal handler.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if not in_main_thread():
         logger.warning("handle_signals does nothing: the lifespan is not in the main thread")
         yield
         return

@@ -2,12 +2,14 @@
 
 import gc
 import socket
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
 
+from noizu_mcp.transports.host import _crumbs
 from noizu_mcp.transports.host._host import serve_asgi
 from noizu_mcp.transports.host._options import HostOptions
 
@@ -142,16 +144,82 @@ def answer():
     return _answer
 
 
+async def _echo(scope, receive, send):
+    """Answer with what was sent."""
+    body = await _read_body(receive)
+    if body is not None:
+        await _answer(send, body)
+
+
 @pytest.fixture
 def echo():
-    """An application that answers with what it was sent."""
+    return _echo
 
-    async def app(scope, receive, send):
-        body = await _read_body(receive)
-        if body is not None:
-            await _answer(send, body)
 
-    return app
+class Held:
+    """An application that answers with what it was sent; `/long` waits for `go_on` first."""
+
+    def __init__(self):
+        self.started = trio.Event()
+        self.go_on = trio.Event()
+
+    async def __call__(self, scope, receive, send):
+        if scope["path"] == "/long":
+            self.started.set()
+            await self.go_on.wait()
+        await _echo(scope, receive, send)
+
+
+@pytest.fixture
+def held():
+    return Held()
+
+
+class Endless:
+    """An application that waits until it is cancelled, and counts how often it was."""
+
+    cancelled = 0
+
+    async def __call__(self, scope, receive, send):
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.cancelled += 1
+
+
+@pytest.fixture
+def endless():
+    return Endless()
+
+
+@pytest.fixture
+def crumbs_between_turns(monkeypatch):
+    """Count the pieces of bodies that are looked at between two turns of another task."""
+    seen = 0
+    add = _crumbs.Crumbs.add
+
+    def counted(self, *sizes, **pieces):
+        nonlocal seen
+        seen += 1
+        return add(self, *sizes, **pieces)
+
+    @asynccontextmanager
+    async def counting():
+        between = []
+
+        async def somebody():
+            while True:
+                before = seen
+                await trio.lowlevel.checkpoint()
+                between.append(seen - before)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(somebody)
+            yield between
+            nursery.cancel_scope.cancel()
+
+    monkeypatch.setattr(_crumbs.Crumbs, "add", counted)
+    return counting
 
 
 @pytest.fixture

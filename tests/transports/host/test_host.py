@@ -387,25 +387,18 @@ async def test_the_connection_idle_for_longest_makes_room(serve, connect, echo):
     assert await first.answer() == (200, b"1")
 
 
-async def test_one_too_many_is_turned_away(serve, connect, answer, caplog):
+async def test_one_too_many_is_turned_away(serve, connect, held, caplog):
     """Where every connection is busy the answer is 503; the log says so once."""
-    go_on, started = trio.Event(), trio.Event()
-
-    async def app(scope, receive, send):
-        started.set()
-        await go_on.wait()
-        await answer(send)
-
-    host = await serve(app, max_connections=1)
+    host = await serve(held, max_connections=1)
     busy = await connect(host)
-    await busy.request()
-    await started.wait()
+    await busy.request(path="/long")
+    await held.started.wait()
     for _ in range(2):
         assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
     assert [each.getMessage() for each in caplog.records] == [
         "connections are turned away: max_connections=1 are busy"
     ]
-    go_on.set()
+    held.go_on.set()
     assert await busy.answer() == (200, b"")
     other = await connect(host)
     await other.request()
@@ -414,17 +407,10 @@ async def test_one_too_many_is_turned_away(serve, connect, answer, caplog):
 
 @pytest.mark.parametrize("busy", [False, True])
 async def test_a_request_that_is_not_whole_makes_room(
-    serve, connect, echo, autojump_clock, caplog, busy
+    serve, connect, held, autojump_clock, caplog, busy
 ):
     """A client that owes the rest of its body for a second loses its place, one that waits not."""
-    go_on = trio.Event()
-
-    async def app(scope, receive, send):
-        if scope["path"] == "/long":
-            await go_on.wait()
-        await echo(scope, receive, send)
-
-    host = await serve(app, max_connections=2)
+    host = await serve(held, max_connections=2)
     waiting, *slow = [await connect(host) for _ in range(2)]
     await waiting.request(path="/long" if busy else "/")
     if busy:
@@ -449,7 +435,7 @@ async def test_a_request_that_is_not_whole_makes_room(
     for each in slow[1:]:
         await each.send(b"3456789")
         assert await each.answer() == (200, b"123456789")
-    go_on.set()
+    held.go_on.set()
     if busy:
         assert await waiting.answer() == (200, b"")
     assert len(caplog.records) == 1

@@ -365,17 +365,10 @@ async def test_a_client_that_left_keeps_no_place(
 
 
 async def test_requests_that_are_not_whole_make_room(
-    serve, connect, connect2, echo, autojump_clock
+    serve, connect, connect2, held, autojump_clock
 ):
     """As long as none of the connection is."""
-    go_on = trio.Event()
-
-    async def app(scope, receive, send):
-        if scope["path"] == "/long":
-            await go_on.wait()
-        await echo(scope, receive, send)
-
-    host = await serve(app, max_connections=1)
+    host = await serve(held, max_connections=1)
     client = await connect2(host)
     whole, upload = client.ask("/long"), client.ask(end=False)
     client.h2.send_data(upload, b"1")
@@ -383,7 +376,7 @@ async def test_requests_that_are_not_whole_make_room(
     await trio.testing.wait_all_tasks_blocked()
     await trio.sleep(2)
     assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
-    go_on.set()
+    held.go_on.set()
     await trio.sleep(2)
     other = await connect2(host)
     assert await other.answer(other.ask()) == (200, b"")
@@ -409,31 +402,17 @@ async def test_a_body_in_crumbs_is_reset(serve, connect2, echo, monkeypatch):
     assert await client.answer(client.ask()) == (200, b"")
 
 
-async def test_a_body_in_crumbs_leaves_others_their_turns(serve, connect2, echo, monkeypatch):
+async def test_a_body_in_crumbs_leaves_others_their_turns(
+    serve, connect2, echo, crumbs_between_turns
+):
     """What one read brings is not gone through in one go."""
-    seen, between = [0], []
-    add = _crumbs.Crumbs.add
-
-    def counted(self, size):
-        seen[0] += 1
-        return add(self, size)
-
-    async def somebody():
-        while True:
-            before = seen[0]
-            await trio.lowlevel.checkpoint()
-            between.append(seen[0] - before)
-
-    monkeypatch.setattr(_crumbs.Crumbs, "add", counted)
     client = await connect2(await serve(echo))
     number = client.ask(end=False)
     for _ in range(5000):
         client.h2.send_data(number, b"x")
     client.h2.end_stream(number)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(somebody)
+    async with crumbs_between_turns() as between:
         assert (await client.answer(number))[0] == 200
-        nursery.cancel_scope.cancel()
     assert 0 < max(between) <= 2 * _crumbs.TURN
 
 

@@ -171,28 +171,14 @@ async def test_a_body_in_crumbs_is_refused(serve, connect, echo, monkeypatch):
     assert rest.count(b"HTTP/1.1") == 1
 
 
-async def test_a_body_in_crumbs_leaves_others_their_turns(serve, connect, echo, monkeypatch):
+async def test_a_body_in_crumbs_leaves_others_their_turns(
+    serve, connect, echo, crumbs_between_turns
+):
     """What one read brings is not gone through in one go."""
-    seen, between = [0], []
-    add = _crumbs.Crumbs.add
-
-    def counted(self, size, *, pieces=1):
-        seen[0] += 1
-        return add(self, size, pieces=pieces)
-
-    async def somebody():
-        while True:
-            before = seen[0]
-            await trio.lowlevel.checkpoint()
-            between.append(seen[0] - before)
-
-    monkeypatch.setattr(_crumbs.Crumbs, "add", counted)
     client = await connect(await serve(echo))
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(somebody)
+    async with crumbs_between_turns() as between:
         await client.send(_post(CHUNKED, b"1\r\nx\r\n" * 10_000 + b"0\r\n\r\n"))
         assert await client.answer() == (200, b"x" * 10_000)
-        nursery.cancel_scope.cancel()
     assert 0 < max(between) <= 2 * _crumbs.TURN
 
 

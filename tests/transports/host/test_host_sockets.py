@@ -240,21 +240,14 @@ async def test_a_handshake_makes_room(serve, connect, echo, certificate, caplog,
     assert caplog.records == []
 
 
-async def test_busy_hosts_say_nothing_without_a_handshake(serve, connect, answer, certificate):
+async def test_busy_hosts_say_nothing_without_a_handshake(serve, connect, held, certificate):
     """One connection too many is closed."""
-    go_on, started = trio.Event(), trio.Event()
-
-    async def app(scope, receive, send):
-        started.set()
-        await go_on.wait()
-        await answer(send)
-
-    host = await serve(app, certfile=certificate, max_connections=1)
+    host = await serve(held, certfile=certificate, max_connections=1)
     async with _in_tls(await connect(host), certificate) as client:
-        await client.request()
-        await started.wait()
+        await client.request(path="/long")
+        await held.started.wait()
         assert await (await connect(host)).rest() == b""
-        go_on.set()
+        held.go_on.set()
         assert await client.answer() == (200, b"")
 
 

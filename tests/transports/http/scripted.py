@@ -115,6 +115,20 @@ class Script:
         await heard.result({})
 
 
+class Holding:
+    """Begins an answer and says nothing, and notes when the client leaves."""
+
+    def __init__(self):
+        self.left = trio.Event()
+        self.began = trio.Event()
+
+    async def __call__(self, heard):
+        await heard.head(kind=EVENTS)
+        self.began.set()
+        await heard.gone()
+        self.left.set()
+
+
 async def modern(heard):
     """Answer `server/discover` as a server of 2026-07-28."""
     versions = {"supportedVersions": ["2026-07-28"], "capabilities": CAPABILITIES}

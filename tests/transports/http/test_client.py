@@ -1,10 +1,8 @@
 """The client's end of Streamable HTTP, against servers that keep to it and servers that do not."""
 
-import importlib.util
 import json
 import ssl
 import sys
-from pathlib import Path
 
 import pytest
 import trio
@@ -26,23 +24,8 @@ from noizu_mcp.engine import Unanswered
 from noizu_mcp.transports import HttpStream
 from noizu_mcp.transports.http import _client, _inbox, _post, _reading
 
+from .scripted import EVENTS, Holding, Script, modern, serving
 
-def _load():
-    path = Path(__file__).with_name("scripted.py")
-    spec = importlib.util.spec_from_file_location("scripted_http", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-scripted = _load()
-EVENTS, Script, modern, serving = (
-    scripted.EVENTS,
-    scripted.Script,
-    scripted.modern,
-    scripted.serving,
-)
 TOOL = {"name": "t", "inputSchema": {"type": "object"}}
 DONE = {"content": [{"type": "text", "text": "done"}]}
 
@@ -619,20 +602,6 @@ async def test_cancelling_in_a_session():
     (cancelled,) = script.of("notifications/cancelled")
     (heard,) = script.of("tools/call")
     assert cancelled.message["params"]["requestId"] == heard.message["id"]
-
-
-class Holding:
-    """Answers nothing, and notes when the client leaves."""
-
-    def __init__(self):
-        self.left = trio.Event()
-        self.began = trio.Event()
-
-    async def __call__(self, heard):
-        await heard.head(kind=EVENTS)
-        self.began.set()
-        await heard.gone()
-        self.left.set()
 
 
 # The standing stream

@@ -20,7 +20,7 @@ from noizu_mcp import (
 from noizu_mcp.client import _renewal
 from noizu_mcp.transports.http import _reading
 
-from .scripted import EVENTS, Script, serving
+from .scripted import EVENTS, Holding, Script, serving
 
 VERSION = "2025-11-25"
 DONE = {"content": [{"type": "text", "text": "done"}]}
@@ -61,6 +61,17 @@ class Sessions(Script):
         version = heard.message["params"]["protocolVersion"]
         result = {"protocolVersion": version, "capabilities": self.offered, "serverInfo": self.info}
         await heard.result(result, mcp_session_id=self.alive)
+
+    def hold_handshake(self):
+        """Answer the next handshake when the event is set."""
+        released = trio.Event()
+
+        async def slow(heard):
+            await released.wait()
+            await Sessions.initialize(self, heard)
+
+        self.answers["initialize"] = slow
+        return released
 
     async def until(self, method, count):
         """Wait until so many requests of a method have come."""
@@ -127,16 +138,10 @@ async def test_the_client_begins_a_new_session(version):
 
 async def test_one_handshake_for_all_requests():
     """They wait for it, those that come meanwhile too, and each is sent again."""
-    released = trio.Event()
-
-    async def slow(heard):
-        await released.wait()
-        await Sessions.initialize(script, heard)
-
     async with serving(Sessions()) as script:
         async with connect(script.url, version=VERSION) as client:
             await script.end()
-            script.answers["initialize"] = slow
+            released = script.hold_handshake()
             async with trio.open_nursery() as nursery:
                 for _ in range(5):
                     nursery.start_soon(text_of, client)
@@ -269,16 +274,10 @@ async def test_a_handshake_that_fails(answer, error, said):
 
 async def test_a_handshake_that_takes_too_long():
     """Who does not want to wait does not; it goes on, for the next request."""
-    released = trio.Event()
-
-    async def slow(heard):
-        await released.wait()
-        await Sessions.initialize(script, heard)
-
     async with serving(Sessions()) as script:
         async with connect(script.url, version=VERSION) as client:
             await script.end()
-            script.answers["initialize"] = slow
+            released = script.hold_handshake()
             with pytest.raises(RequestTimeout, match=r"no new one began within 0\.05 s"):
                 await client.call_tool("t", timeout=0.05)
             released.set()
@@ -325,17 +324,6 @@ async def test_a_handshake_is_read_on_after_a_break():
             assert await text_of(client) == "done"
     resumed = [heard for heard in script.of("GET") if "last-event-id" in heard.headers]
     assert [script.names(heard) for heard in resumed] == ["s-2"]
-
-
-class Holding:
-    """Answers nothing, and notes when the client leaves."""
-
-    def __init__(self):
-        self.left = trio.Event()
-
-    async def __call__(self, heard):
-        await heard.gone()
-        self.left.set()
 
 
 async def test_what_is_said_of_the_server_is_new():
@@ -708,12 +696,7 @@ async def test_closing_while_a_session_begins():
 
 async def test_cancelling_while_a_session_begins():
     """One request that is given up takes the new session from no other."""
-    released = trio.Event()
     scope = trio.CancelScope()
-
-    async def slow(heard):
-        await released.wait()
-        await Sessions.initialize(script, heard)
 
     async def given_up():
         with scope:
@@ -722,7 +705,7 @@ async def test_cancelling_while_a_session_begins():
     async with serving(Sessions()) as script:
         async with connect(script.url, version=VERSION) as client:
             await script.end()
-            script.answers["initialize"] = slow
+            released = script.hold_handshake()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(given_up)
                 await script.until("initialize", 2)

@@ -1,0 +1,18 @@
+"""A client that begins tasks."""
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp import TaskStarted
+from noizu_mcp.types import ClientCapabilities
+
+KNOWS = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}}, elicitation={})
+
+
+async def start(client, tool):
+    """Call a tool whose calls become tasks; gives the parameters that name the task."""
+    with pytest.raises(TaskStarted) as started:
+        await client.call_tool(tool)
+    await trio.testing.wait_all_tasks_blocked()
+    return {"taskId": started.value.task.task_id}
