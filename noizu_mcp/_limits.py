@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     Field = attrs.Attribute[int]
 
 MIB: Final = 1024 * 1024
+#: Of what is there for all, one client may have this part.
+PART: Final = 4
 
 
 def _at_least_one(_: object, field: "Field", value: Any) -> None:
@@ -41,6 +43,8 @@ class Limits(Value):
             the threads of all others.
         tasks: Tasks that are kept at once, ended ones too, over all connections over HTTP.
         tasks_per_principal: How many of them may be of one verified principal.
+        task_memory: Bytes that they hold: what those that run were sent, and what came of those
+            that have ended. One verified principal may have a quarter.
 
     Raises:
         ValueError: A limit is no integer, or below 1.
@@ -57,6 +61,7 @@ class Limits(Value):
     task_threads: int = _limit(40)
     tasks: int = _limit(10_000)
     tasks_per_principal: int = _limit(1000)
+    task_memory: int = _limit(256 * MIB)
 
 
 #: What holds where nothing else is said.

@@ -2,6 +2,7 @@
 
 from .._util import publish
 from ._amount import holds_more_values as holds_more_values
+from ._amount import memory_of as memory_of
 from ._codec import MAX_BATCH as MAX_BATCH
 from ._codec import decode as decode
 from ._codec import encode as encode
@@ -83,6 +84,7 @@ __all__ = [
     "encode_result",
     "holds_more_values",
     "malformed",
+    "memory_of",
     "parse_json",
     "recover_id",
     "render",

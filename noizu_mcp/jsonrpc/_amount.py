@@ -1,10 +1,11 @@
-"""How many values JSON text holds, told from its bytes before anything is made of them.
+"""How much JSON is: its values, told from the text before anything is made of them, and its memory.
 
 Values cost: two bytes may become an object of a hundred, and everything that walks a message walks
 them all. Counting takes a fraction of what reading takes.
 """
 
-from typing import Final
+import sys
+from typing import Any, Final
 
 #: Bytes that are cut into strings and the rest at a time: cut at once, the pieces would need many
 #: times the size of the message.
@@ -32,3 +33,20 @@ def holds_more_values(data: bytes, limit: int) -> bool:
         count += sum(map(outside.count, _MARKS))
         inside ^= (len(parts) - 1) & 1
     return count > limit
+
+
+def memory_of(value: Any) -> int:
+    """Add up the bytes of memory that a JSON value takes; what it shares with others counts.
+
+    Args:
+        value: The value; it must not contain itself.
+    """
+    size = 0
+    level = [value]
+    while level:
+        size += sum(map(sys.getsizeof, level))
+        inner = [each for each in level if type(each) is dict]
+        parts = [[*each, *each.values()] for each in inner]
+        parts += [each for each in level if type(each) is list]
+        level = [each for part in parts for each in part]
+    return size

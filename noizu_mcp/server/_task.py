@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import trio
 
-from .._errors import ConnectionClosed, InsufficientScope, RequestTimeout
+from .._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout
 from .._util import UNSET, Unset
 from ..engine import Fate, logger
-from ..jsonrpc import INTERNAL_ERROR, render
+from ..jsonrpc import INTERNAL_ERROR, memory_of, render
 from ..types import InputRequest, Principal, RequireScopes, Task, TaskStatus
 from ._events import Outcome
 
@@ -43,6 +43,8 @@ class RunningTask:
 
     Args:
         owner: Names the principal that it belongs to; None where nobody is verified.
+        size: Bytes that it holds from the start.
+        hold: Lets it hold so many bytes instead of `size`, or gives False: there is no room.
         ttl: Seconds that it may run, and that its result is kept afterwards.
         poll_interval: Seconds that clients are told to leave between two looks at it.
         on_change: Called after each change.
@@ -50,6 +52,7 @@ class RunningTask:
     Attributes:
         id: What names it; not to be guessed.
         owner: As given.
+        size: Bytes that it holds: what it was sent, then what came of it.
         status: What it does.
         expires: When it is forgotten, on trio's clock.
         scope: Cancels it.
@@ -61,16 +64,20 @@ class RunningTask:
         self,
         owner: str | None,
         *,
+        size: int,
+        hold: Callable[["RunningTask", int], bool],
         ttl: float,
         poll_interval: float,
         on_change: Callable[["RunningTask"], None],
     ) -> None:
         self.id = os.urandom(ENTROPY).hex()
         self.owner = owner
+        self.size = size
         self.status: TaskStatus = "working"
         self.scope = trio.CancelScope()
         self.cancelling = False
         self.fate: Fate | None = None
+        self._hold = hold
         self._ttl = ttl
         self._poll_interval = poll_interval
         self._on_change = on_change
@@ -80,8 +87,8 @@ class RunningTask:
         self._questions: dict[str, _Question] = {}
         self._asked = 0
         self._required: dict[RequireScopes, None] = {}
-        self._result: Mapping[str, Any] | None = None
-        self._error: Mapping[str, Any] | None = None
+        self._kept = b""  # what came of it, as JSON: it is asked for once, as a rule
+        self._outcome: tuple[Outcome, int | None] = ("cancelled", None)
         self._deadline = self._left = math.inf
         self.expires = self._born + ttl
         self.expire_at(math.inf)
@@ -94,11 +101,8 @@ class RunningTask:
     @property
     def outcome(self) -> tuple[Outcome, int | None]:
         """How it ended, for listeners, and the code of its error; else it is cancelled."""
-        if self._error is not None:
-            return self.fate or "error", self._error["code"]
-        if self._result is None:
-            return self.fate or "cancelled", None
-        return self.fate or ("tool_error" if self._result.get("isError") is True else "ok"), None
+        outcome, code = self._outcome
+        return self.fate or outcome, code
 
     def to_wire(self, *, detailed: bool = True) -> dict[str, Any]:
         """Write it as it is now.
@@ -121,8 +125,8 @@ class RunningTask:
         if self.status == "input_required":
             return {"inputRequests": {key: each.wire for key, each in self._questions.items()}}
         if self.status == "completed":
-            return {"result": self._result}
-        return {"error": self._error} if self.status == "failed" else {}
+            return {"result": json.loads(self._kept)}
+        return {"error": json.loads(self._kept)} if self.status == "failed" else {}
 
     def say(self, message: str) -> None:
         """Say what it does, for people."""
@@ -187,8 +191,15 @@ class RunningTask:
         raise RequestTimeout(f"{request.method} was not answered within {seconds:g} s")
 
     def answer(self, answers: Mapping[str, Any]) -> None:
-        """Take answers, by key; those to nothing, or to what has its answer, mean nothing."""
-        found = {key: self._questions.pop(key) for key in answers if key in self._questions}
+        """Take answers, by key; those to nothing, or to what has its answer, mean nothing.
+
+        Raises:
+            McpError: Tasks hold too many bytes for them (-32603).
+        """
+        meant = {key: answers[key] for key in answers if key in self._questions}
+        if meant and not self._hold(self, self.size + memory_of(meant)):
+            raise McpError(INTERNAL_ERROR, "Tasks hold too many bytes to take more answers")
+        found = {key: self._questions.pop(key) for key in meant}
         for key, question in found.items():
             question.answer = answers[key]
             question.closed.set()
@@ -224,34 +235,46 @@ class RunningTask:
             self.scope.cancel()
 
     def complete(self, result: Mapping[str, Any]) -> None:
-        """End with a result, one with `isError` too; one that is no JSON is an error."""
+        """End with a result, one with `isError` too.
+
+        One that is no JSON is an error, and so is one that there is no room for.
+        """
         try:
-            self._result = json.loads(render({"resultType": "complete", **result}))
+            text = render({"resultType": "complete", **result})
         except (ValueError, TypeError, RecursionError) as error:
             logger.error("the result of a task is not JSON", exc_info=error)
             self.fate = "crashed"
             self.fail(INTERNAL_ERROR, "Result is not JSON")
-        else:
-            self._end("completed", None)
+            return
+        if not self._hold(self, len(text)):
+            logger.error("the result of a task is not kept: Limits.task_memory is reached")
+            self.fail(INTERNAL_ERROR, "The result could not be kept: tasks hold too many bytes")
+            return
+        self._outcome = "tool_error" if result.get("isError") is True else "ok", None
+        self._end("completed", None, text)
 
     def fail(self, code: int, message: str, data: Any = None) -> None:
         """End with an error of the protocol."""
-        error = {"code": code, "message": message}
-        if data is not None:
-            error["data"] = data
+        bare = {"code": code, "message": message}
         try:
-            self._error = json.loads(render(error))
+            text = render(bare if data is None else {**bare, "data": data})
         except (ValueError, TypeError, RecursionError):
             logger.exception("the data of an error is not JSON")
-            self._error = {"code": code, "message": message}
-        self._end("failed", message)
+            text = render(bare)
+        if not self._hold(self, len(text)):
+            text = render(bare)
+            self._hold(self, len(text))
+        self._outcome = "error", code
+        self._end("failed", message, text)
 
     def end_cancelled(self) -> None:
         """End without either: it was cancelled."""
+        self._hold(self, 0)
         self._end("cancelled", None)
 
-    def _end(self, status: TaskStatus, message: str | None) -> None:
+    def _end(self, status: TaskStatus, message: str | None, kept: bytes = b"") -> None:
         self.status = status
+        self._kept = kept
         self._message = message
         questions, self._questions = self._questions, {}
         for question in questions.values():

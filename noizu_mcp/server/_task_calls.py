@@ -10,7 +10,7 @@ import trio
 from .._errors import InsufficientScope, McpError
 from ..components import Context, ToolSpec
 from ..engine import Exchange, Job
-from ..jsonrpc import MISSING_CLIENT_CAPABILITY
+from ..jsonrpc import MISSING_CLIENT_CAPABILITY, memory_of
 from ..protocol import Envelope
 from ..types import TASKS, RequireScopes, ToolResult
 from ._call import Call
@@ -116,6 +116,7 @@ class Opening:
         self._exchange = exchange
         self._spec = spec
         self._work = work
+        self._size = memory_of(exchange.request.params) if self.possible else 0
         self._left = trio.Event()  # set once the handler has left the request
 
     def enter(self) -> bool:
@@ -165,7 +166,7 @@ class Opening:
         """Tell whether there may be a task; without room for one the tool can do without it."""
         if self.possible and self._spec.task == "optional":
             owner = owner_of(self._exchange.envelope)
-            self.possible = self._connection.task_store.make_room(owner)
+            self.possible = self._connection.task_store.make_room(owner, self._size)
         return self.possible
 
     def _begin(self, asker: LiveAsker | ReplayAsker | None) -> None:
@@ -173,7 +174,7 @@ class Opening:
         before = asker if isinstance(asker, ReplayAsker) else None
         timeout = self._spec.timeout if isinstance(self._spec.timeout, float) else None
         store = self._connection.task_store
-        task = store.create(owner_of(self._exchange.envelope))
+        task = store.create(owner_of(self._exchange.envelope), self._size)
         if self._spec.requires is not None:
             task.require(self._spec.requires)
         record = observe_task(self._connection, self._exchange, task)

@@ -69,22 +69,26 @@ class TaskStore:
     def __iter__(self) -> Iterator[RunningTask]:
         return iter(tuple(self._tasks.values()))
 
-    def create(self, owner: str | None) -> RunningTask:
+    def create(self, owner: str | None, size: int = 0) -> RunningTask:
         """Make a task, which can be found from now on; `start` lets it run.
 
         Args:
             owner: Names the principal that it belongs to; None where nobody is verified.
+            size: Bytes that it holds while it runs.
 
         Raises:
-            McpError: There are too many, or the server is shutting down (-32603).
+            McpError: There are too many, or they hold too much, or the server is shutting down
+                (-32603).
         """
         if self._stopping:
             raise McpError(INTERNAL_ERROR, "The server is shutting down")
-        if not self.make_room(owner):
-            raise self._refusal(owner)
+        if not self.make_room(owner, size):
+            raise self._refusal(owner, size)
         options = self._options
         task = RunningTask(
             owner,
+            size=size,
+            hold=self._hold,
             ttl=options.task_ttl,
             poll_interval=options.task_poll_interval,
             on_change=self._report,
@@ -96,23 +100,39 @@ class TaskStore:
             self._spawn(self._sweep)
         return task
 
-    def make_room(self, owner: str | None) -> bool:
-        """Tell whether an owner may have one more; if need be, a task goes that has served its end.
+    def make_room(self, owner: str | None, size: int = 0, tasks: int = 1) -> bool:
+        """Tell whether an owner may have more; if need be, tasks go that have served their end.
 
-        That is one that has ended, and its owner was told how.
+        Those are such that have ended, and their owners were told how.
+
+        Args:
+            owner: Names the principal.
+            size: So many bytes more.
+            tasks: So many tasks more.
         """
-        if self._room.is_full(owner):
-            spare = self._room.spare(owner)
-            if spare is not None:
-                self._drop(spare)
-            else:
+        if not self._room.can_hold(owner, size):
+            return False
+        while self._room.is_full(owner, size, tasks):
+            spare = self._room.spare(owner, size, tasks)
+            if spare is None:
                 self._drop_expired()
-        return not self._room.is_full(owner)
+                return not self._room.is_full(owner, size, tasks)
+            self._drop(spare)
+        return True
 
-    def _refusal(self, owner: str | None) -> McpError:
+    def _hold(self, task: RunningTask, size: int) -> bool:
+        """Let a task hold so many bytes instead of those that it holds, if there is room."""
+        fits = self.make_room(task.owner, size - task.size, tasks=0)
+        if fits:
+            self._room.resize(task, size)
+        return fits
+
+    def _refusal(self, owner: str | None, size: int) -> McpError:
         """Say when there is room again: at the latest when the first one's time is over."""
+        if not self._room.can_hold(owner, size):
+            return McpError(INTERNAL_ERROR, "The request is too large for a task")
         tasks: Iterable[RunningTask] = self._tasks.values()
-        if self._room.has_all(owner):
+        if self._room.has_all(owner, size):
             tasks = (task for task in tasks if task.owner == owner)
         left = min(task.expires for task in tasks) - trio.current_time()
         seconds = max(1, math.ceil(left))

@@ -1,6 +1,7 @@
 """Laws of the codec, for any bytes and any message."""
 
 import json
+import sys
 from unittest.mock import patch
 
 from hypothesis import example, given, settings
@@ -20,6 +21,7 @@ from noizu_mcp.jsonrpc import (
     decode,
     encode,
     encode_batch,
+    memory_of,
     recover_id,
     render,
     unreadable,
@@ -109,6 +111,19 @@ def count(value):
         return 0
     inner = value.values() if isinstance(value, dict) else value
     return sum(1 + count(each) for each in inner) or 1
+
+
+def weigh(value):
+    """Add up the memory of a value."""
+    inner = [*value, *value.values()] if isinstance(value, dict) else value
+    return sys.getsizeof(value) + sum(map(weigh, inner if isinstance(value, dict | list) else ()))
+
+
+@LAW
+@given(value=VALUES)
+def test_the_memory_of_a_value(value):
+    """Each of its values and names counts, at any depth."""
+    assert memory_of(value) == weigh(value)
 
 
 @LAW

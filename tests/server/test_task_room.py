@@ -9,6 +9,7 @@ from noizu_mcp import (
     Limits,
     McpError,
     Server,
+    TaskStarted,
     Toolkit,
     connect,
     mcp,
@@ -16,6 +17,7 @@ from noizu_mcp import (
 from noizu_mcp.auth import Principal
 from noizu_mcp.server import TaskStore, Telemetry
 from noizu_mcp.server._options import ServerOptions
+from noizu_mcp.types import InputRequest
 
 from .tasking import KNOWS, start
 
@@ -29,9 +31,9 @@ class Bench:
         options = ServerOptions("s", "1", task_ttl=TTL, limits=Limits(**limits))
         self.store = TaskStore(options, lambda work: None, Telemetry())
 
-    def begin(self, owner=None, *, told=False):
+    def begin(self, owner=None, *, told=False, size=0):
         """Make a task that runs; or one that has ended, and its owner knows."""
-        task = self.store.create(owner)
+        task = self.store.create(owner, size)
         if told:
             task.complete({"content": []})
         self.store.note_told(task)
@@ -134,6 +136,109 @@ async def test_one_at_its_bound_takes_no_room_of_others():
     assert bench.has(bobs, anns) == [True, False]
 
 
+RESULT = {"content": []}
+RESULT_SIZE = len('{"resultType":"complete","content":[]}')
+
+
+async def test_what_tasks_hold_is_bounded():
+    """What runs holds what it was sent, what has ended its result, what is cancelled nothing."""
+    bench = Bench(task_memory=100)
+    task = bench.begin(size=100)
+    assert not bench.store.make_room(None, 1)
+    task.complete(RESULT)
+    assert bench.store.make_room(None, 100 - RESULT_SIZE)
+    assert not bench.store.make_room(None, 101 - RESULT_SIZE)
+    other = bench.begin(size=100 - RESULT_SIZE)
+    with pytest.raises(McpError, match="Too many tasks; try again in 100 s") as caught:
+        bench.begin(size=1)
+    assert caught.value.data == {"retryAfter": TTL}
+    bench.begin()
+    other.end_cancelled()
+    assert bench.store.make_room(None, 100 - RESULT_SIZE)
+
+
+async def test_a_request_that_no_room_is_large_enough_for():
+    """It is refused without a time to come back, and nobody goes for it."""
+    bench = Bench(task_memory=100)
+    told = bench.begin(told=True)
+    for owner, most in ((None, 100), ("ann", 25)):
+        with pytest.raises(McpError, match="The request is too large for a task") as caught:
+            bench.begin(owner, size=most + 1)
+        assert (caught.value.code, caught.value.data) == (-32603, None)
+    assert bench.has(told) == [True]
+    for owner, most in ((None, 100), ("ann", 25)):
+        bench.begin(owner, size=most).end_cancelled()
+
+
+async def test_what_one_principal_holds_is_bounded():
+    """To a quarter; the others have the rest, and lose nothing to it."""
+    bench = Bench(task_memory=400)
+    bobs = bench.begin("bob", told=True)
+    bench.begin("ann", size=90)
+    assert not bench.store.make_room("ann", 11)
+    assert bench.store.make_room("ann", 10)
+    assert bench.store.make_room("cyd", 100)
+    assert bench.has(bobs) == [True]
+
+
+async def test_as_many_go_as_make_room():
+    """Those that have been told for longest."""
+    bench = Bench(task_memory=4 * RESULT_SIZE)
+    old = [bench.begin(told=True) for _ in range(4)]
+    bench.begin(size=2 * RESULT_SIZE - 1)
+    assert bench.has(*old) == [False, False, True, True]
+
+
+async def test_a_result_without_room_is_an_error(caplog):
+    """Results of others stay, unless they have been told; the log names the limit."""
+    bench = Bench(task_memory=2 * RESULT_SIZE)
+    told, untold = bench.begin(told=True), bench.begin()
+    untold.complete(RESULT)
+    task, unlucky = bench.begin(), bench.begin()
+    task.complete(RESULT)
+    assert bench.has(told, untold, task) == [False, True, True]
+    unlucky.complete(RESULT)
+    error = {"code": -32603, "message": "The result could not be kept: tasks hold too many bytes"}
+    assert unlucky.to_wire()["error"] == error
+    assert unlucky.outcome == ("error", -32603)
+    assert task.to_wire()["result"] == {"resultType": "complete", **RESULT}
+    assert "Limits.task_memory" in caplog.text
+
+
+async def test_the_data_of_an_error_without_room_is_left_out():
+    """The error itself is kept."""
+    bench = Bench(task_memory=100)
+    task = bench.begin(size=10)
+    task.fail(-32000, "no", "x" * 100)
+    assert task.to_wire()["error"] == {"code": -32000, "message": "no"}
+    assert task.size == len('{"code":-32000,"message":"no"}')
+
+
+async def test_answers_count(autojump_clock):
+    """One that finds no room is refused, and the question waits on.
+
+    What is meant for no question costs nothing.
+    """
+    bench = Bench(task_memory=1000)
+    task = bench.begin()
+    answers = []
+
+    async def ask():
+        answers.append(await task.ask(InputRequest("roots/list", {}), None))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        (key,) = task.to_wire()["inputRequests"]
+        task.answer({"other": "x" * 1000})
+        with pytest.raises(McpError, match="too many bytes to take more answers") as caught:
+            task.answer({key: "x" * 1000})
+        assert (caught.value.code, task.status, task.size) == (-32603, "input_required", 0)
+        task.answer({key: "x"})
+    assert answers == ["x"]
+    assert 0 < task.size < 1000
+
+
 class Jobs(Toolkit):
     """Tools of which one task fills the room."""
 
@@ -210,3 +315,27 @@ async def test_hearing_of_the_end_makes_room(client):
         await trio.testing.wait_all_tasks_blocked()
         await start(client, "think")
         nursery.cancel_scope.cancel()
+
+
+async def test_the_arguments_of_tasks_count():
+    """A call with more than there is room for is answered in its request, or refused."""
+
+    class Eager(Toolkit):
+        @mcp(task="optional")
+        async def think(self, args) -> str:
+            return f"{len(args['text'])} characters"
+
+        @mcp(task="required")
+        async def work(self, args) -> str:
+            return "worked"
+
+    class Small(Server, name="small", version="1", limits=Limits(task_memory=10_000)):
+        tools = [Eager]
+
+    async with connect(Small, version="2026-07-28", capabilities=KNOWS) as client:
+        with pytest.raises(TaskStarted):
+            await client.call_tool("think", {"text": "x" * 1000})
+        answer = await client.call_tool("think", {"text": "x" * 10_000})
+        assert answer.content[0].text == "10000 characters"
+        with pytest.raises(McpError, match="The request is too large for a task"):
+            await client.call_tool("work", {"text": "x" * 10_000})

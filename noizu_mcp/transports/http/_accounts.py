@@ -5,18 +5,16 @@ A bound on all of them alone would let one client use up what is there for every
 
 import ipaddress
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, ref
 
+from ..._limits import PART
 from ._asgi import HttpRequest, unavailable
 from ._options import HttpLimits
 from ._session_table import SessionTable
 
 if TYPE_CHECKING:
     from ._session import Session
-
-#: One client may hold this part of the memory.
-PART: Final = 4
 
 
 class Account:
