@@ -12,7 +12,7 @@ from ._application import Application, Endpoint
 from ._config import HostConfig
 from ._http1 import Http1
 from ._http2 import Http2
-from ._options import HostOptions
+from ._options import PACE, HostOptions
 from ._places import Places
 from ._wire import Wire
 
@@ -70,6 +70,7 @@ class Connection:
         self._left = False
         self._woken = False
         self._receiving = False
+        self._quiet = 0.0  # seconds that the rest of a request is late
 
     async def run(self) -> None:
         """Serve the client until one of both ends it, and every application has returned."""
@@ -163,11 +164,15 @@ class Connection:
 
     async def _receive(self) -> bytes | None:
         """Wait for the client; None if that was ended by the clock, or by somebody else."""
-        data = None
+        data, began, owing = None, trio.current_time(), self._protocol.unfinished
         self._note_waiting(receiving=True)
         with trio.CancelScope(deadline=self._due) as self._reading:
             data = await self._wire.receive()
         self._note_waiting(receiving=False)
+        # A byte now and then is worth next to nothing: a place costs a client more than that.
+        worth = len(data or b"") * self.options.body_timeout / PACE
+        late = self._quiet + trio.current_time() - began - worth
+        self._quiet = max(0.0, late) if owing else 0.0
         if data == b"":
             # An application that was started by the last bytes answers before it hears of the end.
             await trio.lowlevel.checkpoint()
@@ -176,7 +181,8 @@ class Connection:
     def _note_waiting(self, *, receiving: bool) -> None:
         # While nothing is received, it is the application that takes its time with a body.
         self._receiving = receiving
-        self._places.set_waiting(self, waiting=receiving and self._protocol.unfinished)
+        waiting = receiving and self._protocol.unfinished
+        self._places.set_waiting(self, trio.current_time() - self._quiet if waiting else None)
 
     async def _expire(self) -> None:
         if not self._stopped:

@@ -6,7 +6,7 @@ from typing import Final, Generic, Protocol, TypeVar
 import trio
 
 #: Seconds after which a client that owes the rest of a request may lose its place: far more than
-#: lies between two packets of one that is sending.
+#: lies between two packets of one that is sending. Bytes take off the seconds that they may take.
 QUIET: Final = 1.0
 
 
@@ -35,7 +35,7 @@ class Places(Generic[_Occupant]):
         self._all: Final[dict[_Occupant, None]] = {}
         # In the order in which they became idle.
         self._idle: Final[dict[_Occupant, None]] = {}
-        # Those that wait for the rest of a request, since when, in that order.
+        # Those that wait for the rest of a request, and since when.
         self._waiting: Final[dict[_Occupant, float]] = {}
 
     def __len__(self) -> int:
@@ -60,11 +60,11 @@ class Places(Generic[_Occupant]):
         if idle and occupant in self._all:
             self._idle[occupant] = None
 
-    def set_waiting(self, occupant: _Occupant, *, waiting: bool) -> None:
-        """Note that a connection waits for the rest of a request, from now on, or has read on."""
+    def set_waiting(self, occupant: _Occupant, since: float | None) -> None:
+        """Note that a connection waits for the rest of a request, and since when; None: no more."""
         self._waiting.pop(occupant, None)
-        if waiting and occupant in self._all:
-            self._waiting[occupant] = trio.current_time()
+        if since is not None and occupant in self._all:
+            self._waiting[occupant] = since
 
     def make_room(self) -> bool:
         """Tell whether there is a place for one more; if need be another one loses it.
@@ -84,6 +84,7 @@ class Places(Generic[_Occupant]):
     def _oldest(self) -> _Occupant | None:
         for each in self._idle:
             return each
-        for each, since in self._waiting.items():
-            return each if trio.current_time() - since >= QUIET else None
-        return None
+        oldest = min(self._waiting, key=self._waiting.__getitem__, default=None)
+        if oldest is None or trio.current_time() - self._waiting[oldest] < QUIET:
+            return None
+        return oldest

@@ -419,13 +419,13 @@ async def test_a_request_that_is_not_whole_makes_room(
         assert await waiting.answer() == (200, b"")
         slow.insert(0, waiting)
     for each in slow:
-        await each.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1")
+        await each.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9001\r\n\r\n1")
         await trio.testing.wait_all_tasks_blocked()
         await trio.sleep(0.1)
     assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
     await trio.sleep(1)
     for each in slow[1:]:
-        await each.send(b"2")  # one that is sending is not quiet
+        await each.send(b"1" * 4000)  # one that is sending is not quiet
     await trio.testing.wait_all_tasks_blocked()
     other = await connect(host)
     await other.request(b"3")
@@ -433,12 +433,39 @@ async def test_a_request_that_is_not_whole_makes_room(
     assert await slow[0].rest() == b""
     assert host.connections == 2
     for each in slow[1:]:
-        await each.send(b"3456789")
-        assert await each.answer() == (200, b"123456789")
+        await each.send(b"1" * 5000)
+        assert await each.answer() == (200, b"1" * 9001)
     held.go_on.set()
     if busy:
         assert await waiting.answer() == (200, b"")
     assert len(caplog.records) == 1
+
+
+async def test_a_body_in_drops_keeps_no_place(serve, connect, echo, autojump_clock):
+    """A byte now and then is as good as none; at a modem's pace the place is kept.
+
+    What was before the request does not count.
+    """
+    host = await serve(echo, max_connections=2)
+    sending = await connect(host)
+    await sending.request(b"1")
+    assert await sending.answer() == (200, b"1")
+    await trio.sleep(10)
+    dripping = await connect(host)
+    for each in (dripping, sending):
+        await each.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999\r\n\r\n1")
+    for _ in range(4):
+        await trio.testing.wait_all_tasks_blocked()
+        await trio.sleep(0.5)
+        await dripping.send(b"1")
+        await sending.send(b"1" * 2000)
+    await trio.testing.wait_all_tasks_blocked()
+    other = await connect(host)
+    await other.request(b"3")
+    assert await other.answer() == (200, b"3")
+    assert await dripping.rest() == b""
+    await sending.send(b"1" * (99_999 - 8001))
+    assert await sending.answer() == (200, b"1" * 99_999)
 
 
 async def test_a_client_that_waits_for_continue_is_not_quiet(serve, connect, echo, autojump_clock):
