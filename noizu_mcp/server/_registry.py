@@ -92,7 +92,10 @@ class Registry:
         Args:
             feature: `tools`, `resources`, `prompts`, `completions` or `skills`.
         """
-        return any(shelf.specs for shelf in self._shelves[feature])
+        for shelf in self._shelves[feature]:  # noqa: SIM110 - asked for with each request
+            if shelf.specs:
+                return True
+        return False
 
     @property
     def has_tasks(self) -> bool:

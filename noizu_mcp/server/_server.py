@@ -376,7 +376,7 @@ class Server(Serving, metaclass=ComponentMeta):
         """
         if feature == "logging":
             return True
-        return self.overrides(*_OFFERED_BY[feature]) or self.registry.has(feature)
+        return self.registry.has(feature) or self.overrides(*_OFFERED_BY[feature])
 
     @property
     def can_be_watched(self) -> bool:

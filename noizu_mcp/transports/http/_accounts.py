@@ -21,18 +21,21 @@ class Account:
     """What one client holds: a principal, or an address where nobody is verified.
 
     Args:
+        name: Whose it is.
         accounts: Those of all clients.
 
     Attributes:
+        name: As given.
         sessions: Its sessions.
         requests: How many of its requests are being answered.
         held: Bytes of its requests.
         kept: Bytes of events that are kept for it.
     """
 
-    __slots__ = ("__weakref__", "_accounts", "held", "kept", "requests", "sessions")
+    __slots__ = ("__weakref__", "_accounts", "held", "kept", "name", "requests", "sessions")
 
-    def __init__(self, accounts: "Accounts") -> None:
+    def __init__(self, name: str, accounts: "Accounts") -> None:
+        self.name = name
         self.sessions: SessionTable[Session] = SessionTable()
         self.requests = 0
         self.held = 0
@@ -115,10 +118,12 @@ class Accounts:
     def of(self, http: HttpRequest) -> Account:
         """Find the account of who sends a request; it goes when nothing is held any more."""
         name = address_of(http.client) if http.principal is None else http.principal.key
-        account = self._accounts.get(name)
-        if account is None:
-            account = self._accounts[name] = Account(self)
-        self._latest = account
+        account = self._latest
+        if account is None or account.name != name:
+            account = self._accounts.get(name)
+            if account is None:
+                account = self._accounts[name] = Account(name, self)
+            self._latest = account
         return account
 
     def note(self, account: Account) -> None:

@@ -1,7 +1,6 @@
 """The ASGI side: what a request says, its body within bounds, and plain answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from contextlib import suppress
 from typing import Any, Final
 
 import trio
@@ -143,18 +142,21 @@ class HttpRequest:
             Disconnected: The client went away.
         """
         body = bytearray()
-        with trio.move_on_after(seconds):
+        with trio.CancelScope(relative_deadline=seconds):
             while True:
                 message = await self.receive()
                 if message["type"] == "http.disconnect":
                     raise Disconnected
-                part = message.get("body", b"")
+                part: bytes = message.get("body", b"")
                 hold(len(part))
-                body += part
-                self.size = len(body)
-                if len(body) > limit:
+                self.size += len(part)
+                if self.size > limit:
                     raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
-                if not message.get("more_body", False):
+                more = message.get("more_body", False)
+                if not more and not body:
+                    return part
+                body += part
+                if not more:
                     return bytes(body)
         raise Refused(408, f"The body took over {seconds:g} seconds", code=INVALID_REQUEST)
 
@@ -175,9 +177,11 @@ class HttpRequest:
         """
         length = (b"content-length", b"%d" % len(body))
         head = [*headers, *self.extra, length]
-        with suppress(OSError):  # what hosts raise once the client has gone (ASGI 2.4)
+        try:
             await self.send({"type": "http.response.start", "status": status, "headers": head})
             await self.send({"type": "http.response.body", "body": body})
+        except OSError:  # what hosts raise once the client has gone (ASGI 2.4)
+            return
 
 
 def _mount_of(scope: Scope) -> str:

@@ -181,7 +181,9 @@ class Endpoint:
     async def _take(self, http: HttpRequest, session: Session, event: Event | None) -> None:
         if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
             await self._serve(http, session, event)
-        elif isinstance(event, Send):
+            return
+        self.sessions.touch(session)
+        if isinstance(event, Send):
             await refuse(http, event, STATUSES, 200)
         else:
             if event is not None:

@@ -238,7 +238,6 @@ class Sessions:
         session = self._sessions.get(id_) or self._take_up(id_, http)
         if session is None or session.owner != owner:
             raise Refused(404, "Session not found; initialize again", code=INVALID_REQUEST)
-        self.touch(session)
         # Another process may have heard that the handshake is complete.
         if self._ids.sealed and session.peer.handshake.complete():
             session.ready()
@@ -255,7 +254,7 @@ class Sessions:
         return session
 
     def touch(self, session: Session) -> None:
-        """Note that a session is used now."""
+        """Note that a session has been used, once that is over: until then it says so itself."""
         session.used = trio.current_time()
         self._sessions.touch(session)
         session.account.sessions.touch(session)

@@ -19,7 +19,7 @@ PACE = Pace(silence=1, keepalive=10, stall=10, room=100)
 
 def make_history(limit, account=None):
     """Make the streams of one session."""
-    return History(limit, account or Account(Accounts(HttpLimits())))
+    return History(limit, account or Account("ann", Accounts(HttpLimits())))
 
 
 class Empty(Server, name="empty", version="1"):
@@ -134,7 +134,7 @@ async def test_tasks_of_a_set(nursery, caplog):
 )
 def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
     """Whatever streams say: within the bound, each by itself, in order, without a gap."""
-    account = Account(Accounts(HttpLimits()))
+    account = Account("ann", Accounts(HttpLimits()))
     history = make_history(limit, account)
     streams, said = [history.open() for _ in range(4)], {}
     for number, kind, size in steps:
