@@ -1,5 +1,6 @@
 """Server-sent events: how messages are written, and one answer that is a stream of them."""
 
+import math
 from typing import Final
 
 import attrs
@@ -77,6 +78,7 @@ class EventWriter:
         "_pace",
         "_queue",
         "_scope",
+        "_sending",
         "_since",
         "_size",
         "_taken",
@@ -95,7 +97,8 @@ class EventWriter:
         self._queue: list[bytes] = []
         self._size = 0
         self._ended = False
-        self._since: float | None = None  # when the part began that is being sent
+        self._sending = False
+        self._since = math.inf  # when the last part began; none yet
         self._scope = trio.CancelScope()
         self._watching: trio.CancelScope | None = None
         self._wake: trio.Event | None = None  # while there is nothing to write
@@ -162,19 +165,33 @@ class EventWriter:
     async def lost(self, http: HttpRequest) -> None:
         """Wait until the reader has gone, or leaves something unread for too long, or is done.
 
-        The sending itself has no timeout: not every host can be cancelled while it sends.
+        Meanwhile the reader gets a comment whenever there was nothing to say for long. The sending
+        itself has no timeout: not every host can be cancelled while it sends.
 
         Args:
             http: The request that is answered.
         """
         with trio.CancelScope() as self._watching:
-            while not self.closed and not self._is_stuck():
-                with trio.move_on_after(self._pace.stall):
+            while not self.closed and (due := self._check()) is not None:
+                with trio.CancelScope(deadline=due):
                     await http.gone()
                     return
 
-    def _is_stuck(self) -> bool:
-        return self._since is not None and trio.current_time() - self._since >= self._pace.stall
+    def _check(self) -> float | None:
+        """Say something if it is time to.
+
+        Returns:
+            When to look again, on trio's clock; None: the reader is stuck.
+        """
+        pace, now = self._pace, trio.current_time()
+        if self._sending:
+            due = self._since + pace.stall
+            return due if now < due else None
+        due = min(self._since, now) + pace.keepalive
+        if now >= due:
+            self.put(KEEPALIVE)
+            due = now + pace.keepalive
+        return min(due, now + pace.stall)  # a part may begin at any time, and stall
 
     async def _run(self, http: HttpRequest) -> None:
         part: bytes | None = b""  # hosts send the head with the first part
@@ -186,18 +203,16 @@ class EventWriter:
 
     async def _send(self, http: HttpRequest, message: Message) -> None:
         self._since = trio.current_time()
+        self._sending = True
         await http.send(message)
-        self._since = None
+        self._sending = False
 
     async def _next(self) -> bytes | None:
         """Wait for the next part; None: all of it is written."""
         if not self._queue and not self._ended:
             self._wake = trio.Event()
-            with trio.move_on_after(self._pace.keepalive):
-                await self._wake.wait()
+            await self._wake.wait()
             self._wake = None
-            if not self._queue and not self._ended:
-                return KEEPALIVE
         return self._take() if self._queue else None
 
     def _take(self) -> bytes:
