@@ -164,7 +164,7 @@ class Connection(abc.ABC):
 
     def _report(self, change: Hashable) -> None:
         # Most connections want to hear of most changes nothing.
-        if self._hears and self._notices(change):
+        if self._hears and self._wants(change):
             if self._merger is None:
                 self._merger = Merger(self._send_change, self.desk.channel, self._windows)
             self._merger.report(change)
@@ -448,6 +448,14 @@ class Connection(abc.ABC):
     def put_session(self, key: str, value: Any) -> None:
         """Store a value for later requests; the snapshots of running ones stay."""
         self.session = MappingProxyType({**self.session, key: value})
+
+    def _wants(self, change: Hashable) -> bool:
+        """Tell whether the client asked to hear of a change; if it may is seen when it is told."""
+        if isinstance(change, TaskChange):
+            return self.interests.follows(change.id)
+        if isinstance(change, tuple):
+            return self.interests.wants_resource(change[0])
+        return self.interests.wants_list(str(change))
 
     def _notices(self, change: Hashable) -> list[Notification]:
         if isinstance(change, TaskChange):
