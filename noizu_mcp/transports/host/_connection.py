@@ -114,6 +114,15 @@ class Connection:
             self._set_idle(idle=cast(Updated, event).idle)
             self._note_waiting(receiving=self._receiving)
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is being written, and `write` writes."""
+        return self._wire.is_free
+
+    def write(self, data: bytes) -> int:
+        """Write what the system takes at once, while the wire is free; returns how much that is."""
+        return self._wire.write(data)
+
     async def _serve(self) -> None:
         async with trio.open_nursery() as self.nursery:
             self._protocol = Http2(self) if self._wire.protocol == "h2" else Http1(self)

@@ -1,6 +1,6 @@
 """HTTP/1.1: hypercorn's protocol on h11, in fewer writes and with fewer ways to be misread."""
 
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import h11
 import trio
@@ -8,9 +8,10 @@ from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol.events import Body, EndBody, Request, Response
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protocol
-from hypercorn.protocol.http_stream import HTTPStream
+from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
 from hypercorn.typing import ASGISendEvent, H11SendableEvent, TaskGroup
 
+from .._extension import WRITE_NOWAIT
 from ._crumbs import TURN, Crumbs
 from ._head import BAD_REQUEST, head_fault
 from ._inbox import Inbox
@@ -126,6 +127,16 @@ class Http1(H11Protocol):
             self._pending.clear()
             self._head_pending = False
             await self.send(RawData(data))
+
+    def write_nowait(self, data: bytes) -> int | None:
+        """Write a part of an answer at once; see `WRITE_NOWAIT`."""
+        ready = self.connection.our_state is h11.SEND_BODY and not self._pending
+        if not (ready and self._carrier.is_free):
+            return None
+        part = self.connection.send(h11.Data(data=data))
+        rest = part[self._carrier.write(part) :]
+        self._pending += [rest] if rest else []
+        return len(rest)
 
     def _fault(self) -> int | None:
         if self.connection.their_state is not h11.IDLE:
@@ -243,6 +254,17 @@ class Http1Stream(HTTPStream):
             STREAM_ID,
         )
         self._protocol: Final = protocol
+
+    async def handle(self, event: StreamEvent) -> None:
+        """Take what belongs to the request; its scope gets what is beyond ASGI."""
+        await super().handle(event)
+        if isinstance(event, Request) and event.method != "HEAD":
+            extensions: dict[str, Any] = self.scope["extensions"]
+            extensions[WRITE_NOWAIT] = self._write_nowait
+
+    def _write_nowait(self, data: bytes) -> int | None:
+        is_open = self.state is ASGIHTTPState.RESPONSE and not self.closed
+        return self._protocol.write_nowait(data) if is_open else None
 
     async def app_send(self, message: ASGISendEvent | None) -> None:
         """Take what the application sends; whatever is not the last of it goes out at once."""

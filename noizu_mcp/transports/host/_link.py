@@ -39,6 +39,15 @@ class Carrier(Protocol):
         """Take what the protocol sends."""
         ...
 
+    @property
+    def is_free(self) -> bool:
+        """Whether `write` writes."""
+        ...
+
+    def write(self, data: bytes) -> int:
+        """Write what the system takes at once; returns how much that is."""
+        ...
+
     def stop(self) -> None:
         """Read nothing more."""
         ...

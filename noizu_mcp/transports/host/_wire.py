@@ -74,6 +74,21 @@ class Wire:
             self.abort()
             raise
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is being written, and `write` writes."""
+        return not (self.broken or self._lock.locked())
+
+    def write(self, data: bytes) -> int:
+        """Write what the system takes at once, while the wire is free; returns how much that is.
+
+        A wire that breaks at it takes nothing, and says so when the rest is sent.
+        """
+        try:
+            return self._send_nowait(data)
+        except OSError:
+            return 0
+
     async def linger(self) -> None:
         """Say that nothing more will come; read and drop what does, for a bounded time."""
         self._end()
@@ -148,6 +163,10 @@ class TlsWire(Wire):
         # A socket of trio's with the same descriptor: closing that is left to this class.
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(connection))
         self._tls = trio.SSLStream(stream, context, server_side=True, https_compatible=True)
+
+    @property
+    def is_free(self) -> bool:
+        return False  # TLS may have to wait for the client first
 
     async def open(self) -> bool:
         with trio.move_on_after(self._options.handshake_timeout) as scope:

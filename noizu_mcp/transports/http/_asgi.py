@@ -6,6 +6,7 @@ from typing import Any, Final
 import trio
 
 from ...jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, encode_error
+from .._extension import WRITE_NOWAIT, WriteNowait
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -128,6 +129,12 @@ class HttpRequest:
         """The address of the client, for logs."""
         client = self.scope.get("client")
         return str(client[0]) if client else "unknown"
+
+    @property
+    def write_nowait(self) -> WriteNowait | None:
+        """Writes a part of the answer at once, where the host can do that; see `WriteNowait`."""
+        write: WriteNowait | None = (self.scope.get("extensions") or {}).get(WRITE_NOWAIT)
+        return write
 
     async def read(self, limit: int, seconds: float, hold: Callable[[int], None]) -> bytes:
         """Read the whole body.

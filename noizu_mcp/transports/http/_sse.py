@@ -6,6 +6,7 @@ from typing import Final
 import attrs
 import trio
 
+from .._extension import WriteNowait
 from ._asgi import Header, HttpRequest, Message
 
 #: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`).
@@ -17,6 +18,9 @@ EVENT_STREAM: Final[tuple[Header, ...]] = (
 KEEPALIVE: Final = b":\n\n"
 #: Bytes of events in one part of the body; what is behind waits until the client has taken it.
 CHUNK: Final = 64 * 1024
+#: Seconds without an event after which the next one is written at once; those that follow are
+#: written together.
+QUIET: Final = 0.001
 
 
 def event(message: bytes, id_: str | None = None) -> bytes:
@@ -84,6 +88,7 @@ class EventWriter:
         "_taken",
         "_wake",
         "_watching",
+        "_write",
         "closed",
         "done",
         "dropped",
@@ -101,6 +106,7 @@ class EventWriter:
         self._since = math.inf  # when the last part began; none yet
         self._scope = trio.CancelScope()
         self._watching: trio.CancelScope | None = None
+        self._write: WriteNowait | None = None
         self._wake: trio.Event | None = None  # while there is nothing to write
         self._taken: trio.Event | None = None  # while somebody waits for room
 
@@ -113,10 +119,26 @@ class EventWriter:
         """Write an event, after those before it."""
         if self.closed or (droppable and not self.has_room):
             self.dropped += 1
-            return
-        self._queue.append(data)
-        self._size += len(data)
-        self._rouse()
+        elif not self._writes_now(data):
+            self._queue.append(data)
+            self._size += len(data)
+            self._rouse()
+
+    def _writes_now(self, data: bytes) -> bool:
+        """Write an event past the queue, where the host can do that and nothing is before it."""
+        if self._write is None or self._wake is None or self._queue or self._ended:
+            return False
+        now = trio.current_time()
+        if now - self._since < QUIET:
+            return False
+        left = self._write(data)
+        if left is None:
+            return False
+        self._since = now
+        if left:
+            self._queue.append(b"")
+            self._rouse()
+        return True
 
     async def room(self) -> None:
         """Wait until there is room; a checkpoint."""
@@ -149,6 +171,7 @@ class EventWriter:
             http: The request that it answers.
         """
         self._pace.streams.add(self)
+        self._write = http.write_nowait
         try:
             with self._scope:
                 await trio.lowlevel.checkpoint_if_cancelled()  # the request may be over

@@ -11,6 +11,7 @@ import pytest
 import trio
 import trio.testing
 
+from noizu_mcp.transports._extension import WRITE_NOWAIT
 from noizu_mcp.transports.host import _crumbs, _http2
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
@@ -142,6 +143,7 @@ async def test_the_scope_says_http_2(serve, connect2, answer):
     [scope] = scopes
     assert (scope["http_version"], scope["method"], scope["path"]) == ("2", "GET", "/a")
     assert (b"host", b"test") in scope["headers"]
+    assert WRITE_NOWAIT not in scope["extensions"]  # a window may have no room
 
 
 @pytest.mark.parametrize(

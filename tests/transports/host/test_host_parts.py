@@ -172,6 +172,17 @@ async def test_a_wire_that_breaks_fails_all_writers(wires, autojump_clock):
     await wire.send(b"2")
 
 
+async def test_a_wire_that_breaks_takes_nothing_at_once(wires):
+    """It is found broken when the rest is sent."""
+    wire, theirs = wires()
+    assert wire.is_free
+    theirs.close()
+    assert wire.write(b"1") == 0
+    await wire.send(b"1")
+    assert wire.broken
+    assert not wire.is_free
+
+
 async def test_a_full_wire_takes_nothing_at_once(wires):
     """A write that cannot begin waits, too; giving it up breaks the wire."""
     wire, theirs = wires()

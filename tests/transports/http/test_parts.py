@@ -9,7 +9,7 @@ from noizu_mcp import Limits, Server
 from noizu_mcp.transports.http import HttpLimits
 from noizu_mcp.transports.http._accounts import Account, Accounts
 from noizu_mcp.transports.http._history import MAX_ENDED, History
-from noizu_mcp.transports.http._sse import CHUNK, EventWriter, Pace, event, priming_event
+from noizu_mcp.transports.http._sse import CHUNK, QUIET, EventWriter, Pace, event, priming_event
 from noizu_mcp.transports.http._tasks import TaskSet
 
 from .wire import settled
@@ -31,8 +31,9 @@ class Reader:
 
     extra = ((b"x-extra", b"1"),)
 
-    def __init__(self):
+    def __init__(self, write_nowait=None):
         self.parts = []
+        self.write_nowait = write_nowait
 
     async def send(self, part):
         await trio.lowlevel.checkpoint()
@@ -99,6 +100,43 @@ async def test_a_writer_that_is_closed_first(autojump_clock):
     await writer.run(reader)
     assert len(reader.parts) <= 1
     await writer.lost(reader)
+
+
+async def test_after_quiet_an_event_is_written_at_once(nursery, autojump_clock):
+    """Where the host can do that; those that follow are written together, by a task."""
+    written, left = [], 0
+
+    def write_nowait(data):
+        written.append(data)
+        return left
+
+    writer, reader = EventWriter(PACE), Reader(write_nowait)
+    writer.put(b"0")  # not before there is an answer
+    nursery.start_soon(writer.run, reader)
+    await settled()
+    writer.put(b"1")
+    await settled()
+    await trio.sleep(QUIET)
+    for data in (b"2", b"3", b"4"):
+        writer.put(data)
+    assert written == [b"2"]
+    await settled()
+    assert reader.parts[1:] == [b"", b"0", b"1", b"34"]
+    await trio.sleep(QUIET)
+    left = 7
+    writer.put(b"5")
+    await settled()
+    assert (written, reader.parts[5:]) == ([b"2", b"5"], [b""])
+    await trio.sleep(QUIET)
+    left = None
+    writer.put(b"6")
+    await settled()
+    assert (written, reader.parts[6:]) == ([b"2", b"5", b"6"], [b"6"])
+    await trio.sleep(QUIET)
+    writer.end()
+    writer.put(b"7")
+    await settled()
+    assert (written, reader.parts[7:]) == ([b"2", b"5", b"6"], [b"7", b""])
 
 
 async def test_tasks_of_a_set(nursery, caplog):

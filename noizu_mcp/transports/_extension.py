@@ -1,0 +1,13 @@
+"""What our own host offers beyond ASGI; on any other one the same is sent in the usual way."""
+
+from collections.abc import Callable
+from typing import Final
+
+#: Writes a part of the body of an answer at once, in the loop's thread. Else a task would have to
+#: be woken for each stream that is told of a change, which costs twice as much.
+#:
+#: Returns how many bytes are left; they are written before the next part that is sent in the usual
+#: way, which may be empty. None: it cannot be written now, and nothing was.
+WriteNowait = Callable[[bytes], int | None]
+#: Its key among the `extensions` of a scope.
+WRITE_NOWAIT: Final = "noizu_mcp.write_nowait"

@@ -1,0 +1,160 @@
+"""Parts of an answer that are written at once, without a task: what our host has beyond ASGI."""
+
+import ssl
+
+import trio
+import trio.testing
+
+from noizu_mcp.transports._extension import WRITE_NOWAIT
+
+START = {"type": "http.response.start", "status": 200, "headers": []}
+LARGE = 8 * 1024 * 1024
+
+
+def _chunk(body, *, more=True):
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+def _chunks(data):
+    """What a body in chunks says; it must be whole."""
+    found = []
+    while data:
+        size, _, data = data.partition(b"\r\n")
+        found.append(data[: int(size, 16)])
+        assert data[int(size, 16) :][:2] == b"\r\n"
+        data = data[int(size, 16) + 2 :]
+    assert found.pop() == b""
+    return found
+
+
+async def test_a_part_is_written_at_once(serve, connect):
+    """Between parts that are sent in the usual way, in order; not before the head, nor after."""
+    found = []
+
+    async def app(scope, receive, send):
+        write = scope["extensions"][WRITE_NOWAIT]
+        found.append(write(b"too soon"))
+        await send(START)
+        found.append(write(b"still"))
+        await send(_chunk(b"one"))
+        found.append(write(b"two"))
+        await send(_chunk(b"three"))
+        found.append(write(b"four"))
+        await send(_chunk(b"", more=False))
+        found.append(write(b"too late"))
+
+    client = await connect(await serve(app))
+    for _ in range(2):
+        await client.request()
+        assert (await client.head())[0] == 200
+        body = await client.read_until(b"\r\n0\r\n\r\n")
+        assert _chunks(body) == [b"one", b"two", b"three", b"four"]
+    assert found == [None, None, 0, 0, None] * 2
+
+
+async def test_what_is_left_goes_before_the_next_part(serve, connect):
+    """Nothing else is written until then, be it an empty part."""
+    found = []
+    wrote = trio.Event()
+
+    async def app(scope, receive, send):
+        write = scope["extensions"][WRITE_NOWAIT]
+        await send(START)
+        await send(_chunk(b"1"))
+        found.append(write(b"x" * LARGE))
+        found.append(write(b"no"))
+        wrote.set()
+        await send(_chunk(b""))
+        found.append(write(b"3"))
+        await send(_chunk(b"4", more=False))
+
+    client = await connect(await serve(app), receive_buffer=4096)
+    await client.request()
+    await wrote.wait()
+    left, *others = found
+    assert 0 < left < LARGE
+    assert others == [None]
+    await client.head()
+    body = await client.read_until(b"\r\n0\r\n\r\n")
+    assert _chunks(body) == [b"1", b"x" * LARGE, b"3", b"4"]
+    assert found[2] == 0
+
+
+async def test_nothing_is_written_into_a_part(serve, connect):
+    """While the client has not taken what was sent before."""
+    found = []
+    went = trio.Event()
+
+    async def app(scope, receive, send):
+        async def write():
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            found.append(scope["extensions"][WRITE_NOWAIT](b"no"))
+            went.set()
+
+        await send(START)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(write)
+            await send(_chunk(b"x" * LARGE))
+        await send(_chunk(b"", more=False))
+
+    client = await connect(await serve(app), receive_buffer=4096)
+    await client.request()
+    await went.wait()
+    assert found == [None]
+    await client.head()
+    assert _chunks(await client.read_until(b"\r\n0\r\n\r\n")) == [b"x" * LARGE]
+
+
+async def test_a_client_that_has_left(serve, connect, leave):
+    """Nothing is written any more."""
+    began, over, found = trio.Event(), trio.Event(), []
+
+    async def app(scope, receive, send):
+        await send(START)
+        await send(_chunk(b"1"))
+        began.set()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        found.append(scope["extensions"][WRITE_NOWAIT](b"2"))
+        over.set()
+
+    client = await connect(await serve(app))
+    await client.request()
+    await began.wait()
+    await leave(client.stream, "reset")
+    await over.wait()
+    assert found == [None]
+
+
+async def test_answers_without_a_body_have_none(serve, connect, answer):
+    """The answer to HEAD says nothing more than its head."""
+    found = []
+
+    async def app(scope, receive, send):
+        found.append(scope["extensions"].get(WRITE_NOWAIT))
+        await answer(send)
+
+    client = await connect(await serve(app))
+    await client.request(method="HEAD")
+    assert (await client.head())[0] == 200
+    assert found == [None]
+
+
+async def test_over_tls_parts_go_in_the_usual_way(serve, connect, certificate):
+    """TLS may have to wait for its client first."""
+    found = []
+
+    async def app(scope, receive, send):
+        await send(START)
+        await send(_chunk(b"1"))
+        found.append(scope["extensions"][WRITE_NOWAIT](b"no"))
+        await send(_chunk(b"2", more=False))
+
+    client = await connect(await serve(app, certfile=certificate))
+    context = ssl.create_default_context(cafile=certificate)
+    client.stream = trio.SSLStream(client.stream, context, server_hostname="127.0.0.1")
+    await client.request()
+    await client.head()
+    assert _chunks(await client.read_until(b"\r\n0\r\n\r\n")) == [b"1", b"2"]
+    assert found == [None]
+    await trio.aclose_forcefully(client.stream)
