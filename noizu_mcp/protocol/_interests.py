@@ -146,14 +146,6 @@ class Interests:
         self._watched.clear()
         return watched
 
-    def wants_list(self, kind: str) -> bool:
-        """Tell whether somebody is to hear of a changed list: `tools` and the like."""
-        return self.pushed or any(kind in each.kinds for each in self._listening.values())
-
-    def wants_resource(self, uri: str) -> bool:
-        """Tell whether somebody asked to hear of a resource."""
-        return self.watches(uri) or any(uri in each.uris for each in self._listening.values())
-
     def changed(self, kind: str) -> list[Notification]:
         """Make the notices for a changed list: `tools`, `prompts` or `resources`."""
         method = CHANGES[kind][0]

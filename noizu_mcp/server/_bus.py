@@ -9,6 +9,7 @@ from typing import Final
 import trio
 
 from ..engine import Channel
+from ..jsonrpc import Notification
 
 #: Seconds in which further changes of one thing are merged into one more notice.
 MERGE_WINDOW: Final = 0.05
@@ -80,13 +81,16 @@ class Merger:
     notice of each change, however much changes.
 
     Args:
-        send: Sends the notices of one change.
+        send: Sends the notices of one change; None: they are yet to be made.
         channel: Where they go.
         windows: Those of this connection, or of all of them.
     """
 
     def __init__(
-        self, send: Callable[[Hashable], None], channel: Channel, windows: Windows
+        self,
+        send: Callable[[Hashable, list[Notification] | None], None],
+        channel: Channel,
+        windows: Windows,
     ) -> None:
         self._send = send
         self._channel = channel
@@ -95,8 +99,13 @@ class Merger:
         self._again: set[Hashable] = set()  # what is to be sent at the end of its window
         self._closed = False
 
-    def report(self, change: Hashable) -> None:
-        """Take one change; in the loop's thread."""
+    def report(self, change: Hashable, notices: list[Notification]) -> None:
+        """Take one change; in the loop's thread.
+
+        Args:
+            change: What has changed.
+            notices: What is to be said now; later that may be something else.
+        """
         if self._closed:
             return  # said in another thread while the connection ended
         if change in self._open:
@@ -104,7 +113,7 @@ class Merger:
             return
         self._open.add(change)
         if self._channel.has_room:
-            self._send(change)
+            self._send(change, notices)
         else:
             self._again.add(change)
         self._windows.open(partial(self._end, change))
@@ -118,7 +127,7 @@ class Merger:
             self._open.discard(change)
         elif self._channel.has_room:
             self._again.remove(change)
-            self._send(change)
+            self._send(change, None)
             self._windows.open(partial(self._end, change))
         else:
             self._windows.spawn(partial(self._wait, change))

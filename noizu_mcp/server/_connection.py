@@ -164,10 +164,10 @@ class Connection(abc.ABC):
 
     def _report(self, change: Hashable) -> None:
         # Most connections want to hear of most changes nothing.
-        if self._hears and self._wants(change):
+        if self._hears and (notices := self._notices(change)):
             if self._merger is None:
                 self._merger = Merger(self._send_change, self.desk.channel, self._windows)
-            self._merger.report(change)
+            self._merger.report(change, notices)
 
     # engine.Handler
 
@@ -449,14 +449,6 @@ class Connection(abc.ABC):
         """Store a value for later requests; the snapshots of running ones stay."""
         self.session = MappingProxyType({**self.session, key: value})
 
-    def _wants(self, change: Hashable) -> bool:
-        """Tell whether the client asked to hear of a change; if it may is seen when it is told."""
-        if isinstance(change, TaskChange):
-            return self.interests.follows(change.id)
-        if isinstance(change, tuple):
-            return self.interests.wants_resource(change[0])
-        return self.interests.wants_list(str(change))
-
     def _notices(self, change: Hashable) -> list[Notification]:
         if isinstance(change, TaskChange):
             task = self.task_store.get(change.id)
@@ -480,8 +472,9 @@ class Connection(abc.ABC):
         origin = self.peer.origin if id_ is None else self._listening[id_].envelope.origin
         return origin.principal
 
-    def _send_change(self, change: Hashable) -> None:
-        notices = self._notices(change)
+    def _send_change(self, change: Hashable, notices: list[Notification] | None) -> None:
+        if notices is None:
+            notices = self._notices(change)
         for notice in notices:
             self.send_notice(notice, change)
         task = self.task_store.get(change.id) if isinstance(change, TaskChange) else None

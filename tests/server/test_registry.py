@@ -2,6 +2,7 @@
 
 import json
 import threading
+from functools import partial
 
 import pytest
 import trio
@@ -27,6 +28,7 @@ from noizu_mcp import (
 )
 from noizu_mcp.components import expand
 from noizu_mcp.engine import Outbox
+from noizu_mcp.jsonrpc import Notification
 from noizu_mcp.protocol import REVISIONS
 from noizu_mcp.server import Registry
 from noizu_mcp.server._bus import MERGE_WINDOW, Bus, Merger, Windows
@@ -178,28 +180,37 @@ def test_changes_from_many_threads_are_all_kept():
     assert len(server.tools) == 3 + 8 * 20
 
 
+#: What is to be said at once.
+NOTICES = [Notification("notifications/tools/list_changed")]
+
+
 async def test_bursts_become_two_notices(nursery, autojump_clock):
     """The first at once, the rest as one; each kind of change by itself."""
     sent = []
     ours, _ = memory_pair()
     outbox = Outbox(ours, 100)
 
-    def send(change):
-        sent.append((trio.current_time(), change))
+    def send(change, notices):
+        sent.append((trio.current_time(), change, notices))
 
     merger = Merger(send, outbox, Windows(nursery.start_soon))
     start = trio.current_time()
     for change in ("tools", "tools", "prompts", "tools"):
-        merger.report(change)
+        merger.report(change, NOTICES)
     await trio.testing.wait_all_tasks_blocked()
-    assert sent == [(start, "tools"), (start, "prompts")]
+    assert sent == [(start, "tools", NOTICES), (start, "prompts", NOTICES)]
     await trio.sleep(10 * MERGE_WINDOW)
-    assert sent[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools")]
-    merger.report("tools")
+    assert sent[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools", None)]
+    merger.report("tools", NOTICES)
     assert len(sent) == 4
     merger.close()
-    merger.report("prompts")
+    merger.report("prompts", NOTICES)
     assert len(sent) == 4
+
+
+def _note(sent, change, notices):
+    assert notices is None  # by now there may be others
+    sent.append(change)
 
 
 async def test_one_change_waits_for_room(nursery, autojump_clock):
@@ -209,7 +220,8 @@ async def test_one_change_waits_for_room(nursery, autojump_clock):
     outbox = Outbox(ours, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
-    Merger(sent.append, outbox, Windows(nursery.start_soon)).report("tools")
+    send = partial(_note, sent)
+    Merger(send, outbox, Windows(nursery.start_soon)).report("tools", NOTICES)
     await trio.sleep(5 * MERGE_WINDOW)
     assert sent == []
     outbox.flush_soon()
@@ -225,9 +237,9 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
     outbox = Outbox(ours, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
-    merger = Merger(sent.append, outbox, Windows(nursery.start_soon))
+    merger = Merger(partial(_note, sent), outbox, Windows(nursery.start_soon))
     for _ in range(100):
-        merger.report("tools")
+        merger.report("tools", NOTICES)
         await trio.sleep(MERGE_WINDOW)
     assert sent == []
     outbox.flush_soon()
