@@ -1,5 +1,6 @@
 """HTTP/1.1: hypercorn's protocol on h11, in fewer writes and with fewer ways to be misread."""
 
+from functools import partial
 from typing import Any, Final, cast
 
 import h11
@@ -8,7 +9,7 @@ from hypercorn.events import Closed, Event, RawData, Updated
 from hypercorn.protocol.events import Body, EndBody, Request, Response
 from hypercorn.protocol.events import Event as StreamEvent
 from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protocol
-from hypercorn.protocol.http_stream import ASGIHTTPState, HTTPStream
+from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ASGISendEvent, H11SendableEvent, TaskGroup
 
 from .._extension import WRITE_NOWAIT
@@ -128,10 +129,16 @@ class Http1(H11Protocol):
             self._head_pending = False
             await self.send(RawData(data))
 
-    def write_nowait(self, data: bytes) -> int | None:
-        """Write a part of an answer at once; see `WRITE_NOWAIT`."""
+    def write_nowait(self, number: int, data: bytes) -> int | None:
+        """Write a part of an answer at once; see `WRITE_NOWAIT`.
+
+        Args:
+            number: Which request of the connection it answers.
+            data: The part.
+        """
+        answers = number == self.keep_alive_requests and self.stream is not None
         ready = self.connection.our_state is h11.SEND_BODY and not self._pending
-        if not (ready and self._carrier.is_free):
+        if not (answers and ready and self._carrier.is_free):
             return None
         part = self.connection.send(h11.Data(data=data))
         rest = part[self._carrier.write(part) :]
@@ -260,11 +267,9 @@ class Http1Stream(HTTPStream):
         await super().handle(event)
         if isinstance(event, Request) and event.method != "HEAD":
             extensions: dict[str, Any] = self.scope["extensions"]
-            extensions[WRITE_NOWAIT] = self._write_nowait
-
-    def _write_nowait(self, data: bytes) -> int | None:
-        is_open = self.state is ASGIHTTPState.RESPONSE and not self.closed
-        return self._protocol.write_nowait(data) if is_open else None
+            # Not a method of this object: that would leave each request to the garbage collector.
+            protocol = self._protocol
+            extensions[WRITE_NOWAIT] = partial(protocol.write_nowait, protocol.keep_alive_requests)
 
     async def app_send(self, message: ASGISendEvent | None) -> None:
         """Take what the application sends; whatever is not the last of it goes out at once."""

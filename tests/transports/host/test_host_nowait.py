@@ -1,11 +1,13 @@
 """Parts of an answer that are written at once, without a task: what our host has beyond ASGI."""
 
+import gc
 import ssl
 
 import trio
 import trio.testing
 
 from noizu_mcp.transports._extension import WRITE_NOWAIT
+from noizu_mcp.transports.host._http1 import Http1Stream
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 LARGE = 8 * 1024 * 1024
@@ -158,3 +160,22 @@ async def test_over_tls_parts_go_in_the_usual_way(serve, connect, certificate):
     assert _chunks(await client.read_until(b"\r\n0\r\n\r\n")) == [b"1", b"2"]
     assert found == [None]
     await trio.aclose_forcefully(client.stream)
+
+
+async def test_requests_leave_nothing_to_the_garbage_collector(serve, connect, answer):
+    """What lets the application write refers to no request."""
+
+    async def app(scope, receive, send):
+        assert scope["extensions"][WRITE_NOWAIT](b"no") is None
+        await answer(send)
+
+    client = await connect(await serve(app))
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(5):
+            await client.request()
+            assert await client.answer() == (200, b"")
+        assert sum(type(each) is Http1Stream for each in gc.get_objects()) <= 1
+    finally:
+        gc.enable()
