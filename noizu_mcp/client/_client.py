@@ -104,7 +104,7 @@ class Client:
 
         async def send() -> Mapping[str, Any]:
             request = peer.request(method, params, progress=progress is not None)
-            return await session.link.request(request, timeout=patience, on_progress=on_progress)
+            return await session.link.request(request, patience=patience, on_progress=on_progress)
 
         result = await session.renewal.send(send, patience)
         mirrored = self._session.mirrored

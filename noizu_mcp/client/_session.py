@@ -93,7 +93,7 @@ class ClientSession:
 
     async def _ask_again(self, method: str, params: Mapping[str, Any], seconds: float) -> None:
         try:
-            await self.link.request(self.peer.request(method, params), timeout=seconds)
+            await self.link.request(self.peer.request(method, params), patience=seconds)
         except McpError as error:
             logger.warning("%s was not restored in a new session: %s", method, error)
 

@@ -274,7 +274,7 @@ class Desk(abc.ABC):
         request: Request,
         *,
         channel: Channel | None = None,
-        timeout: float | None = None,  # noqa: ASYNC109 - progress restarts it; the peer is told
+        patience: float | None = None,
         on_progress: OnProgress | None = None,
         cancellable: bool = True,
     ) -> Mapping[str, Any]:
@@ -283,7 +283,7 @@ class Desk(abc.ABC):
         Args:
             request: The request.
             channel: Where it goes, if it belongs to a request of the peer.
-            timeout: Seconds without answer or progress; None for no limit.
+            patience: Seconds without answer or progress; None for no limit.
             on_progress: Called with the params of each progress notice.
             cancellable: Tell the peer when we stop waiting (not for `initialize`).
 
@@ -296,7 +296,7 @@ class Desk(abc.ABC):
             ConnectionClosed: The connection ended first.
         """
         channel = channel or self.channel
-        waiter = Waiter(request.method, math.inf if timeout is None else timeout, on_progress)
+        waiter = Waiter(request.method, math.inf if patience is None else patience, on_progress)
         try:
             self._waiters.add(request.id, waiter)
             channel.deliver(encode(request))

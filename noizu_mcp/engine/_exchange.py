@@ -116,7 +116,7 @@ class Exchange:
         """
         watched = nullcontext() if self.record is None else self.record.asking(request)
         with watched:
-            return await self.desk.request(request, channel=self.channel, timeout=seconds)
+            return await self.desk.request(request, channel=self.channel, patience=seconds)
 
     def release(self, seconds: float) -> None:
         """Let the peer come back for the answer, where that is possible; see `Channel`."""

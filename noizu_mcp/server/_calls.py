@@ -214,7 +214,9 @@ def failure(source: str, error: BaseException) -> ToolResult:
     if isinstance(error, ToolError):
         try:
             return error_result(error)
-        except Exception as bad:  # noqa: BLE001 - the content of the error is no content
+        except BaseException as bad:  # the content of the error is no content
+            if not is_crash(bad):
+                raise
             error = bad
     if isinstance(error, ConnectionClosed):
         return CRASHED  # while it asked; nobody hears of it

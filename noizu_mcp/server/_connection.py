@@ -199,7 +199,9 @@ class Connection(abc.ABC):
         try:
             admit(self.server, exchange)
             return self._routes[method.name](self, exchange)
-        except Exception as error:  # noqa: BLE001 - one request must not end the others
+        except BaseException as error:
+            if not is_crash(error):
+                raise
             self.crash(exchange, error)
         return None
 

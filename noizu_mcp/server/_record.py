@@ -190,9 +190,11 @@ def running(frame: FrameType | None) -> Event | None:
     """
     while frame is not None:
         if frame.f_code is _Course.run.__code__:
-            return frame.f_locals["self"].event  # type: ignore[no-any-return]  # a frame is untyped
+            course: _Course = frame.f_locals["self"]
+            return course.event
         if frame.f_code is observe.__code__ and "record" in frame.f_locals:
-            return frame.f_locals["record"].event  # type: ignore[no-any-return]  # as above
+            record: RequestRecord = frame.f_locals["record"]
+            return record.event
         frame = frame.f_back
     return None
 

@@ -123,6 +123,13 @@ class Returns(Toolkit):
         return {"value": float("nan")}
 
 
+class Exiting(list):
+    """A list that ends the program when it is read."""
+
+    def __iter__(self):
+        raise SystemExit("the secret of the author")
+
+
 class Unreadable(list):
     """A list that cannot be read."""
 
@@ -181,6 +188,10 @@ class Crashes(Toolkit):
     @mcp
     def worse_content(self):
         raise ToolError(Unreadable())
+
+    @mcp
+    def content_that_exits(self):
+        raise ToolError(Exiting())
 
 
 class Echo(

@@ -185,6 +185,7 @@ async def test_ready_results_and_deliberate_errors(kitchen, revision):
         "group_of_exits_inline",
         "bad_content",
         "worse_content",
+        "content_that_exits",
         "not_json",
         "not_finite",
     ],

@@ -295,7 +295,7 @@ async def test_our_requests_are_answered_or_given_up(wired, autojump_clock):
     for cancellable in (True, False):
         request = ledger.open("ping", None)
         with pytest.raises(RequestTimeout):
-            await link.request(request, timeout=1, cancellable=cancellable)
+            await link.request(request, patience=1, cancellable=cancellable)
         sent = [json.loads(data)["method"] for data in await ours.receive()]
         assert sent == ["ping", *["notifications/cancelled"] * cancellable]
     with pytest.raises(TypeError):

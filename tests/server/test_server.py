@@ -9,7 +9,17 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp import ClientHandler, Limits, RequestTimeout, Server, Tool, connect
+from noizu_mcp import (
+    ClientHandler,
+    Limits,
+    McpError,
+    RequestTimeout,
+    Schema,
+    Server,
+    Tool,
+    ToolError,
+    connect,
+)
 from noizu_mcp.engine import logger
 from noizu_mcp.server import open_connection, serve
 from noizu_mcp.transports import memory_pair
@@ -23,6 +33,30 @@ class Interrupted(Tool, inline=True):
         raise KeyboardInterrupt
 
 
+class Keys(list):
+    """Somebody presses Ctrl-C while it is read."""
+
+    def __iter__(self):
+        raise KeyboardInterrupt
+
+
+class Advising(Tool):
+    """Somebody presses Ctrl-C while its error is written."""
+
+    async def call(self):
+        raise ToolError(Keys())
+
+
+class Exiting(Tool):
+    """Its arguments end the program."""
+
+    class Input(Schema):
+        def __attrs_post_init__(self):
+            raise SystemExit("the secret of the author")
+
+    async def call(self, args): ...
+
+
 class Waiting(Tool):
     """Waits for ever."""
 
@@ -31,14 +65,23 @@ class Waiting(Tool):
 
 
 class Small(Server, name="small", version="1"):
-    tools = [Interrupted, Waiting]
+    tools = [Interrupted, Advising, Exiting, Waiting]
 
 
-async def test_a_keyboard_interrupt_ends_the_program():
+@pytest.mark.parametrize("name", ["interrupted", "advising"])
+async def test_a_keyboard_interrupt_ends_the_program(name):
     """Ctrl-C is no crash of a handler: it goes through, and is one exception."""
     with pytest.raises(KeyboardInterrupt):
         async with connect(Small) as client:
-            await client.call_tool("interrupted")
+            await client.call_tool(name)
+
+
+async def test_arguments_that_exit_end_their_call_only():
+    """The author's code runs when they are made, too."""
+    async with connect(Small) as client:
+        for _ in range(2):
+            with pytest.raises(McpError, match="Request handler failed"):
+                await client.call_tool("exiting")
 
 
 async def test_cancelling_the_server_cancels_its_calls():
@@ -64,7 +107,7 @@ async def test_one_server_serves_many_clients():
     server = Small()
     async with connect(server) as new, connect(server, version="2025-06-18") as old:
         assert (new.protocol_version, old.protocol_version) == ("2026-07-28", "2025-06-18")
-        assert len(await new.list_tools()) == len(await old.list_tools()) == 2
+        assert len(await new.list_tools()) == len(await old.list_tools()) == 4
 
 
 class Slow(Server, name="slow", version="1"):

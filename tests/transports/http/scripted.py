@@ -5,7 +5,10 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import attrs
+import pytest
 import trio
+
+from noizu_mcp import ConnectionClosed
 
 EVENTS = "text/event-stream"
 JSON = "application/json"
@@ -127,6 +130,13 @@ class Holding:
         self.began.set()
         await heard.gone()
         self.left.set()
+
+
+async def call_closed(client, failed):
+    """Call a tool of a connection that ends first; what the caller reads goes to `failed`."""
+    with pytest.raises(ConnectionClosed) as caught:
+        await client.call_tool("t")
+    failed.append(str(caught.value))
 
 
 async def modern(heard):

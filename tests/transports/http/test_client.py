@@ -24,7 +24,7 @@ from noizu_mcp.engine import Unanswered
 from noizu_mcp.transports import HttpStream
 from noizu_mcp.transports.http import _client, _inbox, _post, _reading
 
-from .scripted import EVENTS, Holding, Script, modern, serving
+from .scripted import EVENTS, Holding, Script, call_closed, modern, serving
 
 TOOL = {"name": "t", "inputSchema": {"type": "object"}}
 DONE = {"content": [{"type": "text", "text": "done"}]}
@@ -830,16 +830,9 @@ async def test_closing_with_open_requests():
     hold = Holding()
     async with serving(Script(server_discover=modern, tools_call=hold)) as script:
         failed = []
-
-        async def call():
-            try:
-                await client.call_tool("t")
-            except ConnectionClosed as error:
-                failed.append(str(error))
-
         async with trio.open_nursery() as nursery:
             async with connect(script.url) as client:
-                nursery.start_soon(call)
+                nursery.start_soon(call_closed, client, failed)
                 await hold.began.wait()
             await hold.left.wait()
         assert failed == ["the connection ended before tools/call was answered"]

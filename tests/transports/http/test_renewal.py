@@ -20,7 +20,7 @@ from noizu_mcp import (
 from noizu_mcp.client import _renewal
 from noizu_mcp.transports.http import _reading
 
-from .scripted import EVENTS, Holding, Script, serving
+from .scripted import EVENTS, Holding, Script, call_closed, serving
 
 VERSION = "2025-11-25"
 DONE = {"content": [{"type": "text", "text": "done"}]}
@@ -671,22 +671,16 @@ async def test_closing_while_a_session_begins():
     """Who waits for it learns that the connection has ended, and so does who comes later."""
     failed = []
 
-    async def call():
-        try:
-            await client.call_tool("t")
-        except ConnectionClosed as error:
-            failed.append(str(error))
-
     hold = Holding()
     async with serving(Sessions()) as script:
         async with trio.open_nursery() as nursery:
             async with connect(script.url, version=VERSION) as client:
                 await script.end()
                 script.answers["initialize"] = hold
-                nursery.start_soon(call)
+                nursery.start_soon(call_closed, client, failed)
                 await script.until("initialize", 2)
             await hold.left.wait()
-        await call()
+        await call_closed(client, failed)
     said = "the connection ended before initialize was answered"
     assert failed == [
         f"the session is over, and no new one began: {said}",
