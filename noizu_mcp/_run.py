@@ -38,6 +38,13 @@ def http_options(*, limits: "HttpLimits | None", **options: Any) -> "HttpOptions
     return HttpOptions(limits=HttpLimits() if limits is None else limits, **options)
 
 
+def http_limits(**limits: Any) -> "HttpLimits":
+    """Put together the limits of a server over HTTP; see `HttpLimits`."""
+    from .transports.http import HttpLimits
+
+    return HttpLimits(**limits)
+
+
 def host_options(**options: Any) -> "HostOptions":
     """Put together what a host allows its clients; see `HostOptions`."""
     from .transports.http import HostOptions

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from .._run import host_options, http_options, run_http
+from .._run import host_options, http_limits, http_options, run_http
 from ..server import Server
-from ..transports.http import HttpLimits
 from ._errors import OK, USAGE, CommandError
 from ._reload import run_reloading
 from ._target import load_server
@@ -148,7 +147,7 @@ def _options(args: argparse.Namespace) -> "HttpOptions":
             allowed_origins=args.allow_origin or (),
             health=True,
             seal_sessions=bool(args.seal_sessions),
-            limits=None if args.grace is None else HttpLimits(grace=args.grace),
+            limits=None if args.grace is None else http_limits(grace=args.grace),
         )
 
 

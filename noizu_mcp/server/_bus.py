@@ -8,7 +8,7 @@ from typing import Final
 
 import trio
 
-from ..engine import Channel
+from ..engine import Channel, crashes_logged
 from ..jsonrpc import Notification
 
 #: Seconds in which further changes of one thing are merged into one more notice.
@@ -59,7 +59,7 @@ class Windows:
         """Open a window; in the loop's thread.
 
         Args:
-            at_its_end: Called `MERGE_WINDOW` seconds later; must not raise.
+            at_its_end: Called `MERGE_WINDOW` seconds later.
         """
         self._open.append((trio.current_time() + MERGE_WINDOW, at_its_end))
         if not self._running:
@@ -70,7 +70,8 @@ class Windows:
         while self._open:
             end, at_its_end = self._open.popleft()
             await trio.sleep_until(end)
-            at_its_end()
+            with crashes_logged("a change could not be told"):
+                at_its_end()
         self._running = False
 
 
@@ -81,17 +82,20 @@ class Merger:
     notice of each change, however much changes.
 
     Args:
-        send: Sends the notices of one change; None: they are yet to be made.
+        make: Makes the notices of one change, as it is now.
+        send: Sends them.
         channel: Where they go.
         windows: Those of this connection, or of all of them.
     """
 
     def __init__(
         self,
-        send: Callable[[Hashable, list[Notification] | None], None],
+        make: Callable[[Hashable], list[Notification]],
+        send: Callable[[Hashable, list[Notification]], None],
         channel: Channel,
         windows: Windows,
     ) -> None:
+        self._make = make
         self._send = send
         self._channel = channel
         self._windows = windows
@@ -99,17 +103,15 @@ class Merger:
         self._again: set[Hashable] = set()  # what is to be sent at the end of its window
         self._closed = False
 
-    def report(self, change: Hashable, notices: list[Notification]) -> None:
-        """Take one change; in the loop's thread.
-
-        Args:
-            change: What has changed.
-            notices: What is to be said now; later that may be something else.
-        """
+    def report(self, change: Hashable) -> None:
+        """Take one change; in the loop's thread. One that has no notices is none."""
         if self._closed:
             return  # said in another thread while the connection ended
         if change in self._open:
             self._again.add(change)
+            return
+        notices = self._make(change)
+        if not notices:
             return
         self._open.add(change)
         if self._channel.has_room:
@@ -127,7 +129,7 @@ class Merger:
             self._open.discard(change)
         elif self._channel.has_room:
             self._again.remove(change)
-            self._send(change, None)
+            self._send(change, self._make(change))
             self._windows.open(partial(self._end, change))
         else:
             self._windows.spawn(partial(self._wait, change))

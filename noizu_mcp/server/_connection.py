@@ -41,7 +41,7 @@ from ..jsonrpc import (
     Rendered,
 )
 from ..protocol import CLIENT_REQUESTS, Envelope, Event, Interests, ServerPeer
-from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, Principal, RequireScopes, ToolResult
+from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, Principal, ToolResult
 from ._bus import Merger, Windows
 from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
@@ -164,10 +164,11 @@ class Connection(abc.ABC):
 
     def _report(self, change: Hashable) -> None:
         # Most connections want to hear of most changes nothing.
-        if self._hears and (notices := self._notices(change)):
+        if self._hears:
             if self._merger is None:
-                self._merger = Merger(self._send_change, self.desk.channel, self._windows)
-            self._merger.report(change, notices)
+                channel = self.desk.channel
+                self._merger = Merger(self._notices, self._send_change, channel, self._windows)
+            self._merger.report(change)
 
     # engine.Handler
 
@@ -456,8 +457,7 @@ class Connection(abc.ABC):
             task = self.task_store.get(change.id)
             return [] if task is None else self._notices_of_task(task)
         if isinstance(change, tuple):  # a resource, by its URI
-            requires = self.server.registry.required_for(change[0])
-            return self.interests.updated(change[0], partial(self.may_hear, requires))
+            return self.interests.updated(change[0], partial(self.may_hear, change[0]))
         return self.interests.changed(str(change))
 
     def _notices_of_task(self, task: RunningTask) -> list[Notification]:
@@ -466,17 +466,16 @@ class Connection(abc.ABC):
             task.id, task.to_wire(), lambda id_: task.admits(self._reader(id_))
         )
 
-    def may_hear(self, requires: RequireScopes | None, id_: Id | None) -> bool:
+    def may_hear(self, uri: str, id_: Id | None) -> bool:
         """Tell whether a listen request, or for None the session, may hear of a resource now."""
+        requires = self.server.registry.required_for(uri)
         return requires is None or requires.admits(self._reader(id_))
 
     def _reader(self, id_: Id | None) -> Principal | None:
         origin = self.peer.origin if id_ is None else self._listening[id_].envelope.origin
         return origin.principal
 
-    def _send_change(self, change: Hashable, notices: list[Notification] | None) -> None:
-        if notices is None:
-            notices = self._notices(change)
+    def _send_change(self, change: Hashable, notices: list[Notification]) -> None:
         for notice in notices:
             self.send_notice(notice, change)
         task = self.task_store.get(change.id) if isinstance(change, TaskChange) else None

@@ -19,19 +19,30 @@ class Slot:
         self._limiter = limiter
         self._place: object | None = None
         self._asking = 0
+        self._taking = trio.Lock()  # two tasks of one handler must not wait for a place each
 
     async def take(self) -> None:
-        """Wait for a place, and take it."""
+        """Wait for a place, and take it, unless another task of the handler was first."""
+        # At once where it can be: also by who was cancelled while it waited for an answer.
+        try:
+            self._taking.acquire_nowait()
+        except trio.WouldBlock:
+            await self._taking.acquire()
+        try:
+            if self._place is None and not self._asking:
+                await self._take_one()
+        finally:
+            self._taking.release()
+
+    async def _take_one(self) -> None:
         place = object()
         try:
-            # At once where it can be: also by who was cancelled while it waited for an answer.
             self._limiter.acquire_on_behalf_of_nowait(place)
         except trio.WouldBlock:
             await self._limiter.acquire_on_behalf_of(place)
-        if self._place is None and not self._asking:
-            self._place = place
-        else:  # another task of the handler was first, or has asked meanwhile
-            self._limiter.release_on_behalf_of(place)
+        self._place = place
+        if self._asking:  # another task of the handler has asked meanwhile
+            self.give_back()
 
     def give_back(self) -> None:
         """Let another call have the place."""

@@ -172,10 +172,12 @@ class RunningTask:
         """
         if self.ended:
             raise ConnectionClosed(f"the task ended before {request.method} was sent")
+        wire = request.to_wire()
+        render(wire)  # what is no JSON is the handler's to hear of, and nobody else's
         # Never the same twice: clients tell by it what they have shown already.
         self._asked += 1
         key = f"{request.method.partition('/')[0]}-{self._asked}"
-        question = self._questions[key] = _Question(request.to_wire())
+        question = self._questions[key] = _Question(wire)
         self._note_questions()
         seconds = math.inf if timeout is None or isinstance(timeout, Unset) else timeout
         try:

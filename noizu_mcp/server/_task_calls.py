@@ -1,7 +1,7 @@
 """Calls that go on as tasks: from a request to what runs without it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
@@ -116,7 +116,6 @@ class Opening:
         self._exchange = exchange
         self._spec = spec
         self._work = work
-        self._size = memory_of(exchange.request.params) if self.possible else 0
         self._left = trio.Event()  # set once the handler has left the request
 
     def enter(self) -> bool:
@@ -138,6 +137,11 @@ class Opening:
             require_tasks(self._exchange.envelope)
         self._connection.reply(self._exchange, _NEEDED.to_wire())
         return True
+
+    @cached_property
+    def _size(self) -> int:
+        """Bytes that the task holds while it runs: those of its request."""
+        return memory_of(self._exchange.request.params)
 
     def leaving(self, job: Job) -> Job:
         """Do the rest of the work on the request, and note when the handler is through with it."""

@@ -122,7 +122,8 @@ class TaskStore:
 
     def _hold(self, task: RunningTask, size: int) -> bool:
         """Let a task hold so many bytes instead of those that it holds, if there is room."""
-        fits = self.make_room(task.owner, size - task.size, tasks=0)
+        possible = self._room.can_hold(task.owner, size)
+        fits = possible and self.make_room(task.owner, size - task.size, tasks=0)
         if fits:
             self._room.resize(task, size)
         return fits

@@ -1,6 +1,7 @@
 """What our own host offers beyond ASGI; on any other one the same is sent in the usual way."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 #: Writes a part of the body of an answer at once, in the loop's thread. Else a task would have to
@@ -9,5 +10,16 @@ from typing import Final
 #: Returns how many bytes are left; they are written before the next part that is sent in the usual
 #: way, which may be empty. None: it cannot be written now, and nothing was.
 WriteNowait = Callable[[bytes], int | None]
-#: Its key among the `extensions` of a scope.
-WRITE_NOWAIT: Final = "noizu_mcp.write_nowait"
+#: The attribute of `send` that it is. Middleware that changes what is sent has a `send` of its own,
+#: and so is not passed by.
+WRITE_NOWAIT: Final = "write_nowait"
+
+
+class QuickSend(partial[Awaitable[None]]):
+    """A `send` of ASGI that can write at once.
+
+    Attributes:
+        write_nowait: Does it.
+    """
+
+    write_nowait: WriteNowait

@@ -180,8 +180,11 @@ def test_changes_from_many_threads_are_all_kept():
     assert len(server.tools) == 3 + 8 * 20
 
 
-#: What is to be said at once.
 NOTICES = [Notification("notifications/tools/list_changed")]
+
+
+def _make(change):
+    return [] if change == "nothing" else NOTICES
 
 
 async def test_bursts_become_two_notices(nursery, autojump_clock):
@@ -193,24 +196,37 @@ async def test_bursts_become_two_notices(nursery, autojump_clock):
     def send(change, notices):
         sent.append((trio.current_time(), change, notices))
 
-    merger = Merger(send, outbox, Windows(nursery.start_soon))
+    merger = Merger(_make, send, outbox, Windows(nursery.start_soon))
     start = trio.current_time()
-    for change in ("tools", "tools", "prompts", "tools"):
-        merger.report(change, NOTICES)
+    for change in ("tools", "tools", "prompts", "nothing", "tools"):
+        merger.report(change)
     await trio.testing.wait_all_tasks_blocked()
     assert sent == [(start, "tools", NOTICES), (start, "prompts", NOTICES)]
     await trio.sleep(10 * MERGE_WINDOW)
-    assert sent[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools", None)]
-    merger.report("tools", NOTICES)
+    assert sent[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools", NOTICES)]
+    merger.report("tools")
     assert len(sent) == 4
     merger.close()
-    merger.report("prompts", NOTICES)
+    merger.report("prompts")
     assert len(sent) == 4
 
 
 def _note(sent, change, notices):
-    assert notices is None  # by now there may be others
+    assert notices == NOTICES
     sent.append(change)
+
+
+async def test_a_window_whose_end_fails_ends_no_other(nursery, autojump_clock, caplog):
+    """All connections of an application share them."""
+    ended = []
+    windows = Windows(nursery.start_soon)
+    windows.open({}.popitem)
+    windows.open(partial(ended.append, 1))
+    await trio.sleep(2 * MERGE_WINDOW)
+    windows.open(partial(ended.append, 2))
+    await trio.sleep(2 * MERGE_WINDOW)
+    assert ended == [1, 2]
+    assert "a change could not be told" in caplog.text
 
 
 async def test_one_change_waits_for_room(nursery, autojump_clock):
@@ -221,7 +237,7 @@ async def test_one_change_waits_for_room(nursery, autojump_clock):
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
     send = partial(_note, sent)
-    Merger(send, outbox, Windows(nursery.start_soon)).report("tools", NOTICES)
+    Merger(_make, send, outbox, Windows(nursery.start_soon)).report("tools")
     await trio.sleep(5 * MERGE_WINDOW)
     assert sent == []
     outbox.flush_soon()
@@ -237,9 +253,9 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
     outbox = Outbox(ours, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
-    merger = Merger(partial(_note, sent), outbox, Windows(nursery.start_soon))
+    merger = Merger(_make, partial(_note, sent), outbox, Windows(nursery.start_soon))
     for _ in range(100):
-        merger.report("tools", NOTICES)
+        merger.report("tools")
         await trio.sleep(MERGE_WINDOW)
     assert sent == []
     outbox.flush_soon()

@@ -154,6 +154,32 @@ async def test_a_place_is_taken_again_once():
     assert limiter.borrowed_tokens == 0
 
 
+@pytest.mark.parametrize("total", [1, 2])
+async def test_two_tasks_that_wait_for_the_place_take_one(autojump_clock, total):
+    """Else one would wait for what its own call holds."""
+    limiter = trio.CapacityLimiter(total)
+    answers, others = [trio.Event(), trio.Event()], [object() for _ in range(total)]
+
+    async def ask(event):
+        async with given_back():
+            await event.wait()
+
+    with trio.fail_after(5):
+        async with one_of(limiter), trio.open_nursery() as nursery:
+            for number, event in enumerate(answers):
+                nursery.start_soon(ask, event)
+                await trio.testing.wait_all_tasks_blocked()
+                for other in others[: total * (number == 0)]:
+                    limiter.acquire_on_behalf_of_nowait(other)
+                event.set()
+                await trio.testing.wait_all_tasks_blocked()
+            for other in others:
+                limiter.release_on_behalf_of(other)
+            await trio.testing.wait_all_tasks_blocked()
+            assert limiter.borrowed_tokens == 1
+    assert limiter.borrowed_tokens == 0
+
+
 async def test_a_place_that_comes_while_somebody_asks_again_is_left():
     """The one that asks takes it after its answer."""
     limiter = trio.CapacityLimiter(1)

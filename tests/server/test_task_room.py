@@ -102,13 +102,15 @@ async def test_the_callers_own_goes_first():
     bobs = bench.begin("bob", told=True)
     own = bench.begin("ann", told=True)
     bench.begin("ann")
-    bench.begin("cyd")
+    cyds = bench.begin("cyd")
     bench.begin("ann")
     assert bench.has(bobs, own) == [True, False]
     bench.begin("ann")
     assert bench.has(bobs) == [False]
-    other = bench.begin("ann") if bench.store.make_room("ann") else None
-    assert other is None
+    cyds.complete({"content": []})
+    bench.store.note_told(cyds)
+    assert not bench.store.make_room("ann")
+    assert bench.has(cyds) == [True]
 
 
 async def test_nobody_is_shut_out_by_what_others_have_done_with():
@@ -189,6 +191,16 @@ async def test_as_many_go_as_make_room():
     assert bench.has(*old) == [False, False, True, True]
 
 
+async def test_nobody_goes_for_a_result_that_never_fits():
+    """Neither for an answer."""
+    bench = Bench(task_memory=1000)
+    told = bench.begin(told=True)
+    task = bench.begin(size=600)
+    task.complete({"content": ["x" * 1000]})
+    assert task.status == "failed"
+    assert bench.has(told, task) == [True, True]
+
+
 async def test_a_result_without_room_is_an_error(caplog):
     """Results of others stay, unless they have been told; the log names the limit."""
     bench = Bench(task_memory=2 * RESULT_SIZE)
@@ -212,6 +224,14 @@ async def test_the_data_of_an_error_without_room_is_left_out():
     task.fail(-32000, "no", "x" * 100)
     assert task.to_wire()["error"] == {"code": -32000, "message": "no"}
     assert task.size == len('{"code":-32000,"message":"no"}')
+
+
+async def test_a_question_that_is_no_json_is_the_handlers_to_hear_of(autojump_clock):
+    """It reaches nobody who looks at the task, or listens to it."""
+    task = Bench().begin()
+    with pytest.raises(ValueError, match="Out of range"):
+        await task.ask(InputRequest("roots/list", {"at": float("nan")}), None)
+    assert task.to_wire()["status"] == "working"
 
 
 async def test_answers_count(autojump_clock):

@@ -1,7 +1,7 @@
 """HTTP/1.1: hypercorn's protocol on h11, in fewer writes and with fewer ways to be misread."""
 
 from functools import partial
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import h11
 import trio
@@ -12,7 +12,6 @@ from hypercorn.protocol.h11 import STREAM_ID, H2ProtocolAssumedError, H11Protoco
 from hypercorn.protocol.http_stream import HTTPStream
 from hypercorn.typing import ASGISendEvent, H11SendableEvent, TaskGroup
 
-from .._extension import WRITE_NOWAIT
 from ._crumbs import TURN, Crumbs
 from ._head import BAD_REQUEST, head_fault
 from ._inbox import Inbox
@@ -129,7 +128,7 @@ class Http1(H11Protocol):
             self._head_pending = False
             await self.send(RawData(data))
 
-    def write_nowait(self, number: int, data: bytes) -> int | None:
+    def _write_nowait(self, number: int, data: bytes) -> int | None:
         """Write a part of an answer at once; see `WRITE_NOWAIT`.
 
         Args:
@@ -188,8 +187,10 @@ class Http1(H11Protocol):
             taken=_nothing,
             late=self._give_up,
         )
-        self.stream = Http1Stream(self, task_group(self._carrier, inbox))
         self.keep_alive_requests += 1
+        quick = partial(self._write_nowait, self.keep_alive_requests)
+        tasks = task_group(self._carrier, inbox, None if request.method == b"HEAD" else quick)
+        self.stream = Http1Stream(self, tasks)
         await self.stream.handle(
             Request(
                 stream_id=STREAM_ID,
@@ -206,6 +207,7 @@ class Http1(H11Protocol):
         if self.connection.they_are_waiting_for_100_continue:
             await self._send_h11_event(h11.InformationalResponse(status_code=100, headers=[]))
             await self.flush()
+            await self.send(Updated(idle=False))  # from now on the client owes the body
 
     async def _give_up(self) -> None:
         """Stop waiting for a body; the application may still say so."""
@@ -261,15 +263,6 @@ class Http1Stream(HTTPStream):
             STREAM_ID,
         )
         self._protocol: Final = protocol
-
-    async def handle(self, event: StreamEvent) -> None:
-        """Take what belongs to the request; its scope gets what is beyond ASGI."""
-        await super().handle(event)
-        if isinstance(event, Request) and event.method != "HEAD":
-            extensions: dict[str, Any] = self.scope["extensions"]
-            # Not a method of this object: that would leave each request to the garbage collector.
-            protocol = self._protocol
-            extensions[WRITE_NOWAIT] = partial(protocol.write_nowait, protocol.keep_alive_requests)
 
     async def app_send(self, message: ASGISendEvent | None) -> None:
         """Take what the application sends; whatever is not the last of it goes out at once."""

@@ -68,8 +68,13 @@ class Http2(H2Protocol):
 
     @property
     def unfinished(self) -> bool:
-        """Whether there are requests, and each still lacks a part that is the client's to send."""
-        return bool(self.streams) and len(self._uploads) == len(self.streams)
+        """Whether there are requests, and each still lacks a part that is the client's to send.
+
+        Where the window is full it is the application that has to take something first.
+        """
+        room = self.connection.remote_flow_control_window
+        all_owe = bool(self.streams) and len(self._uploads) == len(self.streams)
+        return all_owe and all(room(number) > 0 for number in self._uploads)
 
     async def initiate(self, *_: Any) -> None:
         """Say the first word, and start to write what streams leave to be written."""
@@ -195,6 +200,8 @@ class Http2(H2Protocol):
         if size:
             self.connection.acknowledge_received_data(size, stream_id)
             await self._flush()
+            if stream_id in self._uploads:  # it may send again, and owes that
+                await self.send(Updated(idle=False))
 
     async def _within_bound(self, stream_id: int, sending: Awaitable[None]) -> None:
         # All that is waited for in here is the window of the stream, never the socket.

@@ -15,6 +15,7 @@ from hypercorn.typing import (
 )
 
 from ...engine import split
+from .._extension import QuickSend, WriteNowait
 from ._application import Application, Endpoint, logger
 from ._config import HostConfig
 from ._inbox import Inbox
@@ -72,9 +73,11 @@ def protocol_arguments(carrier: Carrier) -> tuple[Any, ...]:
     )
 
 
-def task_group(carrier: Carrier, inbox: Inbox) -> TaskGroup:
+def task_group(
+    carrier: Carrier, inbox: Inbox, write_nowait: WriteNowait | None = None
+) -> TaskGroup:
     """Make what starts the application for one request, in the words of hypercorn."""
-    return cast(TaskGroup, AppTask(carrier, inbox))
+    return cast(TaskGroup, AppTask(carrier, inbox, write_nowait))
 
 
 class AppTask:
@@ -83,11 +86,13 @@ class AppTask:
     Args:
         carrier: The connection.
         inbox: What the application receives from.
+        write_nowait: Writes a part of the answer at once; None: that cannot be.
     """
 
-    def __init__(self, carrier: Carrier, inbox: Inbox) -> None:
+    def __init__(self, carrier: Carrier, inbox: Inbox, write_nowait: WriteNowait | None) -> None:
         self._carrier: Final = carrier
         self._inbox: Final = inbox
+        self._write_nowait: Final = write_nowait
 
     async def spawn_app(
         self,
@@ -112,6 +117,9 @@ class AppTask:
             await self._inbox.close()
 
     async def _call(self, scope: Any, send: Any) -> None:
+        if self._write_nowait is not None:
+            send = QuickSend(send)
+            send.write_nowait = self._write_nowait
         try:
             await self._carrier.app(scope, self._inbox.receive, send)
         except BaseException as error:  # noqa: BLE001 - the author's code; what must go on does

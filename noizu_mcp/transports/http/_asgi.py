@@ -133,8 +133,7 @@ class HttpRequest:
     @property
     def write_nowait(self) -> WriteNowait | None:
         """Writes a part of the answer at once, where the host can do that; see `WriteNowait`."""
-        write: WriteNowait | None = (self.scope.get("extensions") or {}).get(WRITE_NOWAIT)
-        return write
+        return getattr(self.send, WRITE_NOWAIT, None)
 
     async def read(self, limit: int, seconds: float, hold: Callable[[int], None]) -> bytes:
         """Read the whole body.

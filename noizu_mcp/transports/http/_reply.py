@@ -40,6 +40,7 @@ class Reply:
         "_over",
         "_pace",
         "_polls",
+        "_silence",
         "_status",
         "_statuses",
         "_stream",
@@ -75,6 +76,7 @@ class Reply:
         self._over = False
         self._ended: trio.Event | None = None  # while the request waits for its end
         self._watching: trio.CancelScope | None = None
+        self._silence: trio.CancelScope | None = None  # while it is waited for
         self._writer: EventWriter | None = None  # once it is a stream
         self._stream: EventStream | None = None  # once it is one that is kept
 
@@ -178,6 +180,8 @@ class Reply:
         writer = self._writer
         if writer is None:
             writer = self._writer = EventWriter(self._pace)
+            if self._silence is not None:
+                self._silence.cancel()
             if self.gone:
                 writer.close()
             else:
@@ -195,13 +199,17 @@ class Reply:
                 self._stream.detach(writer)
 
     async def _watch(self) -> None:
-        with trio.move_on_after(self._pace.silence) as silence:
-            await self._http.gone()
-        if silence.cancelled_caught:
+        if self._writer is not None or await self._is_silent():
             if self._over and self._writer is None:
                 return  # the answer is about to be sent as it is
             await self._begin_stream().lost(self._http)
         self._leave()
+
+    async def _is_silent(self) -> bool:
+        """Wait until there is a stream, or it is time for one; False: the client has gone."""
+        with trio.move_on_after(self._pace.silence) as self._silence:
+            await self._http.gone()
+        return self._silence.cancelled_caught
 
     def _leave(self) -> None:
         self.gone = True

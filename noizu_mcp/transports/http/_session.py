@@ -11,7 +11,7 @@ import trio
 
 from ...jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR, Id, Notification
 from ...protocol import Origin
-from ...types import Principal, RequireScopes
+from ...types import Principal
 from ._accounts import Account
 from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host, HttpConnection
@@ -140,7 +140,7 @@ class Session(HttpConnection):
         super().watch(uri)
         self.standing.dismiss(self.server.registry.required_for(uri))
 
-    def may_hear(self, _requires: RequireScopes | None, _id: Id | None) -> bool:
+    def may_hear(self, _uri: str, _id: Id | None) -> bool:
         """Tell who may hear of a resource; see `Connection`."""
         return True
 

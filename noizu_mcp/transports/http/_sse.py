@@ -209,7 +209,7 @@ class EventWriter:
         pace, now = self._pace, trio.current_time()
         if self._sending:
             due = self._since + pace.stall
-            return due if now < due else None
+            return min(due, now + pace.keepalive) if now < due else None
         due = min(self._since, now) + pace.keepalive
         if now >= due:
             self.put(KEEPALIVE)

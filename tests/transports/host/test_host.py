@@ -468,6 +468,20 @@ async def test_a_body_in_drops_keeps_no_place(serve, connect, echo, autojump_clo
     assert await sending.answer() == (200, b"1" * 99_999)
 
 
+async def test_after_continue_the_body_is_owed(serve, connect, echo, autojump_clock):
+    """A client that was told to go on and does not makes room like any other."""
+    host = await serve(echo, max_connections=1)
+    slow = await connect(host)
+    await slow.send(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n")
+    await slow.send(b"Content-Length: 4\r\n\r\n")
+    assert b"100" in await slow.read_until(b"\r\n\r\n")
+    await trio.testing.wait_all_tasks_blocked()
+    await trio.sleep(1)
+    other = await connect(host)
+    await other.request(b"3")
+    assert await other.answer() == (200, b"3")
+
+
 async def test_a_client_that_waits_for_continue_is_not_quiet(serve, connect, echo, autojump_clock):
     """It is the application that has not asked for the body."""
     go_on = trio.Event()

@@ -8,6 +8,7 @@ import trio.testing
 
 from noizu_mcp.transports._extension import WRITE_NOWAIT
 from noizu_mcp.transports.host._http1 import Http1Stream
+from noizu_mcp.transports.http._asgi import HttpRequest
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 LARGE = 8 * 1024 * 1024
@@ -34,7 +35,7 @@ async def test_a_part_is_written_at_once(serve, connect):
     found = []
 
     async def app(scope, receive, send):
-        write = scope["extensions"][WRITE_NOWAIT]
+        write = send.write_nowait
         found.append(write(b"too soon"))
         await send(START)
         found.append(write(b"still"))
@@ -54,13 +55,55 @@ async def test_a_part_is_written_at_once(serve, connect):
     assert found == [None, None, 0, 0, None] * 2
 
 
+async def test_only_the_answer_of_the_request_is_written_to(serve, connect):
+    """Not one to a later request on the connection."""
+    writers, found = [], []
+
+    async def app(scope, receive, send):
+        writers.append(send.write_nowait)
+        await send(START)
+        await send(_chunk(b"one"))
+        found.append(writers[0](b"two"))
+        await send(_chunk(b"", more=False))
+
+    client = await connect(await serve(app))
+    for whole in ([b"one", b"two"], [b"one"]):
+        await client.request()
+        await client.head()
+        assert _chunks(await client.read_until(b"\r\n0\r\n\r\n")) == whole
+    assert found == [0, None]
+
+
+async def test_middleware_is_not_passed_by(serve, connect):
+    """What changes the parts of answers has a `send` of its own."""
+    found = []
+
+    async def app(scope, receive, send):
+        async def shout(message):
+            await send(
+                {**message, "body": message["body"].upper()} if "body" in message else message
+            )
+
+        found.append(HttpRequest(scope, receive, shout).write_nowait)
+        found.append(HttpRequest(scope, receive, send).write_nowait)
+        await shout(START)
+        await shout(_chunk(b"one", more=False))
+
+    client = await connect(await serve(app))
+    await client.request()
+    await client.head()
+    assert _chunks(await client.read_until(b"\r\n0\r\n\r\n")) == [b"ONE"]
+    assert found[0] is None
+    assert callable(found[1])
+
+
 async def test_what_is_left_goes_before_the_next_part(serve, connect):
     """Nothing else is written until then, be it an empty part."""
     found = []
     wrote = trio.Event()
 
     async def app(scope, receive, send):
-        write = scope["extensions"][WRITE_NOWAIT]
+        write = send.write_nowait
         await send(START)
         await send(_chunk(b"1"))
         found.append(write(b"x" * LARGE))
@@ -90,7 +133,7 @@ async def test_nothing_is_written_into_a_part(serve, connect):
     async def app(scope, receive, send):
         async def write():
             await trio.testing.wait_all_tasks_blocked(0.01)
-            found.append(scope["extensions"][WRITE_NOWAIT](b"no"))
+            found.append(send.write_nowait(b"no"))
             went.set()
 
         await send(START)
@@ -117,7 +160,7 @@ async def test_a_client_that_has_left(serve, connect, leave):
         began.set()
         while (await receive())["type"] != "http.disconnect":
             pass
-        found.append(scope["extensions"][WRITE_NOWAIT](b"2"))
+        found.append(send.write_nowait(b"2"))
         over.set()
 
     client = await connect(await serve(app))
@@ -133,7 +176,7 @@ async def test_answers_without_a_body_have_none(serve, connect, answer):
     found = []
 
     async def app(scope, receive, send):
-        found.append(scope["extensions"].get(WRITE_NOWAIT))
+        found.append(getattr(send, WRITE_NOWAIT, None))
         await answer(send)
 
     client = await connect(await serve(app))
@@ -149,7 +192,7 @@ async def test_over_tls_parts_go_in_the_usual_way(serve, connect, certificate):
     async def app(scope, receive, send):
         await send(START)
         await send(_chunk(b"1"))
-        found.append(scope["extensions"][WRITE_NOWAIT](b"no"))
+        found.append(send.write_nowait(b"no"))
         await send(_chunk(b"2", more=False))
 
     client = await connect(await serve(app, certfile=certificate))
@@ -166,7 +209,7 @@ async def test_requests_leave_nothing_to_the_garbage_collector(serve, connect, a
     """What lets the application write refers to no request."""
 
     async def app(scope, receive, send):
-        assert scope["extensions"][WRITE_NOWAIT](b"no") is None
+        assert send.write_nowait(b"no") is None
         await answer(send)
 
     client = await connect(await serve(app))

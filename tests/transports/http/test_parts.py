@@ -139,6 +139,34 @@ async def test_after_quiet_an_event_is_written_at_once(nursery, autojump_clock):
     assert (written, reader.parts[7:]) == ([b"2", b"5", b"6"], [b"7", b""])
 
 
+async def test_no_event_overtakes_a_part_that_is_being_sent(nursery, autojump_clock):
+    """However long that takes."""
+    written, go_on = [], trio.Event()
+
+    class Slow(Reader):
+        async def send(self, part):
+            await super().send(part)
+            if part.get("body") == b"1":
+                await go_on.wait()
+
+    def write_nowait(data):
+        written.append(data)
+        return 0
+
+    writer, reader = EventWriter(PACE), Slow(write_nowait)
+    nursery.start_soon(writer.run, reader)
+    await settled()
+    writer.put(b"1")
+    await settled()
+    await trio.sleep(QUIET)
+    writer.put(b"2")
+    assert written == []
+    go_on.set()
+    await settled()
+    assert reader.parts[1:] == [b"", b"1", b"2"]
+    writer.close()
+
+
 async def test_tasks_of_a_set(nursery, caplog):
     """They end together; what they raise is logged; afterwards nothing runs."""
     tasks, done = TaskSet(nursery), []

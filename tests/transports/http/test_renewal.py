@@ -3,6 +3,8 @@
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
 
+from itertools import pairwise
+
 import pytest
 import trio
 import trio.testing
@@ -632,6 +634,31 @@ async def test_a_server_that_ends_each_session_at_once(monkeypatch):
             assert len(script.of("initialize")) == _renewal.MAX_ATTEMPTS
             assert await text_of(client) == "done"
             assert len(script.of("initialize")) == _renewal.MAX_ATTEMPTS + 1
+
+
+async def test_short_sessions_come_after_longer_and_longer_pauses(autojump_clock):
+    """How long each of them lived counts, not the connection."""
+    began = [trio.current_time()]
+
+    class Ending:
+        ended = 0
+
+        async def wait_session_end(self):
+            if self.ended == len(began):
+                await trio.sleep_forever()  # none has begun since
+            self.ended = len(began)
+            await trio.sleep(1)
+
+    async def begin():
+        began.append(trio.current_time())
+
+    renewal = _renewal.Renewal()
+    renewal.begin = begin
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(renewal.run, Ending())
+        await trio.sleep(10_000)
+        nursery.cancel_scope.cancel()
+    assert [after - before for before, after in pairwise(began)] == [1 + 2, 1 + 8, 1 + 24, 1 + 60]
 
 
 async def test_a_handshake_that_fails_for_who_only_listens(monkeypatch, caplog):

@@ -49,6 +49,15 @@ async def test_silence_begins_a_stream(autojump_clock, wire):
     assert running.complete
 
 
+async def test_a_stream_that_began_early_has_comments_from_then_on(autojump_clock):
+    """Also where silence that makes a stream is long."""
+    async with serving(Shop(), limits={"keepalive": 5, "silence": 100}) as wire:
+        running = wire.modern(call("wait", {"report": True, "seconds": 12}, _meta=TOKEN))
+        await running.ended.wait()
+    assert running.body.count(b":\n\n") == 2
+    assert running.complete
+
+
 @pytest.mark.parametrize(("version", "primed"), [("2025-06-18", False), ("2025-11-25", True)])
 async def test_streams_of_sessions_can_be_read_again(autojump_clock, wire, version, primed):
     """Each event has an id; from 2025-11-25 on the first one has nothing else, and a time."""
