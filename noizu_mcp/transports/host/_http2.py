@@ -72,9 +72,10 @@ class Http2(H2Protocol):
 
         Where the window is full it is the application that has to take something first.
         """
-        room = self.connection.remote_flow_control_window
+        known, room = self.connection.streams, self.connection.remote_flow_control_window
         all_owe = bool(self.streams) and len(self._uploads) == len(self.streams)
-        return all_owe and all(room(number) > 0 for number in self._uploads)
+        # One that was reset is not known any more, and about to be closed here, too.
+        return all_owe and all(each in known and room(each) > 0 for each in self._uploads)
 
     async def initiate(self, *_: Any) -> None:
         """Say the first word, and start to write what streams leave to be written."""
