@@ -89,7 +89,7 @@ _LATE = {
     "ClientHandler": ".client",
     "Progress": ".client",
     "Http": ".transports",
-    "SkillFolder": ".components",
+    "SkillFolder": ".skills",
     "Stdio": ".transports",
     "connect": ".client",
     "serve_http": ".transports.http",
@@ -100,7 +100,7 @@ if _TYPE_CHECKING:
     from .client import ClientHandler as ClientHandler
     from .client import Progress as Progress
     from .client import connect as connect
-    from .components import SkillFolder as SkillFolder
+    from .skills import SkillFolder as SkillFolder
     from .transports import Http as Http
     from .transports import Stdio as Stdio
     from .transports.http import serve_http as serve_http

@@ -84,6 +84,6 @@ def run_http(
     Raises:
         OSError: It cannot listen; the text says why, in one line.
     """
-    from .transports.http._process import run_process
+    from .transports.http.server._process import run_process
 
     run_process(server, host, port, options, host_options, parent=parent)

@@ -56,7 +56,11 @@ def test_nothing_heavy(beside_trio: set[str]) -> None:
 def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
     """The command line, the client and the test kit load when they are used."""
     late = {"noizu_mcp.cli", "noizu_mcp.testing", "noizu_mcp.tools", "noizu_mcp._run"}
-    late |= {"noizu_mcp.client", "noizu_mcp.protocol._client", "noizu_mcp.transports._command"}
+    late |= {
+        "noizu_mcp.client",
+        "noizu_mcp.protocol._client_peer",
+        "noizu_mcp.transports.stdio._command",
+    }
     late |= {"noizu_mcp.types._capabilities", "noizu_mcp.telemetry"}
     late |= {f"noizu_mcp.transports.{name}" for name in ("_memory", "_process", "_tap")}
     late |= {"noizu_mcp.auth"}
@@ -111,9 +115,9 @@ def test_explanations_load_with_the_first_violation() -> None:
         "from noizu_mcp.schema import compile_schema\n"
         "compiled = compile_schema({'type': 'integer'})\n"
         "compiled.violations(1)\n"
-        "print('noizu_mcp.schema._explain' in sys.modules)\n"
+        "print('noizu_mcp.schema.report._explain' in sys.modules)\n"
         "compiled.violations('x')\n"
-        "print('noizu_mcp.schema._explain' in sys.modules)\n"
+        "print('noizu_mcp.schema.report._explain' in sys.modules)\n"
     )
 
     assert loaded.split() == ["False", "True"]
@@ -176,7 +180,7 @@ def test_authorization_loads_with_the_first_auth() -> None:
         "auth = BearerAuth(StaticVerifier({'token': Principal(subject='ada')}),\n"
         "    resource='https://mcp.example.com/mcp', authorization_servers=())\n"
         "HttpApp(Open(), HttpOptions(auth=auth))\n"
-        "print('noizu_mcp.transports.http._authorization' in sys.modules)\n"
+        "print('noizu_mcp.transports.http.server._authorization' in sys.modules)\n"
     )
 
     assert loaded.split() == ["False", "True"]

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from .._errors import DefinitionError
 from .._util import relative_path
-from ..schema._nearest import nearest
+from ..schema.jsonschema._nearest import nearest
 from ..server import Server
 from ._errors import USAGE, CommandError
 

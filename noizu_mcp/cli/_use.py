@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TypeVar
 from .._errors import AuthError, McpError
 from ..client import Client, connect
 from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
-from ..schema._nearest import nearest
+from ..schema.jsonschema._nearest import nearest
 from ..server import Server
 from ..transports import Http, Stdio, diverted_stdio
 from ._ask import Respondent, respondent

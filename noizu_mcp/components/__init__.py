@@ -1,8 +1,6 @@
 """What users subclass, and what a server makes of it. May import: root, types, schema."""
 
-from typing import TYPE_CHECKING
-
-from .._util import late, publish
+from .._util import publish
 from ._arguments import prepare as prepare
 from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
 from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
@@ -43,25 +41,10 @@ from ._resource_spec import TemplateSpec as TemplateSpec
 from ._returns import FAILED as FAILED
 from ._returns import error_result as error_result
 from ._returns import to_result as to_result
-from ._skill_offers import check_clashes as check_clashes
-from ._skill_offers import check_skills as check_skills
-from ._skill_offers import expand_skills as expand_skills
 from ._spec import ToolPlan as ToolPlan
 from ._spec import ToolSpec as ToolSpec
 from ._tool import Tool as Tool
 from ._toolkit import Toolkit as Toolkit
-from ._uri_template import UriTemplate as UriTemplate
-
-_LATE = {
-    "SkillFolder": "._skill",
-    "SkillSpec": "._skill",
-}
-
-if TYPE_CHECKING:
-    from ._skill import SkillFolder as SkillFolder
-    from ._skill import SkillSpec as SkillSpec
-else:
-    __getattr__, __dir__ = late(globals(), _LATE)
 
 __all__ = [
     "ELICIT_TIMEOUT",
@@ -78,27 +61,21 @@ __all__ = [
     "Resource",
     "ResourceSpec",
     "ResourceTemplate",
-    "SkillFolder",
-    "SkillSpec",
     "Source",
     "TemplateSpec",
     "Tool",
     "ToolPlan",
     "ToolSpec",
     "Toolkit",
-    "UriTemplate",
     "adapt_request",
-    "check_clashes",
     "check_prompts",
     "check_registrations",
     "check_resources",
-    "check_skills",
     "complete_from",
     "error_result",
     "expand",
     "expand_prompts",
     "expand_resources",
-    "expand_skills",
     "is_abstract",
     "kind_of",
     "mcp",

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from ..schema._nearest import nearest
+from ..schema.jsonschema._nearest import nearest
 from ._options import Table, read_any
 
 #: Tells whether a value could be what a member is.

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from .._util import json_text
-from ..schema._nearest import nearest
+from ..schema.jsonschema._nearest import nearest
 from ..types import Annotations, ContentAnnotations, Icon, RequireScopes
 
 #: Longest quotation of a wrong value in a problem, in characters.

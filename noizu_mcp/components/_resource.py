@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, cast
 
 from ..schema import Shape, fields, read_shape
+from ..uri._template import UriTemplate
 from ._declare import ComponentMeta, Declaration
 from ._method import read_method
 from ._misses import is_class, takes
@@ -12,7 +13,6 @@ from ._reader import Arguments, Reader
 from ._resource_options import RESOURCE_OPTIONS, TEMPLATE_OPTIONS
 from ._resource_spec import ResourcePlan, TemplatePlan
 from ._texts import Texts, impossible
-from ._uri_template import UriTemplate
 
 
 class Resource(Described, metaclass=ComponentMeta):

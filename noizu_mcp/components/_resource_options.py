@@ -3,6 +3,7 @@
 import re
 from typing import Any, Final
 
+from ..uri._template import UriTemplate
 from ._options import (
     Reader,
     Table,
@@ -18,7 +19,6 @@ from ._options import (
     read_seconds,
     read_text,
 )
-from ._uri_template import UriTemplate
 
 # RFC 3986: a scheme, and something behind it made of the characters that a URI may have.
 _SCHEME: Final = r"[A-Za-z][A-Za-z0-9+.-]*:"

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from .._util import Unset, final
 from ..types import RequireScopes
+from ..uri._template import UriTemplate
 from ._completion import Source, completer
 from ._frozen import Frozen
 from ._method import Method
 from ._plan import Plan
 from ._signature import Mode
 from ._texts import Texts
-from ._uri_template import UriTemplate
 
 
 @final

@@ -9,7 +9,6 @@ from ._adapt import adapt_implementation as adapt_implementation
 from ._adapt import adapt_output_schema as adapt_output_schema
 from ._adapt import adapt_tool as adapt_tool
 from ._adapt import adapt_tool_result as adapt_tool_result
-from ._era import ServerPeer as ServerPeer
 from ._events import NOWHERE as NOWHERE
 from ._events import Cancel as Cancel
 from ._events import Dispatch as Dispatch
@@ -25,22 +24,23 @@ from ._events import Send as Send
 from ._handshake import HandshakePeer as HandshakePeer
 from ._handshake import Phase as Phase
 from ._inflight import Ledger as Ledger
-from ._interests import ACKNOWLEDGED as ACKNOWLEDGED
-from ._interests import RESOURCE_UPDATED as RESOURCE_UPDATED
-from ._interests import Interests as Interests
-from ._interests import Listening as Listening
 from ._methods import CHANGES as CHANGES
 from ._methods import CLIENT_REQUESTS as CLIENT_REQUESTS
 from ._methods import SERVER_REQUESTS as SERVER_REQUESTS
 from ._methods import Method as Method
-from ._mirror import Mirrored as Mirrored
-from ._mirror import decode_value as decode_value
-from ._mirror import encode_value as encode_value
-from ._mirror import mirroring_headers as mirroring_headers
-from ._mirror import param_fault as param_fault
+from ._request_headers import Mirrored as Mirrored
+from ._request_headers import decode_value as decode_value
+from ._request_headers import encode_value as encode_value
+from ._request_headers import mirroring_headers as mirroring_headers
+from ._request_headers import param_fault as param_fault
+from ._server_peer import ServerPeer as ServerPeer
 from ._stateless import StatelessPeer as StatelessPeer
 from ._stateless import is_stateless as is_stateless
 from ._stateless import unsupported as unsupported
+from ._subscriptions import ACKNOWLEDGED as ACKNOWLEDGED
+from ._subscriptions import RESOURCE_UPDATED as RESOURCE_UPDATED
+from ._subscriptions import Interests as Interests
+from ._subscriptions import Listening as Listening
 from ._versions import HANDSHAKE_VERSIONS as HANDSHAKE_VERSIONS
 from ._versions import LATEST_HANDSHAKE as LATEST_HANDSHAKE
 from ._versions import REVISIONS as REVISIONS
@@ -50,11 +50,11 @@ from ._versions import Revision as Revision
 from ._versions import negotiate as negotiate
 
 _LATE = {
-    "ClientPeer": "._client",
+    "ClientPeer": "._client_peer",
 }
 
 if TYPE_CHECKING:
-    from ._client import ClientPeer as ClientPeer
+    from ._client_peer import ClientPeer as ClientPeer
 else:
     __getattr__, __dir__ = late(globals(), _LATE)
 

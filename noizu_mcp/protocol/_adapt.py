@@ -6,8 +6,8 @@ What a revision does not know is left out, or said in its own way. Inputs are ne
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ._legacy_output import is_object_schema, wrap_schema
 from ._versions import Revision
-from ._wrap import is_object_schema, wrap_schema
 
 _IMPLEMENTATION_FIELDS: Final = {
     "2025-03-26": frozenset({"name", "version"}),

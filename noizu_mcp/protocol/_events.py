@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from ..jsonrpc import ErrorResponse, Id, Notification, Request, Response
 from ..types import Principal
-from ._mirror import Mirrored
+from ._request_headers import Mirrored
 from ._versions import Revision
 
 

@@ -21,7 +21,7 @@ from ._events import NOWHERE, Dispatch, Envelope, Origin, Send
 from ._inflight import Ledger, refuse
 from ._meta import meta_of, token_of
 from ._methods import CLIENT_REQUESTS
-from ._mirror import Mirrored, standard_fault
+from ._request_headers import Mirrored, standard_fault
 from ._versions import STATELESS, SUPPORTED_VERSIONS
 
 #: What `_meta` of every request must hold, and the JSON type of it.

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .._errors import SchemaError
-from ._bounds import broken_caps
-from ._dialects import DIALECTS, LATEST, dialect_of
-from ._engine import CompiledSchema, EngineName, compile_schema, pattern_compiler
-from ._fault import Fault
-from ._keywords import Path, walk
-from ._report import describe
-from ._structure import schema_faults, typo_faults
-from ._violation import Violation, pointer, show
+from .engines._compile import CompiledSchema, EngineName, compile_schema, pattern_compiler
+from .jsonschema._bounds import broken_caps
+from .jsonschema._dialects import DIALECTS, LATEST, dialect_of
+from .jsonschema._fault import Fault
+from .jsonschema._keywords import Path, walk
+from .jsonschema._structure import schema_faults, typo_faults
+from .jsonschema._violation import Violation, pointer, show
+from .report._report import describe
 
 # The name under which a schema refers to itself while its defaults are checked.
 _SELF = "urn:noizu-mcp:schema"
@@ -106,7 +106,7 @@ def _own_values(node: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
 def _judge(schema: Any, documents: Mapping[str, Any], engine: EngineName) -> Judge:
     """Return what judges a value by the subschema at a path."""
     # Loaded with the first default or example.
-    from ._explain import Explainer, is_explainable
+    from .report._explain import Explainer, is_explainable
 
     if dialect_of(schema) == LATEST and is_explainable(schema):
         compiler = pattern_compiler(engine)

@@ -5,10 +5,10 @@ from typing import Any, dataclass_transform
 
 from .._errors import DefinitionError, Problem
 from .._source import locate
-from ._fault import Fault
-from ._freeze import freeze
-from ._marker import argument, field
-from ._shape import SHAPE, read_annotation
+from ._declared_schema import SHAPE, read_annotation
+from .declare._field import argument, field
+from .declare._frozen_class import freeze
+from .jsonschema._fault import Fault
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, argument))

@@ -8,7 +8,7 @@ which only the forms of `ctx.elicit` show.
 from collections.abc import Mapping
 from typing import Any, Never, Unpack
 
-from ._marker import MISSING, CommonOptions, Marker
+from .declare._field import MISSING, CommonOptions, Marker
 
 __all__ = ["array", "boolean", "enum", "integer", "number", "object", "string"]
 

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from ..types import DIRECTORY
 
 if TYPE_CHECKING:
-    from ..components import SkillSpec
+    from ..skills import SkillSpec
 
 #: The definitions of what lies in each directory, by its URI and theirs.
 Tree = Mapping[str, Mapping[str, Mapping[str, Any]]]

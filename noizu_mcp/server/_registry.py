@@ -18,7 +18,7 @@ from ._pages import PAGE_SIZE, Page
 from ._shelf import Kind, Shelf
 
 if TYPE_CHECKING:
-    from ..components import SkillSpec
+    from ..skills import SkillSpec
 
 TOOLS: Final = Kind("tool", "tools", "name", adapt_tool, ToolDefinition)
 RESOURCES: Final = Kind("resource", "resources", "uri", adapt_definition, ResourceDefinition)

@@ -9,17 +9,11 @@ from typing import Any, ClassVar, Final, Self
 import trio
 
 from .._errors import DefinitionError, McpError, Problem
-from ..components import (
-    Context,
-    ToolSpec,
-    expand,
-    expand_prompts,
-    expand_resources,
-    expand_skills,
-)
+from ..components import Context, ToolSpec, expand, expand_prompts, expand_resources
 from ..components._declare import ComponentMeta, Declaration
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
+from ..skills import expand_skills
 from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Reference
 from ._bus import Bus
 from ._calls import (

@@ -5,14 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from .._errors import Problem
-from ..components import (
-    check_clashes,
-    check_prompts,
-    check_registrations,
-    check_resources,
-    check_skills,
-)
+from ..components import check_prompts, check_registrations, check_resources
 from ..components._declare import Declaration
+from ..skills import check_clashes, check_skills
 from ._telemetry import check_listeners
 
 #: Methods that a server may override; what is overridden counts as offered.

@@ -3,35 +3,35 @@
 from typing import TYPE_CHECKING
 
 from .._util import late, publish
-from ._claim import claimed_stdio as claimed_stdio
-from ._claim import diverted_stdio as diverted_stdio
-from ._claim import open_standard_descriptors as open_standard_descriptors
-from ._claim import take_stdio as take_stdio
-from ._lines import LineStream as LineStream
-from ._stdio import ending_on_signals as ending_on_signals
-from ._stdio import serve_descriptors as serve_descriptors
-from ._stdio import serve_stdio as serve_stdio
+from .stdio._claimed_stdio import claimed_stdio as claimed_stdio
+from .stdio._claimed_stdio import diverted_stdio as diverted_stdio
+from .stdio._claimed_stdio import open_standard_descriptors as open_standard_descriptors
+from .stdio._claimed_stdio import take_stdio as take_stdio
+from .stdio._line_stream import LineStream as LineStream
+from .stdio._server import ending_on_signals as ending_on_signals
+from .stdio._server import serve_descriptors as serve_descriptors
+from .stdio._server import serve_stdio as serve_stdio
 
 _LATE = {
-    "Http": "._remote",
-    "HttpStream": ".http._client",
+    "Http": "._http_target",
+    "HttpStream": ".http.client._stream",
     "MemoryStream": "._memory",
-    "Stdio": "._command",
+    "Stdio": ".stdio._command",
     "Tap": "._tap",
     "TappedStream": "._tap",
     "memory_pair": "._memory",
-    "open_process": "._process",
+    "open_process": ".stdio._child_process",
 }
 
 if TYPE_CHECKING:
-    from ._command import Stdio as Stdio
+    from ._http_target import Http as Http
     from ._memory import MemoryStream as MemoryStream
     from ._memory import memory_pair as memory_pair
-    from ._process import open_process as open_process
-    from ._remote import Http as Http
     from ._tap import Tap as Tap
     from ._tap import TappedStream as TappedStream
-    from .http._client import HttpStream as HttpStream
+    from .http.client._stream import HttpStream as HttpStream
+    from .stdio._child_process import open_process as open_process
+    from .stdio._command import Stdio as Stdio
 else:
     __getattr__, __dir__ = late(globals(), _LATE)
 

@@ -25,7 +25,7 @@ from noizu_mcp.auth import (
     parse_challenges,
 )
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
-from noizu_mcp.transports.http._expiry import time_left
+from noizu_mcp.transports.http.server._stream_lifetime import time_left
 
 DOCUMENT = "/.well-known/oauth-protected-resource"
 PAGE = {"origin": "https://app.example.com"}

@@ -136,7 +136,7 @@ def test_limits_of_asking() -> None:
 
 def test_limits_of_skills() -> None:
     """Those of folders, too."""
-    from noizu_mcp.components import _skill_files
+    from noizu_mcp.skills import _files as _skill_files
 
     numbers = [cells[0] for cells in rows(page("reference/limits"))]
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from noizu_mcp.jsonrpc import Request
 from noizu_mcp.protocol import Mirrored, param_fault
-from noizu_mcp.protocol._mirror import decode_value, encode_value, standard_fault
+from noizu_mcp.protocol._request_headers import decode_value, encode_value, standard_fault
 
 
 @given(st.text())

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from noizu_mcp import SchemaUnsupported
 from noizu_mcp.schema import compile_schema, describe
-from noizu_mcp.schema._engine import pattern_compiler
-from noizu_mcp.schema._explain import Explainer, is_explainable
+from noizu_mcp.schema.engines._compile import pattern_compiler
+from noizu_mcp.schema.report._explain import Explainer, is_explainable
 
 NAMES = ["a", "b", '"', "\\", "{a}", "%s", "$ref", "id", "é", "a\nb", "a b", "0", "", "/", "~"]
 PATTERNS = ["^a", "b$", r"\d", "[^ab]+", "^(?:a|b)*$", "é", r"\{a\}", r"\\", "^.{1,2}$", "(?!a)b"]

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp.schema import Fault, check_schema, compile_schema, read_schema
-from noizu_mcp.schema._keywords import RULES
-from noizu_mcp.schema._structure import structure_faults
+from noizu_mcp.schema.jsonschema._keywords import RULES
+from noizu_mcp.schema.jsonschema._structure import structure_faults
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 

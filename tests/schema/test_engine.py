@@ -9,8 +9,9 @@ from types import MappingProxyType
 import pytest
 
 from noizu_mcp import SchemaError, SchemaUnsupported
-from noizu_mcp.schema import _engine, compile_schema
-from noizu_mcp.schema._bounds import MAX_SCHEMA_COST, MAX_VALUE_DEPTH, depth_of, survey
+from noizu_mcp.schema import compile_schema
+from noizu_mcp.schema.engines import _compile as _engine
+from noizu_mcp.schema.jsonschema._bounds import MAX_SCHEMA_COST, MAX_VALUE_DEPTH, depth_of, survey
 
 ENGINES = ("native", "python")
 LIST = {"$defs": {"list": {"type": "array", "items": {"$ref": "#/$defs/list"}}}}
@@ -193,7 +194,7 @@ def test_engines_have_names():
 
 def test_auto_falls_back_to_python(monkeypatch):
     """Without the native engine the Python one serves, and refusals say how to get it."""
-    monkeypatch.setitem(sys.modules, "noizu_mcp.schema._native", None)
+    monkeypatch.setitem(sys.modules, "noizu_mcp.schema.engines._native", None)
     _engine.has_native.cache_clear()
     try:
         assert compile_schema({"type": "string"}).engine == "python"

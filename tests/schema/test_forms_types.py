@@ -11,8 +11,9 @@ import annotated_types as at
 import attrs
 import pytest
 
-from noizu_mcp.schema import Schema, _checked, argument, dump_value, field, read_shape
+from noizu_mcp.schema import Schema, argument, dump_value, field, read_shape
 from noizu_mcp.schema import fields as f
+from noizu_mcp.schema.convert import _class_validation as _checked
 
 
 class Color(enum.Enum):

@@ -3,7 +3,8 @@
 import pytest
 
 from noizu_mcp import SchemaError, SchemaUnsupported
-from noizu_mcp.schema import _python, compile_schema
+from noizu_mcp.schema import compile_schema
+from noizu_mcp.schema.engines import _python
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp.schema._regex import match_pattern, translate
-from noizu_mcp.schema._regex_parse import MAX_PATTERN, PatternRefusedError
-from noizu_mcp.schema._regex_sets import MAX_CODE, complement, of, overlap, union
+from noizu_mcp.schema.engines._regex import match_pattern, translate
+from noizu_mcp.schema.engines._regex_parse import MAX_PATTERN, PatternRefusedError
+from noizu_mcp.schema.engines._regex_sets import MAX_CODE, complement, of, overlap, union
 
 
 @pytest.mark.parametrize(

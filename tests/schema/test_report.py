@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp.schema import Violation, _explain_keywords, compile_schema, describe
-from noizu_mcp.schema._explain import MAX_STEPS
-from noizu_mcp.schema._nearest import nearest
-from noizu_mcp.schema._not_json import find_not_json
-from noizu_mcp.schema._values import type_of
-from noizu_mcp.schema._violation import MAX_SHOWN, show
-from noizu_mcp.schema._wording import broken, unknown
+from noizu_mcp.schema import Violation, compile_schema, describe
+from noizu_mcp.schema.jsonschema._messages import broken, unknown
+from noizu_mcp.schema.jsonschema._nearest import nearest
+from noizu_mcp.schema.jsonschema._not_json import find_not_json
+from noizu_mcp.schema.jsonschema._values import type_of
+from noizu_mcp.schema.jsonschema._violation import MAX_SHOWN, show
+from noizu_mcp.schema.report import _explain_keywords
+from noizu_mcp.schema.report._explain import MAX_STEPS
 
 LINE = {"properties": {"kind": {"const": "line"}, "x": {"type": "number"}}, "required": ["x"]}
 DOT = {"properties": {"kind": {"const": "dot"}, "y": {"type": "number"}}, "required": ["y"]}

@@ -23,7 +23,7 @@ from noizu_mcp import (
     connect,
 )
 from noizu_mcp.server import MAX_TEXT, Event, Listener, Telemetry, _connection, running
-from noizu_mcp.transports.http._guard import Guard
+from noizu_mcp.transports.http.server._origin_check import Guard
 from noizu_mcp.types import Principal
 
 from .kit import KNOWS, META, STATELESS, App, Echo, Heard, Job, begin, over_http, raw

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from noizu_mcp.transports import _claim, claimed_stdio, diverted_stdio, take_stdio
+from noizu_mcp.transports import claimed_stdio, diverted_stdio, take_stdio
+from noizu_mcp.transports.stdio import _claimed_stdio as _claim
 
 
 @pytest.fixture

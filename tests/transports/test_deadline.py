@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from noizu_mcp.transports import _deadline
-from noizu_mcp.transports._deadline import OVERDUE, ending_within
+from noizu_mcp.transports.stdio import _exit_watchdog as _deadline
+from noizu_mcp.transports.stdio._exit_watchdog import OVERDUE, ending_within
 
 PROGRAM = """
 import sys, time
-from noizu_mcp.transports._deadline import ending_within
+from noizu_mcp.transports.stdio._exit_watchdog import ending_within
 
 def tell():
     print("too late", flush=True)

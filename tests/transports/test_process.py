@@ -13,7 +13,8 @@ import trio
 
 from noizu_mcp import ConnectionClosed, Stdio, TransportError
 from noizu_mcp.jsonrpc import Oversized
-from noizu_mcp.transports import _process, open_process
+from noizu_mcp.transports import open_process
+from noizu_mcp.transports.stdio import _child_process as _process
 
 MESSAGE = b'{"jsonrpc":"2.0","method":"m"}'
 

@@ -14,7 +14,8 @@ import trio
 
 from noizu_mcp import Server, Tool, serve_stdio
 from noizu_mcp._run import run_stdio
-from noizu_mcp.transports import _stdio, serve_descriptors
+from noizu_mcp.transports import serve_descriptors
+from noizu_mcp.transports.stdio import _server as _stdio
 
 INITIALIZE = {
     "jsonrpc": "2.0",

@@ -12,7 +12,6 @@ from noizu_mcp.components import (
     ResourceSpec,
     ResourceTemplate,
     TemplateSpec,
-    UriTemplate,
     complete_from,
     expand_prompts,
     expand_resources,
@@ -36,6 +35,7 @@ from noizu_mcp.types import (
     ResourceDefinition,
     Role,
 )
+from noizu_mcp.uri import UriTemplate
 
 
 class AppConfig(Resource, uri="config://app", mime_type="application/json", subscribable=True):

@@ -15,7 +15,7 @@ from hypercorn.typing import (
 )
 
 from ...engine import split
-from .._extension import QuickSend, WriteNowait
+from .._asgi_extension import QuickSend, WriteNowait
 from ._application import Application, Endpoint, logger
 from ._config import HostConfig
 from ._inbox import Inbox

@@ -10,21 +10,21 @@ from ..._util import late
 _LATE = {
     "Host": "..host",
     "HostOptions": "..host",
-    "HttpApp": "._app",
-    "HttpLimits": "._options",
-    "HttpOptions": "._options",
+    "HttpApp": ".server._app",
+    "HttpLimits": ".server._http_options",
+    "HttpOptions": ".server._http_options",
     "serve_asgi": "..host",
-    "serve_http": "._serve",
+    "serve_http": ".server._serve_http",
 }
 
 if TYPE_CHECKING:
     from ..host import Host as Host
     from ..host import HostOptions as HostOptions
     from ..host import serve_asgi as serve_asgi
-    from ._app import HttpApp as HttpApp
-    from ._options import HttpLimits as HttpLimits
-    from ._options import HttpOptions as HttpOptions
-    from ._serve import serve_http as serve_http
+    from .server._app import HttpApp as HttpApp
+    from .server._http_options import HttpLimits as HttpLimits
+    from .server._http_options import HttpOptions as HttpOptions
+    from .server._serve_http import serve_http as serve_http
 else:
     __getattr__, __dir__ = late(globals(), _LATE)
 

@@ -11,7 +11,7 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp.transports._extension import WRITE_NOWAIT
+from noizu_mcp.transports._asgi_extension import WRITE_NOWAIT
 from noizu_mcp.transports.host import _crumbs, _http2
 
 START = {"type": "http.response.start", "status": 200, "headers": []}

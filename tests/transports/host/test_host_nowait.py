@@ -6,9 +6,9 @@ import ssl
 import trio
 import trio.testing
 
-from noizu_mcp.transports._extension import WRITE_NOWAIT
+from noizu_mcp.transports._asgi_extension import WRITE_NOWAIT
 from noizu_mcp.transports.host._http1 import Http1Stream
-from noizu_mcp.transports.http._asgi import HttpRequest
+from noizu_mcp.transports.http.server._asgi import HttpRequest
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
 LARGE = 8 * 1024 * 1024

@@ -3,8 +3,8 @@
 import pytest
 import trio
 
-from noizu_mcp.transports.http._accounts import address_of
-from noizu_mcp.transports.http._session_table import LOOKS
+from noizu_mcp.transports.http.server._quotas import address_of
+from noizu_mcp.transports.http.server._session_table import LOOKS
 
 from .shop import Shop
 from .wire import call, message, serving, settled

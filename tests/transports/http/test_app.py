@@ -6,9 +6,9 @@ import pytest
 import trio
 
 from noizu_mcp import Server
-from noizu_mcp.transports.http._app import HttpApp
-from noizu_mcp.transports.http._endpoint import DRAIN_TIMEOUT
-from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http.server._app import HttpApp
+from noizu_mcp.transports.http.server._endpoint import DRAIN_TIMEOUT
+from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
 from .shop import Shop
 from .wire import Exchange, Wire, call, message, serving, settled

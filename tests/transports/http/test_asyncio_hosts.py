@@ -10,9 +10,9 @@ import pytest
 import trio
 
 from noizu_mcp import Server, Tool
-from noizu_mcp.transports.http._app import HttpApp
-from noizu_mcp.transports.http._bridge import bridged
-from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http.server._app import HttpApp
+from noizu_mcp.transports.http.server._asyncio_bridge import bridged
+from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 TENANT = contextvars.ContextVar("tenant", default="nobody")

@@ -22,7 +22,10 @@ from noizu_mcp import (
 )
 from noizu_mcp.engine import Unanswered
 from noizu_mcp.transports import HttpStream
-from noizu_mcp.transports.http import _client, _inbox, _post, _reading
+from noizu_mcp.transports.http.client import _client_state as _reading
+from noizu_mcp.transports.http.client import _post
+from noizu_mcp.transports.http.client import _received as _inbox
+from noizu_mcp.transports.http.client import _stream as _client
 
 from .scripted import EVENTS, Holding, Script, call_closed, modern, serving
 

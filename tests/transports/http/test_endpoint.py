@@ -3,7 +3,7 @@
 import pytest
 
 from noizu_mcp import Server
-from noizu_mcp.transports.http._sse import EVENT_STREAM
+from noizu_mcp.transports.http.server._event_writer import EVENT_STREAM
 
 from .shop import Shop
 from .wire import CAPABILITIES, META, VERSION, call, message, serving, settled

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from noizu_mcp.transports.http._events import EventParser, EventTooLarge, ServerEvent
+from noizu_mcp.transports.http.client._event_reader import EventParser, EventTooLarge, ServerEvent
 
 
 def parse(*chunks, limit=10_000):

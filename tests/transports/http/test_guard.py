@@ -2,7 +2,7 @@
 
 import pytest
 
-from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
 from .shop import Shop
 from .wire import call, message, serving

@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 
 from noizu_mcp import Limits, Server
 from noizu_mcp.transports.http import HttpLimits
-from noizu_mcp.transports.http._accounts import Account, Accounts
-from noizu_mcp.transports.http._history import MAX_ENDED, History
-from noizu_mcp.transports.http._sse import CHUNK, QUIET, EventWriter, Pace, event, priming_event
-from noizu_mcp.transports.http._tasks import TaskSet
+from noizu_mcp.transports.http.server._event_store import MAX_ENDED, History
+from noizu_mcp.transports.http.server._event_writer import (
+    CHUNK,
+    QUIET,
+    EventWriter,
+    Pace,
+    event,
+    priming_event,
+)
+from noizu_mcp.transports.http.server._quotas import Account, Accounts
+from noizu_mcp.transports.http.server._task_group import TaskSet
 
 from .wire import settled
 

@@ -8,7 +8,7 @@ import pytest
 from noizu_mcp import Server
 from noizu_mcp.jsonrpc import Request
 from noizu_mcp.transports.http import HostOptions, HttpLimits, HttpOptions
-from noizu_mcp.transports.http._process import MAX_NAMED, _longest_end, _name, _say_overdue
+from noizu_mcp.transports.http.server._process import MAX_NAMED, _longest_end, _name, _say_overdue
 
 from .shop import Shop
 from .wire import call, serving, settled

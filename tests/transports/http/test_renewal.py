@@ -20,7 +20,7 @@ from noizu_mcp import (
     connect,
 )
 from noizu_mcp.client import _renewal
-from noizu_mcp.transports.http import _reading
+from noizu_mcp.transports.http.client import _client_state as _reading
 
 from .scripted import EVENTS, Holding, Script, call_closed, serving
 

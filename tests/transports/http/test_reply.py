@@ -6,9 +6,9 @@ import trio.testing
 
 from noizu_mcp import Server, Tool
 from noizu_mcp.transports.http import HttpLimits
-from noizu_mcp.transports.http._reply import Reply
-from noizu_mcp.transports.http._sse import Pace
-from noizu_mcp.transports.http._tasks import TaskSet
+from noizu_mcp.transports.http.server._event_writer import Pace
+from noizu_mcp.transports.http.server._reply import Reply
+from noizu_mcp.transports.http.server._task_group import TaskSet
 
 from .shop import Shop
 from .wire import CAPABILITIES, call, message, serving, settled

@@ -11,7 +11,7 @@ import trio.testing
 
 from noizu_mcp import Server, TransportError, connect, serve_http
 from noizu_mcp.transports.http import HostOptions, HttpOptions
-from noizu_mcp.transports.http._serve import _reachable
+from noizu_mcp.transports.http.server._serve_http import _reachable
 
 HERE = ("localhost", "127.0.0.1", "[::1]")
 

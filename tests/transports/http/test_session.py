@@ -4,7 +4,7 @@ import pytest
 import trio
 
 from noizu_mcp import Server
-from noizu_mcp.transports.http import _session
+from noizu_mcp.transports.http.server import _http_session as _session
 
 from .shop import Echo, Shop
 from .wire import call, message, serving, settled

@@ -6,9 +6,9 @@ import threading
 import pytest
 import trio
 
-from noizu_mcp.transports.http._app import HttpApp
-from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
-from noizu_mcp.transports.http._signals import hearing_signals, soon
+from noizu_mcp.transports.http.server._app import HttpApp
+from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http.server._signals import hearing_signals, soon
 
 from .shop import Shop
 from .wire import Wire, call, settled

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from noizu_mcp import Server, SkillFolder
-from noizu_mcp.transports.http._app import HttpApp
-from noizu_mcp.transports.http._options import HttpOptions
+from noizu_mcp.transports.http.server._app import HttpApp
+from noizu_mcp.transports.http.server._http_options import HttpOptions
 
 PREFIX = "io.modelcontextprotocol/"
 META = {f"{PREFIX}protocolVersion": "2026-07-28", f"{PREFIX}clientCapabilities": {}}

@@ -9,8 +9,8 @@ import trio.testing
 from hypercorn.config import Config
 from hypercorn.trio import serve
 
-from noizu_mcp.transports.http._app import HttpApp
-from noizu_mcp.transports.http._options import HttpOptions
+from noizu_mcp.transports.http.server._app import HttpApp
+from noizu_mcp.transports.http.server._http_options import HttpOptions
 
 from .shop import Shop
 from .wire import META, call, message

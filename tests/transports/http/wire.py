@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import trio
 import trio.testing
 
-from noizu_mcp.transports.http._app import HttpApp
-from noizu_mcp.transports.http._options import HttpLimits, HttpOptions
+from noizu_mcp.transports.http.server._app import HttpApp
+from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

@@ -1,0 +1,1 @@
+"""Values from JSON to typed objects, and back."""

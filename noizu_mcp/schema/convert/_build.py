@@ -1,0 +1,340 @@
+"""Nodes → a builder: generated code that turns what the schema accepted into typed values.
+
+It checks nothing: the schema is what is enforced, and it has been. Each class gets one function,
+compiled once; its source is kept where tracebacks and debuggers look for it.
+"""
+
+import linecache
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from enum import Enum
+from itertools import count
+from typing import Any
+from weakref import finalize
+
+from ..declare._field import MISSING
+from ..declare._nodes import (
+    Array,
+    Choice,
+    Field,
+    Format,
+    Map,
+    Node,
+    Object,
+    Scalar,
+    Tuple,
+    Union,
+    json_type,
+)
+
+Build = Callable[[Any], Any]
+Test = Callable[[Any], bool]
+
+_numbers = count()
+# Default values that cannot change, so that every instance may hold the same one.
+_IMMUTABLE = (str, int, float, bool, type(None), bytes, frozenset, Enum)
+
+
+class Builder:
+    """Writes the functions that build one form.
+
+    Attributes:
+        name: For the file name that tracebacks show.
+        compile_test: Returns what tells if a value fits a node; used where the JSON type of a
+            value does not say which branch of a union it is for.
+        names: The constants and functions of the generated code.
+        lines: The generated code.
+        objects: The function of each object, by identity.
+        unions: The branches of each union that needs a choice, by identity: test and build.
+    """
+
+    def __init__(self, name: str, compile_test: Callable[[Node], Test]) -> None:
+        self.name = name
+        self.compile_test = compile_test
+        self.names: dict[str, Any] = {}
+        self.lines: list[str] = []
+        self.objects: dict[int, str] = {}
+        self.unions: dict[int, list[tuple[Test, Node]]] = {}
+        self._fresh = count()
+
+    def compile(self, root: Node) -> Build | None:
+        """Return what builds a value of the root, or None if every value stays as it is."""
+        self.names.update(
+            MISSING=MISSING, new=object.__new__, copy=deepcopy, whole=_whole, real=_real
+        )
+        made = self.value(root, "v")
+        if made is None:
+            return None
+        self.lines += ["def build(v):", f"    return {made}"]
+        source = "\n".join(self.lines) + "\n"
+        file = f"<noizu_mcp build {self.name} {next(_numbers)}>"
+        exec(compile(source, file, "exec"), self.names)  # the text is made above
+        # The outermost function of an object is the builder itself: one call less.
+        build: Build = self.names[self.objects.get(id(root), "build")]
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        finalize(build, linecache.cache.pop, file, None).atexit = False
+        return build
+
+    def of(self, node: Object) -> Build:
+        """Return the compiled builder of an object inside the form."""
+        build: Build = self.names[self.objects[id(node)]]
+        return build
+
+    def value(self, node: Node, name: str) -> str | None:
+        """Return an expression for the typed value of a variable; None if it stays as it is."""
+        writers: dict[type, Callable[[Any, str], str | None]] = {
+            Scalar: self._scalar,
+            Choice: self._choice,
+            Array: self._array,
+            Tuple: self._tuple,
+            Map: self._map,
+            Union: self._union,
+            Object: self._object,
+        }
+        writer = writers.get(type(node))
+        return writer(node, name) if writer is not None else None
+
+    def _constant(self, prefix: str, value: Any) -> str:
+        name = f"{prefix}{next(self._fresh)}"
+        self.names[name] = value
+        return name
+
+    def _scalar(self, node: Scalar, name: str) -> str | None:
+        if isinstance(node.cast, Format):
+            return f"{self._constant('parse', node.cast.parse)}({name})"
+        if node.cast == "int":
+            return f"({name} if {name}.__class__ is int else whole({name}))"
+        if node.cast == "float":
+            return f"({name} if {name}.__class__ is float else real({name}))"
+        return None
+
+    def _choice(self, node: Choice, name: str) -> str | None:
+        if all(type(result) is str or result is None for result in node.results):
+            return None
+        # 1 and True are one key of a dict, and two values in JSON.
+        table = {(type(value) is bool, value): result for value, result in _pairs(node)}
+        return f"{self._constant('choice', table)}[{name}.__class__ is bool, {name}]"
+
+    def _array(self, node: Array, name: str) -> str | None:
+        item = f"i{next(self._fresh)}"
+        made = self.value(node.item, item)
+        if made is None:
+            return None if node.collection is list else f"{node.collection.__name__}({name})"
+        if node.collection is list:
+            return f"[{made} for {item} in {name}]"
+        return f"{node.collection.__name__}([{made} for {item} in {name}])"
+
+    def _tuple(self, node: Tuple, name: str) -> str:
+        parts: list[str] = []
+        for index, item in enumerate(node.items):
+            variable = f"i{next(self._fresh)}"
+            made = self.value(item, variable)
+            part = f"{name}[{index}]"
+            parts.append(part if made is None else f"[{made} for {variable} in ({part},)][0]")
+        return f"({''.join(f'{part}, ' for part in parts)})"
+
+    def _map(self, node: Map, name: str) -> str | None:
+        key, item = f"k{next(self._fresh)}", f"i{next(self._fresh)}"
+        made_key, made = self.value(node.key, key), self.value(node.value, item)
+        if made_key is None and made is None:
+            return None
+        return f"{{{made_key or key}: {made or item} for {key}, {item} in {name}.items()}}"
+
+    def _union(self, node: Union, name: str) -> str | None:
+        options = node.options
+        if len(options) == 1:
+            made = self.value(options[0], name)
+            return made and f"(None if {name} is None else {made})"
+        branches = [(option, self._function(option)) for option in options]
+        if all(build is None for _, build in branches):
+            return None
+        tests = self._tests(options)
+        self.unions[id(node)] = list(zip(tests, options, strict=True))
+        pairs = [(test, build) for test, (_, build) in zip(tests, branches, strict=True)]
+        return f"{self._constant('pick', _picker(pairs, self.names))}({name})"
+
+    def _function(self, node: Node) -> str | None:
+        made = self.value(node, "v")
+        if made is None:
+            return None
+        name = f"branch{next(self._fresh)}"
+        self.lines += [f"def {name}(v):", f"    return {made}", ""]
+        return name
+
+    def _tests(self, options: list[Node]) -> list[Test]:
+        kinds = [_kinds(option) for option in options]
+        tests: list[Test] = []
+        for index, (option, own) in enumerate(zip(options, kinds, strict=True)):
+            others = frozenset().union(*kinds[:index], *kinds[index + 1 :])
+            tests.append(self.compile_test(option) if own & others else _kind_test(own))
+        return tests
+
+    def _object(self, node: Object, name: str) -> str:
+        function = self.objects.get(id(node))
+        if function is None:
+            function = self.objects[id(node)] = (
+                f"build_{next(self._fresh)}_{_identifier(node.name)}"
+            )
+            self.lines += [*self._body(node, function), ""]
+        return f"{function}({name})"
+
+    def _body(self, node: Object, function: str) -> list[str]:
+        fields = [field for field in node.fields if field.keyword is not None]
+        head = [f"def {function}(v):"]
+        if any(not field.required for field in fields):
+            head.append("    get = v.get")
+        if node.make in ("dict", "arguments"):
+            steps = [step for field in fields for step in self._entry(node, field)]
+            return [*head, "    made = {}", *steps, "    return made"]
+        cls = self._constant("cls", node.cls)
+        if node.make == "call":
+            return [*head, *self._call(fields, cls)]
+        steps = [step for f in fields for step in self._assign(f, f"state[{f.attribute!r}]")]
+        return [
+            *head,
+            f"    made = new({cls})",
+            "    state = made.__dict__",
+            *steps,
+            "    return made",
+        ]
+
+    def _call(self, fields: list[Field], cls: str) -> list[str]:
+        # A default that needs the instance is left to the constructor: its keyword stays away.
+        late = [field for field in fields if field.takes_self]
+        steps = ["    more = {}"] if late else []
+        for field in late:
+            target = f"more[{field.keyword!r}]"
+            steps += [f"    if {field.name!r} in v:", *self._present(field, target, "        ")]
+        arguments: list[str] = []
+        for field in fields:
+            if not field.takes_self:
+                variable = f"a{next(self._fresh)}"
+                steps += self._assign(field, variable)
+                arguments.append(f"{field.keyword}={variable}")
+        return [
+            *steps,
+            f"    return {cls}({', '.join([*arguments, *(['**more'] if late else [])])})",
+        ]
+
+    def _entry(self, node: Object, field: Field) -> list[str]:
+        target = f"made[{field.keyword!r}]"
+        if node.make == "arguments" or field.required:
+            return self._assign(field, target)
+        return [f"    if {field.name!r} in v:", *self._present(field, target, "        ")]
+
+    def _present(self, field: Field, target: str, indent: str) -> list[str]:
+        """Return the lines that take over a field that is there."""
+        variable = f"x{next(self._fresh)}"
+        made = self.value(field.node, variable)
+        fetched = f"v[{field.name!r}]"
+        if made is None:
+            return [f"{indent}{target} = {fetched}"]
+        return [f"{indent}{variable} = {fetched}", f"{indent}{target} = {made}"]
+
+    def _assign(self, field: Field, target: str) -> list[str]:
+        """Return the lines that take over a field: present, default, or None."""
+        if field.required:
+            return self._present(field, target, "    ")
+        variable = f"x{next(self._fresh)}"
+        made = self.value(field.node, variable)
+        fetched = f"get({field.name!r})"
+        if not field.has_default:
+            if made is None:
+                return [f"    {target} = {fetched}"]
+            if _null_is_a_member(field.node):
+                made = f"{made} if {field.name!r} in v else None"
+            else:
+                # Null, where it fits, and absence are both None.
+                made = f"None if {variable} is None else {made}"
+            return [f"    {variable} = {fetched}", f"    {target} = {made}"]
+        default = self._default(field)
+        if made is None and default.isidentifier():
+            return [f"    {target} = get({field.name!r}, {default})"]
+        made = f"{default} if {variable} is MISSING else {made or variable}"
+        return [f"    {variable} = get({field.name!r}, MISSING)", f"    {target} = {made}"]
+
+    def _default(self, field: Field) -> str:
+        """Return an expression for the default; a name if it is the same object every time."""
+        if field.factory is not None:
+            return f"{self._constant('factory', field.factory)}()"
+        name = self._constant("default", field.default)
+        return name if is_immutable(field.default) else f"copy({name})"
+
+
+def _null_is_a_member(node: Node) -> bool:
+    """Tell if null stands for something else than None: an enum member with that value."""
+    if not isinstance(node, Choice):
+        return False
+    return any(result is not None for value, result in _pairs(node) if value is None)
+
+
+def _pairs(node: Choice) -> Iterator[tuple[Any, Any]]:
+    return zip(node.values, node.results, strict=True)
+
+
+def is_immutable(value: Any) -> bool:
+    """Tell if a default can be shared by all instances."""
+    if isinstance(value, tuple):
+        return all(map(is_immutable, value))
+    return isinstance(value, _IMMUTABLE)
+
+
+def _picker(pairs: list[tuple[Test, str | None]], names: dict[str, Any]) -> Build:
+    def pick(value: Any) -> Any:
+        for test, build in pairs:
+            if test(value):
+                return value if build is None else names[build](value)
+        if value is None:
+            return None
+        # The schema accepted it, and every branch refuses what only parsing can tell.
+        raise ValueError("no type of the union fits")
+
+    return pick
+
+
+def _kinds(node: Node) -> frozenset[str]:
+    """Return the JSON types that a value of a node may have; `number` covers both."""
+    if isinstance(node, Scalar):
+        found = {node.kind}
+    elif isinstance(node, Choice):
+        found = set(map(json_type, node.values))
+    elif isinstance(node, (Array, Tuple)):
+        found = {"array"}
+    elif isinstance(node, (Map, Object)):
+        found = {"object"}
+    else:
+        found = set(_CLASSES)
+    return frozenset("number" if kind == "integer" else kind for kind in found)
+
+
+_CLASSES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list, tuple),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def _kind_test(kinds: frozenset[str]) -> Test:
+    classes = tuple(cls for kind in kinds for cls in _CLASSES[kind])
+    if bool in classes or "number" not in kinds:
+        return lambda value: isinstance(value, classes)
+    return lambda value: isinstance(value, classes) and value.__class__ is not bool
+
+
+def _whole(value: Any) -> int:
+    return int(value)
+
+
+def _real(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        # JSON has no largest number; beyond float, the integer says it exactly.
+        return value
+
+
+def _identifier(name: str) -> str:
+    return name if name.isidentifier() else "object"

@@ -1,0 +1,1 @@
+"""Python declarations of a schema: fields, classes, types, plain data."""

@@ -1,0 +1,134 @@
+"""Constraints that other libraries attach to a type → options of a field.
+
+Both kinds are recognised by their names and attributes: annotated-types is never imported, and
+attrs keeps the classes of its validators private.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from ._field_options import constrain, family
+from ._nodes import Array, Choice, Map, Node, Scalar, Tuple, Union
+
+_BOUNDS = {"ge": "min", "gt": "exclusive_min", "le": "max", "lt": "exclusive_max"}
+_COMPARED = {">=": "min", ">": "exclusive_min", "<=": "max", "<": "exclusive_max"}
+_SIZES = {"min_length": ("min_length", "min"), "max_length": ("max_length", "max")}
+# What `matches_re(func=...)` anchors, in words of a regular expression that searches.
+_ANCHORED = {"fullmatch": "^(?:{})$", "match": "^(?:{})", "search": "{}"}
+_SCALARS = (str, int, float, bool, type(None))
+
+
+def annotated_options(node: Node, constraint: Any) -> dict[str, Any] | None:
+    """Return what an entry of `Annotated[...]` in the manner of annotated-types asks for.
+
+    Returns:
+        Options of a field; None if it is a constraint that no schema can express; empty if it is
+        something else, which has no meaning here.
+    """
+    if isinstance(constraint, type):
+        return {}
+    if type(constraint).__name__ in ("Predicate", "Not"):
+        return None
+    bounds = {**_BOUNDS, "multiple_of": "multiple_of"}
+    found = [(option, getattr(constraint, name, None)) for name, option in bounds.items()]
+    # 0 is how annotated-types writes "no lower bound".
+    found.append(
+        (_size_option(node, "min_length"), getattr(constraint, "min_length", None) or None)
+    )
+    found.append((_size_option(node, "max_length"), getattr(constraint, "max_length", None)))
+    return {option: value for option, value in found if value is not None}
+
+
+def _size_option(node: Node, name: str) -> str:
+    branches = node.options if isinstance(node, Union) else [node]
+    return _SIZES[name][0 if any(family(branch) == "string" for branch in branches) else 1]
+
+
+def apply_validator(node: Node, validator: Any) -> list[str]:
+    """Put what an attrs validator demands on a node, as far as JSON Schema has words for it.
+
+    The validator itself still runs when the instance is made, so the rest is not lost.
+
+    Returns:
+        What is wrong: a bound on a type that has none.
+    """
+    if isinstance(validator, (list, tuple)):
+        return [problem for part in validator for problem in apply_validator(node, part)]
+    handler = _HANDLERS.get(type(validator).__name__)
+    return list(handler(node, validator)) if handler is not None else []
+
+
+def _both(node: Node, validator: Any) -> Iterator[str]:
+    # `and_` is an attrs class whose one field has no public name.
+    (parts,) = attrs.astuple(validator, recurse=False)
+    yield from apply_validator(node, parts)
+
+
+def _optional(node: Node, validator: Any) -> Iterator[str]:
+    yield from apply_validator(node, validator.validator)
+
+
+def _number(node: Node, validator: Any) -> Iterator[str]:
+    yield from constrain(node, {_COMPARED[validator.compare_op]: validator.bound})
+
+
+def _size(name: str) -> Callable[[Node, Any], Iterator[str]]:
+    def apply(node: Node, validator: Any) -> Iterator[str]:
+        yield from constrain(node, {_size_option(node, name): getattr(validator, name)})
+
+    return apply
+
+
+def _matches(node: Node, validator: Any) -> Iterator[str]:
+    pattern = validator.pattern
+    form = _ANCHORED.get(getattr(validator.match_func, "__name__", ""))
+    # A flag changes what the pattern means, and JSON Schema has none: the validator alone decides.
+    if form is not None and isinstance(pattern.pattern, str) and pattern.flags == re.UNICODE:
+        yield from constrain(node, {"pattern": form.format(pattern.pattern)})
+
+
+def _member(node: Node, validator: Any) -> list[str]:
+    # attrs keeps the options as a frozenset; what was written has the order to publish.
+    written = getattr(validator, "_original_options", validator.options)
+    unordered = isinstance(written, (set, frozenset))
+    allowed = sorted(written, key=repr) if unordered else list(written)
+    for branch in node.options if isinstance(node, Union) else [node]:
+        if isinstance(branch, Choice):
+            pairs = zip(branch.values, branch.results, strict=True)
+            kept = [pair for pair in pairs if pair[1] in allowed]
+            branch.values = tuple(value for value, _ in kept)
+            branch.results = tuple(result for _, result in kept)
+        elif isinstance(branch, Scalar) and all(type(value) in _SCALARS for value in allowed):
+            branch.keywords["enum"] = [value for value in allowed if value is not None]
+    return []
+
+
+def _items(node: Node, validator: Any) -> Iterator[str]:
+    yield from apply_validator(node, validator.iterable_validator)
+    for branch in node.options if isinstance(node, Union) else [node]:
+        for item in branch.children() if isinstance(branch, (Array, Tuple)) else ():
+            yield from apply_validator(item, validator.member_validator)
+
+
+def _entries(node: Node, validator: Any) -> Iterator[str]:
+    yield from apply_validator(node, validator.mapping_validator)
+    for branch in node.options if isinstance(node, Union) else [node]:
+        if isinstance(branch, Map):
+            yield from apply_validator(branch.key, validator.key_validator)
+            yield from apply_validator(branch.value, validator.value_validator)
+
+
+_HANDLERS: Mapping[str, Callable[[Node, Any], Iterable[str]]] = {
+    "_AndValidator": _both,
+    "_OptionalValidator": _optional,
+    "_NumberValidator": _number,
+    "_MinLengthValidator": _size("min_length"),
+    "_MaxLengthValidator": _size("max_length"),
+    "_MatchesReValidator": _matches,
+    "_InValidator": _member,
+    "_DeepIterable": _items,
+    "_DeepMapping": _entries,
+}

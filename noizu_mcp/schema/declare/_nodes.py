@@ -1,0 +1,270 @@
+"""The model of a declared form: what every declaration is read into, and what all output needs.
+
+Plain classes, because these are written in several steps, and because attrs would take 5 ms of the
+import to generate what is a few lines here.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ._field import MISSING
+
+
+class Format:
+    """A Python type that travels as text.
+
+    Attributes:
+        name: In words, for messages: `date`.
+        keywords: JSON Schema keywords besides `type`.
+        parse: Text to value; raises ValueError where the keywords accept too much.
+        total: True if `parse` takes all that the keywords accept.
+    """
+
+    __slots__ = ("keywords", "name", "parse", "total")
+
+    def __init__(
+        self,
+        name: str,
+        keywords: dict[str, Any],
+        parse: Callable[[str], Any],
+        *,
+        total: bool = False,
+    ) -> None:
+        self.name = name
+        self.keywords = keywords
+        self.parse = parse
+        self.total = total
+
+
+class Node:
+    """Any value. The subclasses say more.
+
+    Attributes:
+        keywords: JSON Schema keywords of this place: constraints, description.
+    """
+
+    __slots__ = ("keywords",)
+
+    def __init__(self, **keywords: Any) -> None:
+        self.keywords = keywords
+
+    def children(self) -> "Iterator[Node]":
+        """Yield the nodes inside."""
+        return iter(())
+
+
+class Scalar(Node):
+    """A text, a number, a boolean or null.
+
+    Attributes:
+        kind: The JSON Schema type.
+        cast: What to deliver where another JSON value may stand for it: "int" for 1.0, "float"
+            for 1, or the value of a `Format`.
+    """
+
+    __slots__ = ("cast", "kind")
+
+    def __init__(self, kind: str, cast: Format | str | None = None, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.kind = kind
+        self.cast = cast
+
+
+class Choice(Node):
+    """One of several scalars.
+
+    Attributes:
+        values: As JSON.
+        results: What is delivered for each, in the same order.
+        titles: What a form shows for a value, where it is not the value itself.
+    """
+
+    __slots__ = ("results", "titles", "values")
+
+    def __init__(self, values: tuple[Any, ...], results: tuple[Any, ...], **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.values = values
+        self.results = results
+        self.titles: Mapping[Any, str] = {}
+
+
+class Array(Node):
+    """A list, delivered as `collection`."""
+
+    __slots__ = ("collection", "item")
+
+    def __init__(self, item: Node, collection: type = list, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.item = item
+        self.collection = collection
+
+    def children(self) -> Iterator[Node]:
+        """Yield the item."""
+        yield self.item
+
+
+class Tuple(Node):
+    """A list of fixed length, each place with its own type."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, items: list[Node], **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.items = items
+
+    def children(self) -> Iterator[Node]:
+        """Yield the items."""
+        yield from self.items
+
+
+class Map(Node):
+    """An object with any names."""
+
+    __slots__ = ("key", "value")
+
+    def __init__(self, key: Node, value: Node, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.key = key
+        self.value = value
+
+    def children(self) -> Iterator[Node]:
+        """Yield key and value."""
+        yield self.key
+        yield self.value
+
+
+class Union(Node):
+    """One of several types."""
+
+    __slots__ = ("branches",)
+
+    def __init__(self, branches: list[Node], **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.branches = branches
+
+    def children(self) -> Iterator[Node]:
+        """Yield the branches."""
+        yield from self.branches
+
+    @property
+    def options(self) -> list[Node]:
+        """The branches other than null."""
+        return [branch for branch in self.branches if not is_null(branch)]
+
+
+class Field:
+    """A named value in an object.
+
+    Attributes:
+        name: On the wire.
+        node: Its type.
+        attribute: The attribute of the instance, or the key.
+        keyword: The parameter of the constructor; None if it takes none.
+        required: True if the name must be present.
+        default: As declared; MISSING for none.
+        factory: Makes the default; called with the instance if `takes_self`.
+        owner: The class that declares it.
+        title: Its name for people; a schema does not show it.
+        complete: What an argument is completed from, as declared; None for nothing.
+    """
+
+    __slots__ = (
+        "attribute",
+        "complete",
+        "default",
+        "description",
+        "examples",
+        "factory",
+        "header",
+        "keyword",
+        "name",
+        "node",
+        "owner",
+        "required",
+        "takes_self",
+        "title",
+    )
+
+    def __init__(self, name: str, node: Node, about: Mapping[str, Any]) -> None:
+        self.name = name
+        self.node = node
+        self.attribute: str = about.get("attribute", name)
+        self.keyword: str | None = about.get("keyword", name)
+        self.default: Any = about.get("default", MISSING)
+        self.factory: Callable[..., Any] | None = about.get("factory")
+        self.takes_self: bool = about.get("takes_self", False)
+        self.owner: type | None = about.get("owner")
+        self.required = False
+        self.description: str | None = None
+        self.examples: tuple[Any, ...] = ()
+        self.header: str | None = None
+        self.title: str | None = None
+        self.complete: Any = None
+
+    @property
+    def has_default(self) -> bool:
+        """True if an absent field gets a declared value."""
+        return self.default is not MISSING or self.factory is not None
+
+    @property
+    def may_be_null(self) -> bool:
+        """True if null is a value of the field, and not a sign of its absence."""
+        return type(self.node) is Node or is_nullable(self.node)
+
+
+class Object(Node):
+    """An object with declared names.
+
+    Attributes:
+        name: For `$defs` and for the generated source.
+        make: `direct` (attributes set without a constructor), `call` (constructor), `dict` (absent
+            keys stay absent) or `arguments` (a dict with every key).
+        cls: The class to deliver.
+        risky: True if the constructor may refuse what the schema accepts.
+    """
+
+    __slots__ = ("cls", "description", "fields", "make", "name", "risky")
+
+    def __init__(self, name: str, make: str, cls: type, *, risky: bool = False) -> None:
+        super().__init__()
+        self.name = name
+        self.make = make
+        self.cls = cls
+        self.risky = risky
+        self.fields: list[Field] = []
+        self.description: str | None = None
+
+    def children(self) -> Iterator[Node]:
+        """Yield the types of the fields."""
+        for field in self.fields:
+            yield field.node
+
+
+def is_null(node: Node) -> bool:
+    """Tell if only null fits."""
+    return isinstance(node, Scalar) and node.kind == "null"
+
+
+def is_nullable(node: Node) -> bool:
+    """Tell if null is named as one of the values that fit."""
+    if isinstance(node, Union):
+        return any(map(is_nullable, node.branches))
+    return is_null(node) or (isinstance(node, Choice) and None in node.values)
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Yield every node once, the root first."""
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            stack.extend(node.children())
+
+
+def json_type(value: Any) -> str:
+    """Return the JSON Schema type of a JSON value: `integer` for an int, `number` for a float."""
+    names = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array"}
+    return "null" if value is None else names.get(type(value), "object")

@@ -1,0 +1,1 @@
+"""The validators behind `compile_schema`: the native engine and the pure-Python one."""

@@ -1,0 +1,1 @@
+"""JSON Schema itself: keywords, references, dialects, bounds, and violations in words."""

@@ -1,0 +1,292 @@
+"""Nodes → JSON Schema 2020-12, as a model reads it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..convert._dump import dump_value
+from ..declare._field import MISSING
+from ..declare._nodes import (
+    Array,
+    Choice,
+    Field,
+    Format,
+    Map,
+    Node,
+    Object,
+    Scalar,
+    Tuple,
+    Union,
+    json_type,
+)
+from ..declare._parse_state import Reading
+from ..jsonschema._fault import Fault
+
+Path = tuple[str | int, ...]
+# Where a part of a schema was declared: the names of the fields, and the class of the last.
+Place = tuple[Path, type | None]
+
+# A class inlined twice at each of many levels grows without bound.
+MAX_PLACES = 20_000
+
+# One order for every schema: what it is, what it means, what is in it, what bounds it.
+_ORDER = {
+    name: place
+    for place, name in enumerate(
+        (
+            "$ref",
+            "type",
+            "description",
+            "enum",
+            "anyOf",
+            "properties",
+            "required",
+            "propertyNames",
+            "additionalProperties",
+            "items",
+            "prefixItems",
+            "format",
+            "pattern",
+            "contentEncoding",
+            "minimum",
+            "exclusiveMinimum",
+            "maximum",
+            "exclusiveMaximum",
+            "multipleOf",
+            "minLength",
+            "maxLength",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
+            "minProperties",
+            "maxProperties",
+            "default",
+            "examples",
+            "x-mcp-header",
+            "$defs",
+        )
+    )
+}
+# Factories whose result is known without calling what may have effects.
+_PURE = (list, dict, set, frozenset, tuple, str, int, float, bool)
+
+
+class TooLarge(Exception):
+    """A form that has no end when its classes are inlined."""
+
+
+class Emitter:
+    """Writes the schemas of one form.
+
+    Attributes:
+        reading: Where faults go: a default that is not JSON.
+        strict: True to forbid undeclared names.
+        recursive: The objects that contain themselves, by identity: their names in `$defs`.
+        definitions: The `$defs` so far.
+        places: Which field each part of the schema comes from.
+    """
+
+    def __init__(self, reading: Reading, *, strict: bool) -> None:
+        self.reading = reading
+        self.strict = strict
+        self.recursive: dict[int, str] = {}
+        self.definitions: dict[str, Any] = {}
+        self.places: dict[Path, Place] = {}
+
+    def root(self, node: Node) -> dict[str, Any]:
+        """Return the whole schema of a form.
+
+        Raises:
+            TooLarge: If it has more than `MAX_PLACES` fields.
+        """
+        for found in _cycles(node):
+            name = self._free_name(found.name)
+            self.recursive[id(found)] = name
+        here = (self.reading.path, self.reading.owner)
+        if isinstance(node, Object):
+            # Written out, though it may be a definition too: the root must show its type.
+            schema = self._object(node, (), here)
+        else:
+            schema = self.schema(node, (), here)
+        return self.with_definitions(schema)
+
+    def with_definitions(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return a schema made here together with the definitions that it may refer to."""
+        return ordered({**schema, "$defs": self.definitions}) if self.definitions else schema
+
+    def _free_name(self, name: str) -> str:
+        taken = self.recursive.values()
+        number = 1
+        while (free := name if number == 1 else f"{name}{number}") in taken:
+            number += 1
+        return free
+
+    def schema(self, node: Node, at: Path, place: Place) -> dict[str, Any]:
+        """Return the schema of a node.
+
+        Args:
+            node: The node.
+            at: Where the schema will stand.
+            place: Where the node was declared.
+        """
+        if isinstance(node, Object):
+            return self._reference(node, at, place)
+        made = {**self._plain(node, at, place), **node.keywords}
+        return ordered(made)
+
+    def _plain(self, node: Node, at: Path, place: Place) -> dict[str, Any]:
+        if isinstance(node, Scalar):
+            format_ = node.cast.keywords if isinstance(node.cast, Format) else {}
+            return {"type": node.kind, **format_}
+        if isinstance(node, Choice):
+            return _choice(node)
+        if isinstance(node, Array):
+            inner = self.schema(node.item, (*at, "items"), place)
+            return {"type": "array", **({"items": inner} if inner else {})}
+        if isinstance(node, Tuple):
+            return self._tuple(node, at, place)
+        if isinstance(node, Map):
+            return self._map(node, at, place)
+        return self._union(node, at, place) if isinstance(node, Union) else {}
+
+    def _tuple(self, node: Tuple, at: Path, place: Place) -> dict[str, Any]:
+        items = [
+            self.schema(item, (*at, "prefixItems", index), place)
+            for index, item in enumerate(node.items)
+        ]
+        return {
+            "type": "array",
+            **({"prefixItems": items} if items else {}),
+            "minItems": len(items),
+            "maxItems": len(items),
+        }
+
+    def _map(self, node: Map, at: Path, place: Place) -> dict[str, Any]:
+        key = self.schema(node.key, (*at, "propertyNames"), place)
+        value = self.schema(node.value, (*at, "additionalProperties"), place)
+        names = {name: part for name, part in key.items() if name != "type"}
+        return {
+            "type": "object",
+            **({"propertyNames": names} if names else {}),
+            **({"additionalProperties": value} if value else {}),
+        }
+
+    def _union(self, node: Union, at: Path, place: Place) -> dict[str, Any]:
+        options = node.options
+        nullable = len(options) < len(node.branches)
+        if len(options) == 1:
+            return _or_null(self.schema(options[0], at, place))
+        schemas = [
+            self.schema(option, (*at, "anyOf", index), place)
+            for index, option in enumerate(options)
+        ]
+        return {"anyOf": [*schemas, {"type": "null"}] if nullable else schemas}
+
+    def _reference(self, node: Object, at: Path, place: Place) -> dict[str, Any]:
+        name = self.recursive.get(id(node))
+        if name is None:
+            made = self._object(node, at, place)
+        else:
+            made = {"$ref": f"#/$defs/{_escape(name)}"}
+            if name not in self.definitions:
+                self.definitions[name] = {}
+                self.definitions[name] = self._described(node, ("$defs", name), place)
+        return self._with_description(node, made) if name is None else made
+
+    def _described(self, node: Object, at: Path, place: Place) -> dict[str, Any]:
+        return self._with_description(node, self._object(node, at, place))
+
+    def _with_description(self, node: Object, made: dict[str, Any]) -> dict[str, Any]:
+        return ordered({**made, "description": node.description}) if node.description else made
+
+    def _object(self, node: Object, at: Path, place: Place) -> dict[str, Any]:
+        properties: dict[str, Any] = {}
+        made: dict[str, Any] = {"type": "object", "properties": properties}
+        for field in node.fields:
+            properties[field.name] = self._field(field, (*at, "properties", field.name), place)
+        required = dict.fromkeys(field.name for field in node.fields if field.required)
+        if required:
+            made["required"] = list(required)
+        if self.strict:
+            made["additionalProperties"] = False
+        return made
+
+    def _field(self, field: Field, at: Path, outer: Place) -> dict[str, Any]:
+        place = self.places[at] = ((*outer[0], field.name), field.owner)
+        if len(self.places) > MAX_PLACES:
+            raise TooLarge
+        made = self.schema(field.node, at, place)
+        if field.description is not None:
+            made["description"] = field.description
+        self._add_default(field, place, made)
+        examples = [self._json(example, "example", place) for example in field.examples]
+        if examples:
+            made["examples"] = examples
+        if field.header is not None:
+            made["x-mcp-header"] = field.header
+        return ordered(made)
+
+    def _add_default(self, field: Field, place: Place, made: dict[str, Any]) -> None:
+        if field.default is not MISSING:
+            made["default"] = self._json(field.default, "default", place)
+        elif field.factory in _PURE:
+            made["default"] = dump_value(field.factory())
+
+    def _json(self, value: Any, what: str, place: Place) -> Any:
+        try:
+            return dump_value(value)
+        except (TypeError, ValueError, RecursionError) as error:
+            text = f"{what} {value!r} is not JSON: {error}"
+            self.reading.faults.append(Fault(place[0], text, place[1]))
+            return None
+
+
+def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema object with its keywords in the one order."""
+    return {name: schema[name] for name in sorted(schema, key=lambda name: _ORDER.get(name, 99))}
+
+
+def _choice(node: Choice) -> dict[str, Any]:
+    kinds = list(dict.fromkeys(json_type(value) for value in node.values))
+    named = [kind for kind in kinds if kind != "null"]
+    if set(named) == {"integer", "number"}:
+        named = ["number"]
+    if len(named) > 1:
+        return {"enum": list(node.values)}
+    types = [*named, "null"] if "null" in kinds and named else named or ["null"]
+    return {"type": types[0] if len(types) == 1 else types, "enum": list(node.values)}
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema that takes null too; the same keywords stay where they are."""
+    if not schema:
+        return schema
+    if "$ref" in schema:
+        return {"anyOf": [schema, {"type": "null"}]}
+    made = dict(schema)
+    if isinstance(made.get("type"), str) and made["type"] != "null":
+        made["type"] = [made["type"], "null"]
+    if "enum" in made and None not in made["enum"]:
+        made["enum"] = [*made["enum"], None]
+    return made
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def _cycles(root: Node) -> list[Object]:
+    """Return the objects that contain themselves and at which a walk from the root turns back."""
+    found: list[Object] = []
+    state: dict[int, bool] = {}  # True while on the way down, False when done
+    stack: list[tuple[Node, bool]] = [(root, False)]
+    while stack:
+        node, leaving = stack.pop()
+        if leaving:
+            state[id(node)] = False
+        elif id(node) not in state:
+            state[id(node)] = True
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(list(node.children())))
+        elif state[id(node)] and isinstance(node, Object) and node not in found:
+            found.append(node)
+    return found

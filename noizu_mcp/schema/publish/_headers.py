@@ -1,0 +1,66 @@
+"""`x-mcp-header`: where it may stand (spec 2026-07-28, streamable HTTP, custom headers).
+
+A client must drop a tool with an invalid one, so it is refused where the tool is defined.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..jsonschema._fault import Fault
+from ..jsonschema._keywords import Path, walk
+
+HEADER = "x-mcp-header"
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_TYPES = ("string", "integer", "boolean")
+
+
+def header_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
+    """Yield a fault for each `x-mcp-header` in a schema that breaks the rules.
+
+    Args:
+        schema: The whole input schema.
+    """
+    seen: dict[str, str] = {}
+    for path, node in walk(schema):
+        if HEADER in node:
+            where = (*path, HEADER)
+            text = _problem(path, node)
+            if text is None:
+                text = _twice(seen, node[HEADER], path)
+            if text is not None:
+                yield Fault(where, text)
+
+
+def header_paths(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Find the properties that headers mirror, in a schema without header faults.
+
+    Args:
+        schema: The whole input schema.
+
+    Returns:
+        The names of the properties that lead to each, by the name of the header.
+    """
+    return {
+        node[HEADER]: tuple(str(step) for step in path[1::2])
+        for path, node in walk(schema)
+        if HEADER in node
+    }
+
+
+def _problem(path: Path, node: Mapping[str, Any]) -> str | None:
+    header = node[HEADER]
+    if not isinstance(header, str) or not _TOKEN.fullmatch(header):
+        return f"header {header!r} is no HTTP token; use letters, digits and -"
+    if not path or len(path) % 2 or any(step != "properties" for step in path[::2]):
+        return "header stands in a list, a union or a recursive class; only plain fields have one"
+    if node.get("type") not in _TYPES:
+        shown = node.get("type", "any type")
+        return f"header needs a field of type string, integer or boolean (not null), not {shown}"
+    return None
+
+
+def _twice(seen: dict[str, str], header: str, path: Path) -> str | None:
+    name = ".".join(str(step) for step in path[1::2])
+    other = seen.setdefault(header.lower(), name)
+    return None if other == name else f"header {header!r} is taken by {other}; names ignore case"

@@ -1,0 +1,1 @@
+"""From a value that a schema refuses to lines that a model can act on."""

@@ -1,0 +1,23 @@
+"""Agent Skills: folders with a `SKILL.md`, read and offered to a server."""
+
+from typing import TYPE_CHECKING
+
+from .._util import late, publish
+from ._offers import check_clashes as check_clashes
+from ._offers import check_skills as check_skills
+from ._offers import expand_skills as expand_skills
+
+_LATE = {
+    "SkillFolder": "._folder",
+    "SkillSpec": "._folder",
+}
+
+if TYPE_CHECKING:
+    from ._folder import SkillFolder as SkillFolder
+    from ._folder import SkillSpec as SkillSpec
+else:
+    __getattr__, __dir__ = late(globals(), _LATE)
+
+__all__ = ["SkillFolder", "SkillSpec", "check_clashes", "check_skills", "expand_skills"]
+
+publish(globals())

@@ -1,0 +1,109 @@
+"""What stands at the top of a `SKILL.md`, checked (agentskills.io, "Specification")."""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from ..components._options import got
+from ._scalars import YamlFault
+from ._yaml import read_yaml
+
+#: Agent Skills, "`name` field": no hyphen at either end, none behind another.
+_NAME: Final = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
+#: Characters of a description, of the note on compatibility (Agent Skills, "Frontmatter").
+_DESCRIPTION: Final = 1024
+_COMPATIBILITY: Final = 500
+#: Keys of `metadata` that belong to extensions of the protocol; there are none yet (SEP-2640).
+_RESERVED: Final = "io.modelcontextprotocol/"
+
+
+class Fault(NamedTuple):
+    """What is wrong in a `SKILL.md`.
+
+    Attributes:
+        text: What is wrong and what to write instead.
+        line: The line, counted from 1.
+    """
+
+    text: str
+    line: int
+
+
+def read_frontmatter(text: str, folder: str) -> tuple[dict[str, Any], list[Fault]]:
+    """Read the top of a `SKILL.md`.
+
+    Args:
+        text: The whole file.
+        folder: The name of the folder that it stands in.
+
+    Returns:
+        The mapping; then what is wrong. The mapping is whole if nothing is.
+    """
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    if lines[0] != "---":
+        return {}, [Fault("must begin with a line `---`, then name and description, then `---`", 1)]
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip(" ") == "---"), None)
+    if end is None:
+        return {}, [Fault("has no line `---` that ends its frontmatter", 1)]
+    try:
+        values, places = read_yaml(lines[1:end])
+    except YamlFault as fault:
+        return {}, [Fault(fault.text, fault.line + 1)]
+    faults = _faults(values, folder)
+    return values, [Fault(f"{key}: {text}", places.get(key, 0) + 1) for key, text in faults]
+
+
+def _faults(values: Mapping[str, Any], folder: str) -> Iterator[tuple[str, str]]:
+    for key in ("name", "description"):
+        if key not in values:
+            yield key, "is missing"
+    for key, check in _CHECKS.items():
+        if key in values:
+            yield from ((key, text) for text in check(values[key]))
+    name = values.get("name", folder)
+    if isinstance(name, str) and _NAME.fullmatch(name) and name != folder:
+        yield "name", f"must be that of the folder, {folder!r}, got {name!r}"
+
+
+def _name(value: Any) -> Iterator[str]:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        yield (
+            "must be 1 to 64 characters of a-z 0-9 and -, with no - at an end and none behind"
+            f" another, {got(value)}"
+        )
+
+
+def _text(limit: float = math.inf) -> Callable[[Any], Iterator[str]]:
+    def check(value: Any) -> Iterator[str]:
+        if not isinstance(value, str) or not value.strip():
+            yield f"must be a text that is not empty, {got(value)}"
+        elif len(value) > limit:
+            yield f"must have at most {limit} characters, got {len(value)}"
+
+    return check
+
+
+def _metadata(value: Any) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        yield f"must be a mapping, {got(value)}"
+        return
+    for key in value:
+        if key.startswith(_RESERVED):
+            yield f"the key {key!r} is reserved by the protocol; use a prefix of your own"
+
+
+def _tools(value: Any) -> Iterator[str]:
+    listed = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if not isinstance(value, str) and not listed:
+        yield f"must be a text or a list of texts, {got(value)}"
+
+
+_CHECKS: Final[Mapping[str, Callable[[Any], Iterator[str]]]] = {
+    "name": _name,
+    "description": _text(_DESCRIPTION),
+    "license": _text(),
+    "compatibility": _text(_COMPATIBILITY),
+    "metadata": _metadata,
+    "allowed-tools": _tools,
+}

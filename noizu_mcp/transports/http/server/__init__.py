@@ -1,0 +1,1 @@
+"""Streamable HTTP, the server's side: an ASGI application."""

@@ -1,0 +1,260 @@
+"""The ASGI application of a server."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from ....engine import Exchange, LoopGate, logger, single_failure
+from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
+from ....server import Server, TaskStore, Windows
+from ....telemetry import Metrics
+from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
+from ._connection import Host
+from ._endpoint import Endpoint
+from ._event_writer import Pace
+from ._http_options import LOCAL_HOSTS, HttpOptions
+from ._origin_check import Guard, preflight
+from ._quotas import Accounts
+from ._signals import hearing_signals, soon
+from ._task_group import TaskSet
+
+if TYPE_CHECKING:
+    from ._asyncio_bridge import Bridge
+    from ._authorization import Authorization
+
+_NO_LIFESPAN: Final = (
+    "The server is not running: its host has not run its lifespan. Pass lifespan=app.lifespan to"
+    " the application that mounts it, or enter `async with app.lifespan():` around it"
+)
+
+
+class HttpApp:
+    """A server as an ASGI application, on trio.
+
+    It runs while its lifespan does. A host that speaks the lifespan protocol of ASGI runs it by
+    itself; an application that mounts this one passes `lifespan=app.lifespan` on, or enters it.
+
+    Args:
+        server: The server.
+        options: How it is served.
+        handle_signals: While its lifespan runs, SIGINT and SIGTERM also begin to `settle`: for
+            hosts that wait for open streams, which never end by themselves.
+
+    Raises:
+        TypeError: Its `auth` is no `BearerAuth`.
+        ValueError: The server requires a scope that clients must not be told to ask for.
+        ValueError: Its `metrics` are those of another server.
+        ImportError: Metrics are wanted, and prometheus_client is not installed.
+    """
+
+    def __init__(
+        self, server: Server, options: HttpOptions, *, handle_signals: bool = False
+    ) -> None:
+        self.server = server
+        self.options = options
+        self._path = options.path.rstrip("/") or "/"
+        self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
+        self._authorization = _authorization(server, options)
+        self._metrics = _metrics_of(server, options)
+        self._endpoint: Endpoint | None = None
+        self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
+        self._handle_signals = handle_signals
+        self._ready = False
+        self._settling = trio.Lock()
+        self._settle_soon: Callable[[], None]  # from any thread, and from signal handlers
+        self._working: dict[Exchange, None] = {}
+
+    @asynccontextmanager
+    async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
+        """Run the server for as long as the block does; then end it in order.
+
+        Args:
+            _app: The application that mounts this one, for those that pass themselves.
+
+        Yields:
+            None, once requests are answered.
+
+        Raises:
+            RuntimeError: It is running already.
+            BaseException: What the lifespan of the server raises.
+        """
+        if self._endpoint is not None:
+            raise RuntimeError("the lifespan of this application is running already")
+        if trio.lowlevel.in_trio_run():
+            async with self._run():
+                with self._hearing_signals():
+                    yield
+            return
+        from ._asyncio_bridge import bridged
+
+        try:
+            async with bridged(self._run) as self._bridge:
+                with self._hearing_signals():
+                    yield
+        finally:
+            self._bridge = None
+
+    def _hearing_signals(self) -> AbstractContextManager[None]:
+        if not self._handle_signals:
+            return nullcontext()
+        return hearing_signals(self._settle_soon)
+
+    @asynccontextmanager
+    async def _run(self) -> AsyncIterator[None]:
+        with single_failure():
+            async with self.server.lifespan() as state, trio.open_nursery() as nursery:
+                tasks = TaskSet(nursery)
+                self._settle_soon = soon(partial(tasks.spawn, self.settle))
+                self._endpoint = endpoint = Endpoint(self._host(state, tasks))
+                tasks.spawn(endpoint.sessions.sweep)
+                self._ready = True
+                try:
+                    yield
+                finally:
+                    with trio.CancelScope(shield=True):
+                        await self.settle()
+                    self._endpoint = None
+                    tasks.close()
+
+    def leave(self) -> None:
+        """Say at `/readyz` that the server is about to end; all else goes on."""
+        self._ready = False
+
+    async def settle(self) -> None:
+        """Take no new work, end the open streams, and give running requests their time.
+
+        They get `HttpLimits.grace` seconds, once; what they left is written in at most two more.
+        """
+        self._ready = False
+        async with self._settling:
+            endpoint = self._endpoint
+            if endpoint is not None:
+                await endpoint.settle(0 if endpoint.stopping else self.options.limits.grace)
+
+    @property
+    def working(self) -> list[Request]:
+        """The requests that are being worked on, refused ones too; for any thread."""
+        return [each.request for each in list(self._working)]
+
+    def _host(self, state: Any, tasks: TaskSet) -> Host:
+        limits = self.options.limits
+        pace = Pace(
+            silence=limits.silence,
+            keepalive=limits.keepalive,
+            stall=limits.stall,
+            room=limits.room,
+            streams=self.server.telemetry.streams,
+        )
+        server = self.server
+        store = TaskStore(server.options, tasks.spawn, server.telemetry)
+        windows = Windows(tasks.spawn)
+        gate, accounts = LoopGate(), Accounts(limits)
+        host = Host(server, state, self.options, tasks, gate, pace, store, windows, accounts)
+        self._working = host.working
+        return host
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or run the lifespan; see the ASGI specification."""
+        if scope["type"] == "http":
+            bridge = self._bridge
+            if bridge is None:
+                await self._answer(HttpRequest(scope, receive, send))
+            else:
+                http = HttpRequest(scope, *bridge.sides(receive, send))
+                await bridge.run(partial(self._answer, http))
+        elif scope["type"] == "lifespan":
+            await self._run_lifespan(receive, send)
+        else:
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+
+    async def _answer(self, http: HttpRequest) -> None:
+        try:
+            await self._route(http)
+        except Refused as refused:
+            await http.respond(refused.status, refused.body, refused.headers)
+        except Disconnected:
+            logger.debug("a client at %s left before its request was complete", http.client)
+
+    async def _route(self, http: HttpRequest) -> None:
+        if self.options.health and http.path in ("/healthz", "/readyz"):
+            await self._report_health(http)
+            return
+        authorization = self._authorization
+        document = None if authorization is None else authorization.document(http)
+        if http.path != self._path and document is None and not self._is_measured(http):
+            raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
+        http.extra = self._guard.check(http)
+        if http.method == "OPTIONS" and http.extra:
+            headers = () if authorization is None else authorization.headers
+            await http.respond(200, headers=preflight(http, headers))
+        elif authorization is not None and document is not None:
+            await authorization.serve_document(http, document)
+        else:
+            await self._handle(http)
+
+    async def _handle(self, http: HttpRequest) -> None:
+        endpoint, authorization = self._endpoint, self._authorization
+        if endpoint is None:  # said first: without a lifespan verifiers may have no loop either
+            logger.error(_NO_LIFESPAN)
+            raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
+        if authorization is None or await authorization.admit(http):
+            if self._metrics is not None and self._is_measured(http):
+                await _report_metrics(http, self._metrics)
+            else:
+                await endpoint.handle(http)
+
+    def _is_measured(self, http: HttpRequest) -> bool:
+        return self._metrics is not None and http.path == "/metrics"
+
+    async def _report_health(self, http: HttpRequest) -> None:
+        alive = http.path == "/healthz"
+        if alive or self._ready:
+            await http.respond(200, b"ok\n", [TEXT])
+        else:
+            await http.respond(503, b"stopping\n", [TEXT])
+
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        phase = "startup"
+        try:
+            async with self.lifespan():
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+                phase = "shutdown"
+        except Exception:  # noqa: BLE001 - the author's lifespan; the host is told, not killed
+            logger.exception("the lifespan of %r failed", self.server)
+            text = "The server could not be run; the log says why"
+            await send({"type": f"lifespan.{phase}.failed", "message": text})
+            return
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def _authorization(server: Server, options: HttpOptions) -> "Authorization | None":
+    if options.auth is None:
+        return None
+    from ._authorization import Authorization
+
+    return Authorization(options.auth, options.path, server.options.requires)
+
+
+def _metrics_of(server: Server, options: HttpOptions) -> Metrics | None:
+    if isinstance(options.metrics, bool):
+        return Metrics(server) if options.metrics else None
+    other = options.metrics.server
+    if other is not server:
+        raise ValueError(f"metrics must be those of {server!r}, not of {other!r}, another server")
+    return options.metrics
+
+
+async def _report_metrics(http: HttpRequest, metrics: Metrics) -> None:
+    if http.method != "GET":
+        allow = [(b"allow", b"GET")]
+        raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)
+    # Thousands of series take a while to write.
+    body = await trio.to_thread.run_sync(metrics.render)
+    kind = (b"content-type", metrics.content_type.encode())
+    await http.respond(200, body, [kind, (b"cache-control", b"no-store")])

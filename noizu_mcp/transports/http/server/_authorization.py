@@ -1,0 +1,90 @@
+"""Who may call: the token of each request, and the documents that say where to get one.
+
+Loads with the first application that is given `auth`.
+"""
+
+from typing import Final
+
+from ....auth import AuthRequest, BearerAuth, Challenge
+from ....jsonrpc import INVALID_REQUEST
+from ....types import RequireScopes
+from ._asgi import JSON, Header, HttpRequest, Refused
+
+#: Seconds that anybody may keep a metadata document; issuers do not change by the minute.
+DOCUMENT_AGE: Final = 3600
+
+_ALLOW: Final[Header] = (b"allow", b"GET, HEAD")
+
+
+class Authorization:
+    """Lets requests in, as the `BearerAuth` of the application decides.
+
+    Args:
+        auth: Decides.
+        path: The path of the endpoint.
+        requires: What the server requires of every request; it checks that by itself, and clients
+            are told at once.
+
+    Raises:
+        TypeError: `auth` is no `BearerAuth`.
+        ValueError: `requires` names a scope that clients must not be told to ask for.
+    """
+
+    def __init__(self, auth: BearerAuth, path: str, requires: RequireScopes | None) -> None:
+        if not isinstance(auth, BearerAuth):
+            raise TypeError(f"auth must be a noizu_mcp.auth.BearerAuth, not {auth!r}")
+        self._auth = auth
+        self._scopes = () if requires is None else requires.scopes
+        documents = auth.metadata_documents(path, self._scopes)
+        # The path of a request comes without its last slash.
+        self._documents = {each.rstrip("/"): body for each, body in documents.items()}
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that tokens stand in, in lower case."""
+        return self._auth.headers
+
+    def document(self, http: HttpRequest) -> bytes | None:
+        """Find the metadata document that a request is for; None if it is for something else.
+
+        Clients look at the root of the host (RFC 9728 section 3.1), wherever this application is
+        mounted: what brings them here may be a mount of its own, and takes away some of the path.
+        """
+        return self._documents.get(http.path) or self._documents.get(http.whole_path)
+
+    async def serve_document(self, http: HttpRequest, body: bytes) -> None:
+        """Answer with the metadata document, whoever asks (RFC 9728 section 3).
+
+        Args:
+            http: The request.
+            body: The document.
+
+        Raises:
+            Refused: The method is another one (405).
+        """
+        if http.method not in ("GET", "HEAD"):
+            text = f"{http.method} is not allowed"
+            raise Refused(405, text, code=INVALID_REQUEST, headers=[_ALLOW])
+        age = (b"cache-control", b"max-age=%d" % DOCUMENT_AGE)
+        head = [JSON, age, *http.extra, (b"content-length", b"%d" % len(body))]
+        await http.send({"type": "http.response.start", "status": 200, "headers": head})
+        # To HEAD it is the same head, and nothing behind it.
+        sent = body if http.method == "GET" else b""
+        await http.send({"type": "http.response.body", "body": sent})
+
+    async def admit(self, http: HttpRequest) -> bool:
+        """Find out who sends a request; who may not is answered.
+
+        Args:
+            http: The request; gets its `principal`.
+
+        Returns:
+            True if it may go on.
+        """
+        request = AuthRequest(http.method, http.path, http.scope["headers"], http.client)
+        try:
+            http.principal = await self._auth.authenticate(request, self._scopes)
+        except Challenge as challenge:
+            await http.respond(challenge.status, challenge.body, challenge.headers)
+            return False
+        return True

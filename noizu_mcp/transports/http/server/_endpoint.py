@@ -1,0 +1,272 @@
+"""The one path of the protocol: POST, GET and DELETE, for clients of both eras.
+
+Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
+"""
+
+from typing import Final
+
+import trio
+
+from ....jsonrpc import (
+    HTTP_STATUS,
+    INVALID_REQUEST,
+    UNSUPPORTED_VERSION,
+    Batch,
+    Decoded,
+    Malformed,
+    Notification,
+    Request,
+    decode,
+    encode,
+)
+from ....protocol import (
+    HANDSHAKE_VERSIONS,
+    STATELESS,
+    SUPPORTED_VERSIONS,
+    Dispatch,
+    Event,
+    Fanout,
+    Origin,
+    Send,
+    is_stateless,
+    unsupported,
+)
+from ._asgi import Header, HttpRequest, Refused, unavailable
+from ._connection import VERSION, Host, HttpConnection
+from ._http_session import STATUSES, Session, Sessions
+from ._quotas import Account
+from ._stateless import SingleRequests, refuse
+
+SESSION: Final = "mcp-session-id"
+#: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
+DRAIN_TIMEOUT: Final = 2.0
+_METHODS: Final = b"GET, POST, DELETE"
+_IDENTITY: Final[Header] = (b"accept-encoding", b"identity")
+
+
+class Endpoint:
+    """Serves the path for as long as the application runs.
+
+    Args:
+        host: What its connections share.
+
+    Attributes:
+        sessions: The sessions with a handshake.
+        stopping: True once no new work is taken.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self.sessions = Sessions(host)
+        self.stopping = False
+        self._host = host
+        self._limits = host.options.limits
+        self._messages = host.server.options.limits
+        self._single = SingleRequests(host)
+        self._open = 0
+        self._quiet = trio.Event()  # set once no HTTP request is open, at the end
+
+    async def handle(self, http: HttpRequest) -> None:
+        """Answer one HTTP request.
+
+        Raises:
+            Refused: It is none of the protocol.
+            Disconnected: The client went away.
+        """
+        self._open += 1
+        try:
+            self._check_running()
+            await self._handle(http)
+        finally:
+            self._open -= 1
+            if self.stopping and not self._open:
+                self._quiet.set()
+
+    def _check_running(self) -> None:
+        if self.stopping:
+            raise unavailable("The server is shutting down", 1)
+
+    async def _handle(self, http: HttpRequest) -> None:
+        if http.method == "POST":
+            await self._post(http)
+        elif http.method not in ("GET", "DELETE"):
+            raise _not_allowed(f"{http.method} is not allowed", _METHODS)
+        elif http.headers.get(VERSION) == STATELESS.name:
+            text = f"{STATELESS.name} has no sessions: {http.method} means nothing"
+            raise _not_allowed(text, b"POST")
+        elif http.method == "GET":
+            await self._get(http)
+        else:
+            self.sessions.delete(self._session(http))
+            await http.respond(200, headers=())
+
+    async def _post(self, http: HttpRequest) -> None:
+        kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
+        if http.headers.get("content-encoding", "").lower() not in ("", "identity"):
+            # RFC 9110 section 15.5.16 asks to say which codings are taken.
+            text = "Content-Encoding must be identity: the body is not decoded here"
+            raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
+        account = self._host.accounts.of(http)
+        try:
+            await self._take_post(http, await self._read(http, account), account)
+        finally:
+            account.release(http.size)
+
+    async def _read(self, http: HttpRequest, account: Account) -> Decoded:
+        # Without a name for the body: what is answered for long would keep it as long.
+        size, seconds = self._messages.message_size, self._limits.body_time
+        message = decode(await http.read(size, seconds, account.hold), self._messages)
+        self._check_running()  # it may have come slowly
+        return message
+
+    async def _take_post(self, http: HttpRequest, message: Decoded, account: Account) -> None:
+        if not isinstance(message, Request | Batch):
+            await self._post_message(http, message)
+            return
+        try:
+            account.begin()
+            try:
+                await self._post_message(http, message)
+            finally:
+                account.end()
+        except Refused as refused:
+            if isinstance(message, Request):
+                refused.id = message.id
+            raise
+
+    async def _post_message(self, http: HttpRequest, message: Decoded) -> None:
+        if isinstance(message, Malformed):
+            await self._refuse_malformed(http, message)
+        elif _is_stateless(http, message):
+            await self._single.post(http, message)
+        else:
+            await self._post_handshake(http, message)
+
+    async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
+        self._host.hear(http, message, Send(message.error))
+        if not message.answer and SESSION in http.headers:
+            # What we asked for has been answered, in whatever way: nobody must wait for it.
+            session = self._session(http)
+            event = session.peer.receive(message)
+            if event is not None:
+                session.desk.take(event, session.standing)
+        await http.respond(400, encode(message.error))
+
+    # Up to 2025-11-25: sessions
+
+    async def _post_handshake(self, http: HttpRequest, message: Decoded) -> None:
+        version = http.headers.get(VERSION)
+        if isinstance(message, Request) and not _is_handshake(version):
+            refusal = unsupported(message, version or "")
+            self._host.hear(http, message, refusal)
+            await refuse(http, refusal, HTTP_STATUS, 400)
+        elif isinstance(message, Request) and message.method == "initialize":
+            await self._initialize(http, message)
+        else:
+            session = self._session(http)
+            event = session.peer.receive(message, Origin(None, http.principal))
+            session.heard(message, event, http.size)
+            await self._take(http, session, event)
+
+    async def _initialize(self, http: HttpRequest, request: Request) -> None:
+        session = self.sessions.make(http)
+        event = session.peer.receive(request)
+        session.heard(request, event, http.size)
+        if isinstance(event, Dispatch):
+            self.sessions.add(session)
+            http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
+        await self._take(http, session, event)
+
+    async def _take(self, http: HttpRequest, session: Session, event: Event | None) -> None:
+        if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
+            await self._serve(http, session, event)
+            return
+        self.sessions.touch(session)
+        if isinstance(event, Send):
+            await refuse(http, event, STATUSES, 200)
+        else:
+            if event is not None:
+                session.desk.take(event, session.standing)
+            await http.respond(202, headers=())
+
+    async def _serve(self, http: HttpRequest, session: Session, event: Dispatch | Fanout) -> None:
+        reply = session.make_reply(http)
+        session.replies[reply] = None
+        try:
+            if isinstance(event, Dispatch):
+                await session.desk.lead(event, reply, tied=False)
+            else:
+                session.desk.take(event, reply)
+                await reply.finish()
+        finally:
+            reply.close()
+            del session.replies[reply]
+            self.sessions.touch(session)
+
+    async def _get(self, http: HttpRequest) -> None:
+        accepted = http.headers.get("accept", "*/*").lower()
+        if "text/event-stream" not in accepted and "*/*" not in accepted:
+            raise Refused(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
+        await self._session(http).read(http, http.headers.get("last-event-id"))
+
+    def _session(self, http: HttpRequest) -> Session:
+        version = http.headers.get(VERSION)
+        if not _is_handshake(version):
+            raise _unsupported(str(version))
+        # Another one than was agreed on is let pass: the official suite 0.1.16 sends such.
+        return self.sessions.find(http.headers.get(SESSION), http)
+
+    # The end
+
+    async def settle(self, grace: float) -> None:
+        """End the streams that would never end, and wait for what runs.
+
+        Args:
+            grace: Seconds that running requests and tasks get; then they are refused, or cancelled,
+                and it takes at most `DRAIN_TIMEOUT` more to write what is left.
+        """
+        self.stopping = True
+        connections: list[HttpConnection] = [*self._single, *self.sessions]
+        for connection in connections:
+            connection.closing()
+        for session in self.sessions:
+            session.standing.end()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._host.task_store.settle, grace)
+            for connection in connections:
+                if connection.desk.busy:
+                    nursery.start_soon(connection.desk.settle, grace)
+        if self._open:
+            with trio.move_on_after(DRAIN_TIMEOUT):
+                await self._quiet.wait()
+        self._single.hang_up()
+        for session in self.sessions:
+            session.hang_up()
+            self.sessions.end(session)
+
+
+def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
+    """Tell the era of a POST; the headers may say it as well as the body."""
+    if http.headers.get(VERSION) == STATELESS.name:
+        return True
+    return isinstance(message, Request | Notification) and is_stateless(message.params)
+
+
+def _is_handshake(version: str | None) -> bool:
+    """Tell whether the header allows a session; without it, what was negotiated counts."""
+    return version is None or version in HANDSHAKE_VERSIONS
+
+
+def _is_asking(fanout: Fanout) -> bool:
+    return any(isinstance(event, Dispatch | Send) for event in fanout.events)
+
+
+def _not_allowed(text: str, methods: bytes) -> Refused:
+    return Refused(405, text, code=INVALID_REQUEST, headers=[(b"allow", methods)])
+
+
+def _unsupported(version: str) -> Refused:
+    text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
+    data = {"supported": list(SUPPORTED_VERSIONS), "requested": version[:50]}
+    return Refused(400, text, code=UNSUPPORTED_VERSION, data=data)

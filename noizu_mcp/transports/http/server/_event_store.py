@@ -1,0 +1,290 @@
+"""The event streams of one session, kept for clients that come back for what they missed.
+
+Source: 2025-11-25 `basic/transports`, "Resumability and Redelivery".
+"""
+
+import os
+from typing import Final
+
+import trio
+
+from ....types import Principal, RequireScopes
+from ._event_writer import EventWriter, event, priming_event
+from ._quotas import Account
+
+#: Streams that have ended and are still kept for their readers; the oldest go first.
+MAX_ENDED: Final = 32
+#: An event id with a longer number is none of ours.
+DIGITS: Final = 18
+#: Bytes that an event takes beside its own.
+OVERHEAD: Final = 128
+
+
+class EventStream:
+    """One stream: its last events, and who reads it now; a `Channel`.
+
+    Args:
+        name: Unique in its session; part of every event id.
+        history: Keeps it, and bounds what is kept.
+
+    Attributes:
+        ended: True once no more events come.
+        size: Bytes of events that are kept.
+    """
+
+    __slots__ = (
+        "_events",
+        "_history",
+        "_last",
+        "_reader",
+        "_told",
+        "_writer",
+        "ended",
+        "name",
+        "size",
+    )
+
+    def __init__(self, name: str, history: "History") -> None:
+        self.name = name
+        self.ended = False
+        self.size = 0
+        self._history = history
+        self._last = 0
+        self._told = 0  # the last event that a reader was given
+        self._events: list[tuple[int, bytes, RequireScopes | None]] = []
+        self._writer: EventWriter | None = None
+        self._reader: Principal | None = None
+
+    @property
+    def is_read(self) -> bool:
+        """True while somebody reads it."""
+        return self._writer is not None
+
+    def attach(self, writer: EventWriter, reader: Principal | None) -> None:
+        """Give the stream a reader, in place of the one it has.
+
+        The connection of that one may be dead without our knowing. If it is not, its answer ends
+        in order, with what was sent to it.
+
+        Args:
+            writer: Writes to it.
+            reader: Who it is; None where nobody is verified.
+        """
+        if self._writer is not None:
+            self._writer.end()
+        self._writer, self._reader = writer, reader
+        if self.ended:
+            writer.end()
+
+    def hang_up(self) -> None:
+        """Send the reader away, whatever it has not read."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def dismiss(self, requires: RequireScopes | None) -> None:
+        """End the answer of a reader who may not have what is to come, in order.
+
+        Whoever has got another token comes back with it.
+        """
+        if self._writer is not None and not self._may_have(requires):
+            self._writer.end()
+            self._writer = None
+
+    def _may_have(self, requires: RequireScopes | None) -> bool:
+        return requires is None or requires.admits(self._reader)
+
+    def detach(self, writer: EventWriter) -> None:
+        """Take the reader away, if it still is the reader."""
+        if self._writer is writer:
+            self._writer = None
+
+    # Channel
+
+    def answer(self, message: bytes, _code: int | None = None, /) -> None:
+        """Send the last message; see `Channel`."""
+        self.deliver(message)
+        self.end()
+
+    def abandon(self) -> None:
+        """End without an answer; see `Channel`."""
+        self.end()
+
+    def release(self, seconds: float, /) -> None:
+        """End the reader's answer; it is to come back for the rest; see `Channel`."""
+        if self._writer is not None:
+            self.prime(seconds)
+            self._writer.end()
+
+    def deliver(self, message: bytes, requires: RequireScopes | None = None) -> None:
+        """Send a message; one that nobody reads is kept, as long as there is space.
+
+        Args:
+            message: The message.
+            requires: Only readers who hold this get it, now and when they come back.
+        """
+        self._put(message, droppable=False, requires=requires)
+
+    def offer(self, message: bytes) -> None:
+        """Send a message, if the reader has room; it is kept anyway."""
+        self._put(message, droppable=True)
+
+    @property
+    def has_room(self) -> bool:
+        """False while too much is waiting for the reader; see `Channel`."""
+        return self._writer is None or self._writer.has_room
+
+    async def room(self) -> None:
+        """Wait until the reader has room; see `Channel`."""
+        if self._writer is None:
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._writer.room()
+
+    # For readers that come and go
+
+    def prime(self, retry: float) -> None:
+        """Give the reader an id to come back with, before there is an event.
+
+        Args:
+            retry: Seconds that it is to wait before.
+        """
+        if self._writer is not None:
+            self._last += 1
+            self._told = self._last
+            self._writer.put(priming_event(f"{self.name}-{self._last}", retry))
+
+    def replay(self, number: int | None) -> None:
+        """Send the reader what is kept of what came after an event.
+
+        Args:
+            number: The event; None: the last one that any reader was given.
+        """
+        after = self._told if number is None else number
+        if self._writer is not None:
+            self._told = self._last
+            for each, data, requires in self._events:
+                if each > after and self._may_have(requires):
+                    self._writer.put(data)
+
+    def end(self) -> None:
+        """Take no more messages; the reader's answer ends when it has what was sent."""
+        if not self.ended:
+            self.ended = True
+            self._history.note_end(self)
+            if self._writer is not None:
+                self._writer.end()
+
+    def _put(
+        self, message: bytes, *, droppable: bool, requires: RequireScopes | None = None
+    ) -> None:
+        if self.ended:
+            return
+        self._last += 1
+        data = event(message, f"{self.name}-{self._last}")
+        self._events.append((self._last, data, requires))
+        self.size += len(data) + OVERHEAD
+        self._history.note_growth(self, len(data) + OVERHEAD)
+        if self._writer is not None and self._may_have(requires):
+            self._told = self._last
+            self._writer.put(data, droppable=droppable)
+
+    def shrink(self, size: int) -> int:
+        """Forget the oldest events.
+
+        Args:
+            size: How many bytes of them, at least.
+
+        Returns:
+            How many they were.
+        """
+        freed = count = 0
+        while freed < size and count < len(self._events):
+            freed += len(self._events[count][1]) + OVERHEAD
+            count += 1
+        del self._events[:count]
+        self.size -= freed
+        return freed
+
+
+class History:
+    """The event streams of one session.
+
+    Args:
+        limit: Bytes of events that are kept, over all of them. What ended first goes first, then
+            the oldest events of the stream that grows.
+        account: Counts them for the client, and bounds what all clients have.
+    """
+
+    __slots__ = ("_account", "_ended", "_limit", "_opened", "_prefix", "_size", "_streams")
+
+    def __init__(self, limit: int, account: Account) -> None:
+        # Another process that serves the same session, sealed, has streams of its own.
+        self._prefix = os.urandom(3).hex()
+        self._account = account
+        self._limit = limit
+        self._opened = 0
+        self._size = 0
+        self._streams: dict[str, EventStream] = {}
+        self._ended: dict[str, EventStream] = {}  # those of them, the first one first
+
+    def open(self) -> EventStream:
+        """Open a stream."""
+        name = f"{self._prefix}.{self._opened}"
+        self._opened += 1
+        stream = self._streams[name] = EventStream(name, self)
+        return stream
+
+    def find(self, event_id: str) -> tuple[EventStream, int] | None:
+        """Find the stream of an event, and the number of the event in it; None: not kept."""
+        name, _, number = event_id.partition("-")
+        stream = self._streams.get(name)
+        if stream is None or (stream.ended and stream.size == 0):
+            return None
+        if not number.isascii() or not number.isdigit() or len(number) > DIGITS:
+            return None
+        return stream, int(number)
+
+    @property
+    def is_read(self) -> bool:
+        """True while somebody reads one of the streams."""
+        return any(stream.is_read for stream in self._streams.values())
+
+    def end(self) -> None:
+        """End all streams: the session is over."""
+        for stream in list(self._streams.values()):
+            stream.end()
+        self._streams.clear()
+        self._ended.clear()
+        self._grow(-self._size)
+
+    def hang_up(self) -> None:
+        """Send all readers away."""
+        for stream in self._streams.values():
+            stream.hang_up()
+
+    def note_growth(self, stream: EventStream, size: int) -> None:
+        """Make space for what a stream has taken."""
+        self._grow(size)
+        while self._excess > 0 and self._ended:
+            self._forget_one()
+        if self._excess > 0:
+            self._grow(-stream.shrink(self._excess))
+
+    def note_end(self, stream: EventStream) -> None:
+        """Keep a stream that has ended, as long as there is space."""
+        self._ended[stream.name] = stream
+        while len(self._ended) > MAX_ENDED:
+            self._forget_one()
+
+    def _forget_one(self) -> None:
+        name = next(iter(self._ended))
+        del self._streams[name]
+        self._grow(-self._ended.pop(name).size)
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        self._account.keep(size)
+
+    @property
+    def _excess(self) -> int:
+        return max(self._size - self._limit, self._account.excess)

@@ -1,0 +1,259 @@
+"""Server-sent events: how messages are written, and one answer that is a stream of them."""
+
+import math
+from typing import Final
+
+import attrs
+import trio
+
+from ..._asgi_extension import WriteNowait
+from ._asgi import Header, HttpRequest, Message
+
+#: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`).
+EVENT_STREAM: Final[tuple[Header, ...]] = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+)
+KEEPALIVE: Final = b":\n\n"
+#: Bytes of events in one part of the body; what is behind waits until the client has taken it.
+CHUNK: Final = 64 * 1024
+#: Seconds without an event after which the next one is written at once; those that follow are
+#: written together.
+QUIET: Final = 0.001
+
+
+def event(message: bytes, id_: str | None = None) -> bytes:
+    """Write one message as one event.
+
+    Args:
+        message: JSON without line ends, as the codec writes it.
+        id_: What a client sends as `Last-Event-ID` to get what came after it.
+    """
+    if id_ is None:
+        return b"event: message\ndata: %b\n\n" % message
+    return b"id: %b\nevent: message\ndata: %b\n\n" % (id_.encode(), message)
+
+
+def priming_event(id_: str, retry: float) -> bytes:
+    """Write an event that only gives an id and a time (2025-11-25 `basic/transports`).
+
+    Args:
+        id_: The id.
+        retry: Seconds that the client is to wait before it comes back.
+    """
+    return b"id: %b\nretry: %d\ndata: \n\n" % (id_.encode(), round(retry * 1000))
+
+
+@attrs.frozen(kw_only=True)
+class Pace:
+    """How an event stream treats its reader.
+
+    Attributes:
+        silence: Seconds without anything to say after which an answer becomes a stream.
+        keepalive: Seconds of silence after which a comment is written.
+        stall: Seconds that the reader may leave a part unread.
+        room: Bytes waiting for it above which notices are dropped.
+        streams: The streams that are open, for who counts them.
+    """
+
+    silence: float
+    keepalive: float
+    stall: float
+    room: int
+    streams: set[object] = attrs.field(factory=set, repr=False)
+
+
+class EventWriter:
+    """What waits to be written to one reader: bounded, in order, one writing task.
+
+    Args:
+        pace: How it treats the reader.
+
+    Attributes:
+        closed: True once nothing is written any more: all of it is, or the reader is gone, or
+            was sent away.
+        done: Set then.
+        dropped: Events that were dropped for want of room, or of a reader.
+    """
+
+    __slots__ = (
+        "_ended",
+        "_pace",
+        "_queue",
+        "_scope",
+        "_sending",
+        "_since",
+        "_size",
+        "_taken",
+        "_wake",
+        "_watching",
+        "_write",
+        "closed",
+        "done",
+        "dropped",
+    )
+
+    def __init__(self, pace: Pace) -> None:
+        self.closed = False
+        self.done = trio.Event()
+        self.dropped = 0
+        self._pace = pace
+        self._queue: list[bytes] = []
+        self._size = 0
+        self._ended = False
+        self._sending = False
+        self._since = math.inf  # when the last part began; none yet
+        self._scope = trio.CancelScope()
+        self._watching: trio.CancelScope | None = None
+        self._write: WriteNowait | None = None
+        self._wake: trio.Event | None = None  # while there is nothing to write
+        self._taken: trio.Event | None = None  # while somebody waits for room
+
+    @property
+    def has_room(self) -> bool:
+        """False while more than the limit is waiting."""
+        return self._size <= self._pace.room or self.closed
+
+    def put(self, data: bytes, *, droppable: bool = False) -> None:
+        """Write an event, after those before it."""
+        if self.closed or (droppable and not self.has_room):
+            self.dropped += 1
+        elif not self._writes_now(data):
+            self._queue.append(data)
+            self._size += len(data)
+            self._rouse()
+
+    def _writes_now(self, data: bytes) -> bool:
+        """Write an event past the queue, where the host can do that and nothing is before it."""
+        if self._write is None or self._wake is None or self._queue or self._ended:
+            return False
+        now = trio.current_time()
+        if now - self._since < QUIET:
+            return False
+        left = self._write(data)
+        if left is None:
+            return False
+        self._since = now
+        if left:
+            self._queue.append(b"")
+            self._rouse()
+        return True
+
+    async def room(self) -> None:
+        """Wait until there is room; a checkpoint."""
+        await trio.lowlevel.checkpoint()
+        while not self.has_room:
+            if self._taken is None:
+                self._taken = trio.Event()
+            await self._taken.wait()
+
+    def end(self) -> None:
+        """End the answer once everything is written."""
+        self._ended = True
+        self._rouse()
+
+    def close(self) -> None:
+        """Write nothing more: the reader is gone, or is sent away."""
+        self.closed = True
+        self.done.set()
+        self._scope.cancel()
+        if self._watching is not None:
+            self._watching.cancel()
+        self._note_taken()
+
+    async def run(self, http: HttpRequest) -> None:
+        """Write the answer: its head, and events until `end` or `close`.
+
+        Without `end` the answer has no end: the reader must see that something is missing.
+
+        Args:
+            http: The request that it answers.
+        """
+        self._pace.streams.add(self)
+        self._write = http.write_nowait
+        try:
+            with self._scope:
+                await trio.lowlevel.checkpoint_if_cancelled()  # the request may be over
+                head = [*EVENT_STREAM, *http.extra]
+                start = {"type": "http.response.start", "status": 200, "headers": head}
+                await self._send(http, start)
+                await self._run(http)
+        except OSError:
+            pass  # what hosts raise once the client has gone (ASGI 2.4)
+        finally:
+            self._pace.streams.discard(self)
+            self.close()
+
+    async def lost(self, http: HttpRequest) -> None:
+        """Wait until the reader has gone, or leaves something unread for too long, or is done.
+
+        Meanwhile the reader gets a comment whenever there was nothing to say for long. The sending
+        itself has no timeout: not every host can be cancelled while it sends.
+
+        Args:
+            http: The request that is answered.
+        """
+        with trio.CancelScope() as self._watching:
+            while not self.closed and (due := self._check()) is not None:
+                with trio.CancelScope(deadline=due):
+                    await http.gone()
+                    return
+
+    def _check(self) -> float | None:
+        """Say something if it is time to.
+
+        Returns:
+            When to look again, on trio's clock; None: the reader is stuck.
+        """
+        pace, now = self._pace, trio.current_time()
+        if self._sending:
+            due = self._since + pace.stall
+            return min(due, now + pace.keepalive) if now < due else None
+        due = min(self._since, now) + pace.keepalive
+        if now >= due:
+            self.put(KEEPALIVE)
+            due = now + pace.keepalive
+        return min(due, now + pace.stall)  # a part may begin at any time, and stall
+
+    async def _run(self, http: HttpRequest) -> None:
+        part: bytes | None = b""  # hosts send the head with the first part
+        while part is not None:
+            more = {"type": "http.response.body", "body": part, "more_body": True}
+            await self._send(http, more)
+            part = await self._next()
+        await self._send(http, {"type": "http.response.body", "body": b""})
+
+    async def _send(self, http: HttpRequest, message: Message) -> None:
+        self._since = trio.current_time()
+        self._sending = True
+        await http.send(message)
+        self._sending = False
+
+    async def _next(self) -> bytes | None:
+        """Wait for the next part; None: all of it is written."""
+        if not self._queue and not self._ended:
+            self._wake = trio.Event()
+            await self._wake.wait()
+            self._wake = None
+        return self._take() if self._queue else None
+
+    def _take(self) -> bytes:
+        size = count = 0
+        while count < len(self._queue) and size < CHUNK:
+            size += len(self._queue[count])
+            count += 1
+        taken = b"".join(self._queue[:count])
+        del self._queue[:count]
+        self._size -= size
+        self._note_taken()
+        return taken
+
+    def _rouse(self) -> None:
+        if self._wake is not None:
+            self._wake.set()
+
+    def _note_taken(self) -> None:
+        if self._taken is not None:
+            self._taken.set()
+            self._taken = None

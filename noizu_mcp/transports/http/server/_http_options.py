@@ -1,0 +1,150 @@
+"""What is served over HTTP, to whom, and within which bounds."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from ...._limits import MIB, Limits
+from ....telemetry import Metrics
+from ._origin_check import ANY, is_host, is_origin
+
+if TYPE_CHECKING:
+    from ....auth import BearerAuth
+
+#: Hosts that a browser on this machine uses for it; any port.
+LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
+
+
+def _is_above_zero(_: object, field: Any, value: Any) -> None:
+    kinds = int if field.type is int else int | float
+    if isinstance(value, bool) or not isinstance(value, kinds) or not value > 0:
+        noun = "an integer" if field.type is int else "a number"
+        raise ValueError(f"HttpLimits.{field.name} must be {noun} above 0, not {value!r}")
+
+
+def _limit(default: float) -> Any:
+    return attrs.field(default=default, validator=_is_above_zero)
+
+
+@attrs.frozen(kw_only=True)
+class HttpLimits:
+    """What a client can make the HTTP side hold or wait for. Messages have `Limits`, too.
+
+    Attributes:
+        body_time: Seconds in which the body of a request must have come.
+        sessions: Sessions with a handshake, over all clients. Past it, a client that has more of
+            them than others gives up the one that has been idle longest; else whichever has been
+            idle longest ends, if that is at least a minute, or the new one is refused (503).
+        session_idle: Seconds without a request or an open stream after which a session ends.
+        streams: Requests of one client that are answered at once. A client is a principal, or an
+            address where nobody is verified: behind a proxy all of them are one.
+        requests: Requests that are answered at once, over all clients, with those of 2025 whose
+            clients have left.
+        memory: Bytes of requests that are read or answered, and as many of events that are kept,
+            over all clients; one client has at most a quarter.
+        stream_life: Seconds after which the stream of a verified reader ends in order, if its token
+            does not end before: whoever comes back for another one shows the token again.
+        history: Bytes of events that one session keeps for clients that come back for them.
+        silence: Seconds in which a handler says nothing, after which its answer becomes a stream:
+            nobody in between must give up.
+        keepalive: Seconds of silence on a stream after which a comment is written.
+        stall: Seconds that a client may leave a part of a stream unread; then it loses the stream
+            (within twice the time).
+        room: Bytes waiting on one stream above which progress and log messages are dropped.
+        retry: Seconds that a client is told to wait before it comes back to a broken stream.
+        grace: Seconds that running requests get at the end.
+
+    Raises:
+        ValueError: A limit is no number, or not above 0.
+    """
+
+    body_time: float = _limit(30.0)
+    sessions: int = _limit(10_000)
+    session_idle: float = _limit(1800.0)
+    streams: int = _limit(1000)
+    requests: int = _limit(10_000)
+    memory: int = _limit(256 * MIB)
+    stream_life: float = _limit(3600.0)
+    history: int = _limit(1 * MIB)
+    silence: float = _limit(1.0)
+    keepalive: float = _limit(15.0)
+    stall: float = _limit(30.0)
+    room: int = _limit(1 * MIB)
+    retry: float = _limit(1.0)
+    grace: float = _limit(5.0)
+
+
+def _list_of(good: Callable[[str], bool], what: str) -> Callable[[object, Any, Any], None]:
+    def check(_: object, field: Any, value: Any) -> None:
+        listed = isinstance(value, Sequence) and not isinstance(value, str)
+        if not listed or not all(isinstance(each, str) for each in value):
+            raise ValueError(f"{field.name} must be a list of strings, not {value!r}")
+        for each in value:
+            if each != ANY and not good(each):  # it would match nothing, ever
+                raise ValueError(f"{field.name} must be {what}, or *, not {each!r}")
+
+    return check
+
+
+_are_hosts: Final = _list_of(is_host, "names or addresses like mcp.example.com or [::1]:8000")
+_are_origins: Final = _list_of(is_origin, "origins like https://app.example.com")
+
+
+def _is_a_path(_: object, field: Any, value: Any) -> None:
+    if not isinstance(value, str) or not value.startswith("/"):
+        raise ValueError(f"{field.name} must be a path that begins with /, not {value!r}")
+
+
+def _is_a_bool(_: object, field: Any, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise ValueError(f"{field.name} must be True or False, not {value!r}")
+
+
+def _are_metrics(_: object, field: Any, value: Any) -> None:
+    if not isinstance(value, bool | Metrics):
+        wanted = "True, False, or telemetry.Metrics of the server"
+        raise ValueError(f"{field.name} must be {wanted}, not {value!r}")
+
+
+def _are_limits(_: object, field: Any, value: Any) -> None:
+    if isinstance(value, Limits):
+        hint = "those of messages are the option limits of the server class"
+        raise ValueError(f"{field.name} must be HttpLimits, not Limits: {hint}")
+    if not isinstance(value, HttpLimits):
+        raise ValueError(f"{field.name} must be HttpLimits, not {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class HttpOptions:
+    """How a server is served over HTTP.
+
+    Attributes:
+        path: The one path of the protocol.
+        allowed_hosts: Values of `Host` that are served: names with or without a port; without one,
+            any port. `*` serves every host. None: `LOCAL_HOSTS`.
+        allowed_origins: Values of `Origin` that are served beside the allowed hosts themselves:
+            `https://app.example.com`. `*` serves every origin.
+        auth: Checks who is calling; None: anybody may call.
+        health: Answer `/healthz` and `/readyz`.
+        metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`), to whoever may call:
+            hosts and `auth` hold for it, too. True, or `telemetry.Metrics` of the server.
+        limits: What a client can make us hold or wait for.
+        seal_sessions: Name sessions by what they began with, sealed with the `state_keys` of the
+            server: then every process that has them can serve each session, also after a restart.
+
+    Raises:
+        ValueError: The path is none; what should be a list, a bool, metrics or limits is something
+            else; or a list has something in it that no `Host` or `Origin` can be.
+    """
+
+    path: str = attrs.field(default="/mcp", validator=_is_a_path)
+    allowed_hosts: Sequence[str] | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_are_hosts)
+    )
+    allowed_origins: Sequence[str] = attrs.field(default=(), validator=_are_origins)
+    auth: "BearerAuth | None" = None
+    health: bool = attrs.field(default=False, validator=_is_a_bool)
+    metrics: bool | Metrics = attrs.field(default=False, validator=_are_metrics)
+    limits: HttpLimits = attrs.field(default=HttpLimits(), validator=_are_limits)
+    seal_sessions: bool = attrs.field(default=False, validator=_is_a_bool)

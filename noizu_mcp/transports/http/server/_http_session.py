@@ -1,0 +1,284 @@
+"""Sessions with a handshake: what one keeps between requests, and the table of all.
+
+Source: 2025-11-25 `basic/transports`, "Session Management".
+"""
+
+from collections.abc import Hashable, Iterator
+from functools import partial
+from typing import Final
+
+import trio
+
+from ....jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR, Id, Notification
+from ....protocol import Origin
+from ....types import Principal
+from ._asgi import HttpRequest, Refused, unavailable
+from ._connection import Host, HttpConnection
+from ._event_store import EventStream, History
+from ._event_writer import EventWriter
+from ._quotas import Account
+from ._reply import Reply
+from ._session_id import SessionIds
+from ._session_table import SessionTable
+from ._stream_lifetime import time_left
+
+#: Seconds that a session must have been idle before another one may take its place, unless its
+#: client has more of them than others.
+EVICTABLE: Final = 60.0
+#: With a handshake what a handler answers is answered with 200, but for scopes.
+ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
+#: What is refused as no request has a status of its own as well.
+STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400, **ANSWERS}
+
+
+class Session(HttpConnection):
+    """One session: a connection whose messages come in many requests.
+
+    Args:
+        host: What it shares with the others.
+        owner: Names the principal that began it; None where nobody is verified.
+        account: What its client holds.
+        table: Forgets it when it ends.
+
+    Attributes:
+        id: What the client names it by.
+        owner: As given.
+        account: As given.
+        standing: The stream for what belongs to no request; a GET reads it.
+        used: When it was last used, on trio's clock.
+        replies: The answers to its requests that are being given.
+    """
+
+    def __init__(self, host: Host, owner: str | None, account: Account, table: "Sessions") -> None:
+        super().__init__(host)
+        self.id = ""  # until it is entered
+        self.owner = owner
+        self.account = account
+        self.used = trio.current_time()
+        self.replies: dict[Reply, None] = {}
+        self._table = table
+        self._history = History(host.options.limits.history, account)
+        self.standing = self._history.open()
+        self.begin(self.standing)
+
+    @property
+    def is_used(self) -> bool:
+        """True while a client waits for an answer or reads a stream."""
+        return self._history.is_read or any(not reply.gone for reply in self.replies)
+
+    @property
+    def idle(self) -> float:
+        """Seconds since it was used."""
+        return 0.0 if self.is_used else trio.current_time() - self.used
+
+    @property
+    def _polls(self) -> bool:
+        return self.peer.handshake.revision.polling
+
+    def make_reply(self, http: HttpRequest) -> Reply:
+        """Make the answer to a POST; as a stream it can be read again."""
+        reply = Reply(
+            http,
+            self._host.tasks,
+            self._host.pace,
+            statuses=ANSWERS,
+            open_stream=self._open_stream,
+            polls=self._polls,
+        )
+        # It goes on without the client, but not for longer than a session may be idle.
+        reply.on_gone = partial(self._table.touch, self)
+        return reply
+
+    def _open_stream(self, writer: EventWriter) -> EventStream:
+        stream = self._history.open()
+        stream.attach(writer, None)
+        if self._polls:
+            stream.prime(self._host.options.limits.retry)
+        return stream
+
+    async def read(self, http: HttpRequest, last: str | None) -> None:
+        """Answer a GET with a stream, for as long as the client reads it.
+
+        Args:
+            http: The request.
+            last: The last event that the client has of the stream; None: the standing one, from
+                where its last reader came to.
+
+        Raises:
+            Refused: That event is none of this session, or no longer kept (400).
+        """
+        stream, number = self.standing, None
+        if last is not None:
+            found = self._history.find(last)
+            if found is None:
+                text = "Last-Event-ID is not, or no longer, known"
+                raise Refused(400, text, code=INVALID_REQUEST)
+            stream, number = found
+        writer = EventWriter(self._host.pace)
+        stream.attach(writer, http.principal)
+        stream.replay(number)
+        if self._polls and last is None:
+            stream.prime(self._host.options.limits.retry)
+        self._host.tasks.spawn(partial(writer.run, http))
+        try:
+            left = time_left(http.principal, self._host.options.limits.stream_life)
+            with trio.move_on_after(left) as life:
+                await writer.lost(http)
+            if life.cancelled_caught:
+                writer.end()  # in order: whoever has another token comes back with it
+                await writer.lost(http)
+        finally:
+            writer.close()
+            stream.detach(writer)
+            self._table.touch(self)
+
+    # Who hears of resources that need scopes: the standing stream knows its reader, whose token
+    # may be another one than that of the subscription.
+
+    def watch(self, uri: str) -> None:
+        """Watch a resource, and send a reader away who could not hear of it; see `Connection`."""
+        super().watch(uri)
+        self.standing.dismiss(self.server.registry.required_for(uri))
+
+    def may_hear(self, _uri: str, _id: Id | None) -> bool:
+        """Tell who may hear of a resource; see `Connection`."""
+        return True
+
+    def send_notice(self, notice: Notification, change: Hashable) -> None:
+        """Send the notice of a change; see `Connection`."""
+        uri = change[0] if isinstance(change, tuple) else None
+        requires = None if uri is None else self.server.registry.required_for(uri)
+        self.standing.deliver(self.desk.encode(notice), requires)
+
+    def stop(self) -> None:
+        """End in order: what runs is refused, who waits is told, streams end."""
+        self._table.end(self)
+
+    def end(self) -> None:
+        """End, after the table has forgotten it."""
+        super().end()
+        self._history.end()
+
+    def hang_up(self) -> None:
+        """Wait no longer for readers that have not read everything."""
+        self._history.hang_up()
+
+
+class Sessions:
+    """The sessions of one endpoint.
+
+    Args:
+        host: What they share.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._limits = host.options.limits
+        self._sessions: SessionTable[Session] = SessionTable()
+        self._ids = SessionIds(host.server, sealed=host.options.seal_sessions)
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._sessions.values()))
+
+    def make(self, http: HttpRequest) -> Session:
+        """Make a session, which `add` enters.
+
+        Args:
+            http: The request that begins it.
+        """
+        account = self._host.accounts.of(http)
+        session = Session(self._host, owner_of(http.principal), account, self)
+        session.peer.origin = Origin(None, http.principal)
+        return session
+
+    def add(self, session: Session) -> None:
+        """Enter a session, once its handshake has begun.
+
+        Raises:
+            Refused: There are too many, and none is to make room (503).
+        """
+        self._enter(session, self._ids.make(session))
+
+    def _enter(self, session: Session, id_: str) -> None:
+        if len(self._sessions) >= self._limits.sessions:
+            self.end(self._spare(session.account))
+        session.id = id_
+        self._sessions[id_] = session.account.sessions[id_] = session
+        self._host.accounts.note(session.account)
+
+    def _spare(self, account: Account) -> Session:
+        """Find a session that makes room for another one of a client."""
+        heaviest = self._host.accounts.heaviest()
+        if heaviest is account and len(account.sessions) > 1:
+            found = account.sessions.find_idle(EVICTABLE)
+        elif len(heaviest.sessions) > len(account.sessions) + 1:
+            found = heaviest.sessions.find_idle(0)
+        else:
+            found = self._sessions.find_idle(EVICTABLE)
+        if found is None:
+            raise unavailable(f"More than {self._limits.sessions} sessions", EVICTABLE)
+        return found
+
+    def find(self, id_: str | None, http: HttpRequest) -> Session:
+        """Find the session of a request; one that another process began is taken up.
+
+        Args:
+            id_: What the client sent as `Mcp-Session-Id`.
+            http: The request.
+
+        Raises:
+            Refused: No id was sent (400); or there is no such session of this principal (404).
+        """
+        if id_ is None:
+            raise Refused(400, "Mcp-Session-Id header is missing", code=INVALID_REQUEST)
+        owner = owner_of(http.principal)
+        session = self._sessions.get(id_) or self._take_up(id_, http)
+        if session is None or session.owner != owner:
+            raise Refused(404, "Session not found; initialize again", code=INVALID_REQUEST)
+        # Another process may have heard that the handshake is complete.
+        if self._ids.sealed and session.peer.handshake.complete():
+            session.ready()
+        return session
+
+    def _take_up(self, id_: str, http: HttpRequest) -> Session | None:
+        agreed = self._ids.read(id_, owner_of(http.principal))
+        if agreed is None:
+            return None
+        session = self.make(http)
+        session.peer.handshake.resume(agreed)
+        self._enter(session, id_)
+        session.ready()
+        return session
+
+    def touch(self, session: Session) -> None:
+        """Note that a session has been used, once that is over: until then it says so itself."""
+        session.used = trio.current_time()
+        self._sessions.touch(session)
+        session.account.sessions.touch(session)
+
+    def delete(self, session: Session) -> None:
+        """End a session for good, as its client wants it."""
+        self._ids.end(session.id)
+        self.end(session)
+
+    def end(self, session: Session) -> None:
+        """End a session and forget it; ending it twice is fine."""
+        if self._sessions.pop(session.id, None) is not None:
+            del session.account.sessions[session.id]
+            session.end()
+
+    async def sweep(self) -> None:
+        """End what has been idle for too long, for ever."""
+        while True:
+            await trio.sleep(self._limits.session_idle / 4)
+            for session in self:
+                if session.idle >= self._limits.session_idle:
+                    self.end(session)
+
+
+def owner_of(principal: Principal | None) -> str | None:
+    """Name whom a session belongs to; None where nobody is verified."""
+    return None if principal is None else principal.key

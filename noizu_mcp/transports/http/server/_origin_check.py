@@ -1,0 +1,116 @@
+"""Who may call: the host that was asked for, and the web page that asks.
+
+A page of any web site can make its visitor's browser send requests to a local server, and with DNS
+rebinding read the answers (2025-11-25 `basic/transports`, "Security Warning").
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from ....engine import Seldom
+from ....jsonrpc import INVALID_REQUEST
+from ._asgi import Header, HttpRequest, Refused
+
+#: Allows every host, or every origin.
+ANY: Final = "*"
+#: A name or an address, and a port; nothing that a browser would read in another way.
+_HOST: Final = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+#: What decides, and what decides on the command line.
+_OPTIONS: Final = {
+    "Host": "allowed_hosts (--allow-host)",
+    "Origin": "allowed_origins (--allow-origin)",
+}
+#: A scheme, a name and a port; a browser sends no more. Or what it sends for a page of no site.
+_ORIGIN: Final = re.compile(
+    r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?/?|null"
+)
+#: What a page of an allowed origin may send and read.
+_ALLOWED: Final[tuple[Header, ...]] = (
+    (b"access-control-allow-methods", b"GET, POST, DELETE"),
+    (b"access-control-max-age", b"600"),
+)
+_HEADERS: Final = (
+    b"Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method,"
+    b" Mcp-Name, Last-Event-ID"
+)
+_EXPOSED: Header = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
+_VARY: Header = (b"vary", b"Origin")
+
+
+def is_host(text: str) -> bool:
+    """Tell whether a `Host` can be this, or a part of it."""
+    return _HOST.fullmatch(text.lower()) is not None
+
+
+def is_origin(text: str) -> bool:
+    """Tell whether an `Origin` can be this."""
+    return _ORIGIN.fullmatch(text.lower()) is not None
+
+
+class Guard:
+    """Checks `Host` and `Origin`.
+
+    Args:
+        hosts: The allowed hosts; see `HttpOptions`.
+        origins: The allowed origins; see `HttpOptions`.
+    """
+
+    def __init__(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
+        self._seldom = Seldom()
+        self._any_host = ANY in hosts
+        self._any_origin = ANY in origins
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._origins = frozenset(origin.lower().rstrip("/") for origin in origins)
+
+    def check(self, http: HttpRequest) -> tuple[Header, ...]:
+        """Check a request.
+
+        Returns:
+            Headers of the answer: what lets an allowed page read it.
+
+        Raises:
+            Refused: Another host was asked for (421), or a page of another origin asks (403).
+        """
+        host = http.headers.get("host", "").lower()
+        if not (self._any_host or _is_among(host, self._hosts)):
+            raise self._refuse(421, http, "Host", host)
+        origin = http.headers.get("origin")
+        if origin is None:
+            return ()
+        if not self._may_ask(origin.lower()):
+            raise self._refuse(403, http, "Origin", origin)
+        return ((b"access-control-allow-origin", origin.encode("latin-1")), _EXPOSED, _VARY)
+
+    def _may_ask(self, origin: str) -> bool:
+        if self._any_origin or origin in self._origins:
+            return True
+        scheme, _, host = origin.partition("://")
+        # A page of a host that is served asks for what is its own.
+        return scheme in ("http", "https") and _is_among(host, self._hosts)
+
+    def _refuse(self, status: int, http: HttpRequest, name: str, value: str) -> Refused:
+        about, option = (name, ascii(value[:200])), _OPTIONS[name]
+        text = "refused a request from %s: its %s %s is not in %s"
+        self._seldom.warning(about, text, http.client, *about, option)
+        text = f"{name} {about[1]} is not served here; the server's setting {option} decides"
+        return Refused(status, text, code=INVALID_REQUEST)
+
+
+def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[Header, ...]:
+    """Make the headers that answer what a browser asks before it sends a request of a page.
+
+    Args:
+        http: The `OPTIONS` request, checked.
+        tokens: More headers that a page may send: those that tokens stand in, in lower case.
+    """
+    asked = http.headers.get("access-control-request-headers", "").lower().split(",")
+    params = {name.strip() for name in asked if name.strip().startswith("mcp-param-")}
+    more = [*(name for name in tokens if name != "authorization"), *sorted(params)]
+    names = b", ".join([_HEADERS, *(name.encode("latin-1") for name in more)])
+    return (*_ALLOWED, (b"access-control-allow-headers", names))
+
+
+def _is_among(host: str, allowed: frozenset[str]) -> bool:
+    match = _HOST.fullmatch(host)
+    return match is not None and (host in allowed or match[1] in allowed)

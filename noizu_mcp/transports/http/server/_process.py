@@ -1,0 +1,90 @@
+"""Serving over HTTP as the main job of a process, which ends in time whatever its handlers do."""
+
+import signal
+import sys
+from functools import partial
+from typing import Final, Protocol
+
+import trio
+
+from ...._util import in_main_thread
+from ....engine import logger, single_failure
+from ....jsonrpc import Request
+from ....server import Server
+from ...host import Host, HostOptions
+from ...stdio._exit_watchdog import ending_within
+from ...stdio._server import ending_on_signals, parent_exit
+from ._app import HttpApp
+from ._http_options import HttpOptions
+from ._serve_http import MARGIN, make_app, no_signals, serve_app
+
+#: Seconds more than all that is bounded at the end, for a busy machine.
+_SLACK: Final = 0.5
+#: Requests that the log names when they keep a process from ending.
+MAX_NAMED: Final = 10
+
+
+class _Serve(Protocol):
+    async def __call__(self, *, task_status: trio.TaskStatus[Host]) -> None: ...
+
+
+def run_process(
+    server: Server,
+    host: str,
+    port: int,
+    options: HttpOptions,
+    host_options: HostOptions,
+    *,
+    parent: int | None,
+) -> None:
+    """Serve until a signal comes; see `run_http` in `_run.py`, which loads this late."""
+    app = make_app(server, options, host)
+    seconds = _longest_end(options, host_options)
+    with ending_within(seconds, partial(_say_overdue, app, seconds)) as due:
+        signals = partial(ending_on_signals, at_once=due) if in_main_thread() else no_signals
+        serve = partial(serve_app, app, host, port, host_options, signals=signals)
+        trio.run(_announced, serve, app, parent)
+
+
+async def _announced(serve: _Serve, app: HttpApp, parent: int | None) -> None:
+    with single_failure():
+        async with trio.open_nursery() as watchers:
+            if parent is not None:
+                watchers.start_soon(_end_with, parent)
+            async with trio.open_nursery() as nursery:
+                _announce(app, await nursery.start(serve))
+            watchers.cancel_scope.cancel()
+
+
+def _announce(app: HttpApp, serving: Host) -> None:
+    where = ", ".join(f"{url}{app.options.path}" for url in serving.urls)
+    sys.stderr.write(f"noizu-mcp: {app.server.options.name} serves at {where}\n")
+
+
+async def _end_with(parent: int) -> None:
+    await parent_exit(parent)
+    signal.raise_signal(signal.SIGTERM)
+
+
+def _longest_end(options: HttpOptions, host_options: HostOptions) -> float:
+    """Add up the seconds that the end in order may take."""
+    end = host_options.drain_timeout + host_options.lifespan_timeout
+    return host_options.lead + options.limits.grace + MARGIN + end + _SLACK
+
+
+def _say_overdue(app: HttpApp, seconds: float) -> None:
+    """Log what keeps a server from ending."""
+    working = [_name(each) for each in app.working]
+    named, left = working[:MAX_NAMED], len(working) - MAX_NAMED
+    logger.error(
+        "%r has not ended within %g s, and is ended now; still at work: %s",
+        app.server,
+        seconds,
+        ", ".join([*named, *([f"{left} more"] if left > 0 else [])]) or "no request",
+    )
+
+
+def _name(request: Request) -> str:
+    """Say what a request calls: `tools/call 'search'`."""
+    name = (request.params or {}).get("name")
+    return f"{request.method} {name[:100]!a}" if isinstance(name, str) else request.method

@@ -1,0 +1,155 @@
+"""What clients make the HTTP side hold: each of them, and all together.
+
+A bound on all of them alone would let one client use up what is there for everybody.
+"""
+
+import ipaddress
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary, ref
+
+from ...._limits import PART
+from ._asgi import HttpRequest, unavailable
+from ._http_options import HttpLimits
+from ._session_table import SessionTable
+
+if TYPE_CHECKING:
+    from ._http_session import Session
+
+
+class Account:
+    """What one client holds: a principal, or an address where nobody is verified.
+
+    Args:
+        name: Whose it is.
+        accounts: Those of all clients.
+
+    Attributes:
+        name: As given.
+        sessions: Its sessions.
+        requests: How many of its requests are being answered.
+        held: Bytes of its requests.
+        kept: Bytes of events that are kept for it.
+    """
+
+    __slots__ = ("__weakref__", "_accounts", "held", "kept", "name", "requests", "sessions")
+
+    def __init__(self, name: str, accounts: "Accounts") -> None:
+        self.name = name
+        self.sessions: SessionTable[Session] = SessionTable()
+        self.requests = 0
+        self.held = 0
+        self.kept = 0
+        self._accounts = accounts
+
+    def begin(self) -> None:
+        """Count a request that is to be answered, until `end`.
+
+        Raises:
+            Refused: There are too many (503).
+        """
+        limits = self._accounts.limits
+        if self.requests >= limits.streams:
+            raise unavailable(f"More than {limits.streams} requests at once", 1)
+        if self._accounts.requests >= limits.requests:
+            raise unavailable("Too many requests of all clients at once", 1)
+        self.requests += 1
+        self._accounts.requests += 1
+
+    def end(self) -> None:
+        """Count a request no more."""
+        self.requests -= 1
+        self._accounts.requests -= 1
+
+    def hold(self, size: int) -> None:
+        """Count bytes of a request, until `release`.
+
+        Raises:
+            Refused: There are too many (503).
+        """
+        room = self._accounts.limits.memory
+        if self.held + size > room // PART or self._accounts.held + size > room:
+            raise unavailable("Too many bytes of requests at once", 1)
+        self.held += size
+        self._accounts.held += size
+
+    def release(self, size: int) -> None:
+        """Count bytes of a request no more."""
+        self.held -= size
+        self._accounts.held -= size
+
+    def keep(self, size: int) -> None:
+        """Count bytes of events; below 0: of events that are forgotten."""
+        self.kept += size
+        self._accounts.kept += size
+
+    @property
+    def excess(self) -> int:
+        """How many bytes of events too many are kept."""
+        room = self._accounts.limits.memory
+        return max(self.kept - room // PART, self._accounts.kept - room)
+
+
+class Accounts:
+    """The accounts of all clients that hold something.
+
+    Args:
+        limits: Their bounds.
+
+    Attributes:
+        limits: As given.
+        requests: How many requests are being answered.
+        held: Bytes of requests.
+        kept: Bytes of events that are kept.
+    """
+
+    def __init__(self, limits: HttpLimits) -> None:
+        self.limits = limits
+        self.requests = 0
+        self.held = 0
+        self.kept = 0
+        self._accounts: WeakValueDictionary[str, Account] = WeakValueDictionary()
+        self._latest: Account | None = None  # so that who sends one by one needs no new ones
+        self._heaviest: Callable[[], Account | None] = _nobody
+
+    def __len__(self) -> int:
+        return len(self._accounts)
+
+    def of(self, http: HttpRequest) -> Account:
+        """Find the account of who sends a request; it goes when nothing is held any more."""
+        name = address_of(http.client) if http.principal is None else http.principal.key
+        account = self._latest
+        if account is None or account.name != name:
+            account = self._accounts.get(name)
+            if account is None:
+                account = self._accounts[name] = Account(name, self)
+            self._latest = account
+        return account
+
+    def note(self, account: Account) -> None:
+        """Take note of an account that has one more session."""
+        heaviest = self._heaviest()
+        if heaviest is None or len(account.sessions) > len(heaviest.sessions):
+            self._heaviest = ref(account)
+
+    def heaviest(self) -> Account:
+        """Find one with the most sessions, or at least with more than most have."""
+        found = self._heaviest()
+        if found is None or len(found.sessions) * len(self) <= self.limits.sessions:
+            found = max(self._accounts.values(), key=lambda each: len(each.sessions))
+            self._heaviest = ref(found)
+        return found
+
+
+def _nobody() -> None:
+    """What a reference to nothing refers to."""
+
+
+def address_of(client: str) -> str:
+    """Name whom an address belongs to: with IPv6 a client has a whole network of them."""
+    if ":" not in client:
+        return client
+    try:
+        return str(ipaddress.ip_network((client.partition("%")[0], 64), strict=False))
+    except ValueError:
+        return client

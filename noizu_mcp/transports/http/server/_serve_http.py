@@ -1,0 +1,129 @@
+"""Serving over HTTP: the application of a server and the host of it, from start to end."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Final
+
+import attrs
+import trio
+
+from ....engine import logger, single_failure
+from ....server import Server
+from ...host import Host, HostOptions, serve_asgi
+from ...stdio._server import ending_on_signals
+from ._app import HttpApp
+from ._http_options import LOCAL_HOSTS, HttpOptions
+from ._origin_check import is_host
+
+#: What to listen at means every address of this machine.
+_ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
+#: Seconds more than running requests get, in which the application says so to its clients.
+MARGIN: Final = 0.5
+
+#: Calls a function in the loop when it is time to end.
+Signals = Callable[[Callable[[], object]], AbstractContextManager[None]]
+
+
+def no_signals(_end: Callable[[], object]) -> AbstractContextManager[None]:
+    """Leave signals to others; see `ending_on_signals`."""
+    return nullcontext()
+
+
+async def serve_http(
+    server: Server,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    options: HttpOptions | None = None,
+    host_options: HostOptions | None = None,
+    handle_signals: bool = False,
+    task_status: trio.TaskStatus[Host] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve over Streamable HTTP until its `Host` is stopped, or the task is cancelled.
+
+    Its end is bounded, but for handlers that shield themselves from cancellation, or block the
+    loop: only `run_http`, which owns the process, ends that.
+
+    Args:
+        server: The server.
+        host: The address to listen at.
+        port: The port; 0 for a free one.
+        options: How it is served; unless given, with `/healthz` and `/readyz`.
+        host_options: Limits of connections, TLS, a Unix socket.
+        handle_signals: End in order on SIGINT and SIGTERM. The next one ends the process at once.
+            Only from the main thread.
+        task_status: Started with the `Host`, once it listens.
+
+    Raises:
+        ImportError: hypercorn is not installed, or prometheus_client, which metrics need.
+        TypeError: The `auth` of the options is no `BearerAuth`.
+        OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
+        BaseException: What the lifespan of the server raises.
+    """
+    await serve_app(
+        make_app(server, options or HttpOptions(health=True), host),
+        host,
+        port,
+        host_options or HostOptions(),
+        signals=ending_on_signals if handle_signals else no_signals,
+        task_status=task_status,
+    )
+
+
+def make_app(server: Server, options: HttpOptions, host: str) -> HttpApp:
+    """Make the application that `serve_app` serves at an address."""
+    return HttpApp(server, _reachable(options, host))
+
+
+async def serve_app(
+    app: HttpApp,
+    host: str,
+    port: int,
+    host_options: HostOptions,
+    *,
+    signals: Signals,
+    task_status: trio.TaskStatus[Host],
+) -> None:
+    """Serve an application as `serve_http` does a server."""
+    serve = partial(
+        serve_asgi,
+        app,
+        host=host,
+        port=port,
+        config=host_options,
+        lifespan=app.lifespan(),
+        leaving=app.leave,
+        stopping=app.settle,
+        grace=app.options.limits.grace + MARGIN,
+    )
+    serving: Host | None = None
+
+    def end() -> None:
+        # Before it listens there is nothing to end in order.
+        if serving is None:
+            nursery.cancel_scope.cancel()
+        else:
+            serving.stop()
+
+    with single_failure(), signals(end):
+        async with trio.open_nursery() as nursery:
+            serving = await nursery.start(serve)
+            task_status.started(serving)
+
+
+def _reachable(options: HttpOptions, host: str) -> HttpOptions:
+    """Serve those who ask for the address itself; say so where nobody far away could ask."""
+    if options.allowed_hosts is not None or host in LOCAL_HOSTS:
+        return options
+    bare = host.partition("%")[0]  # the zone of an address means nothing to others
+    name = f"[{bare}]" if ":" in bare else bare
+    if host not in _ANY and is_host(name):
+        return attrs.evolve(options, allowed_hosts=(*LOCAL_HOSTS, name))
+    logger.warning(
+        "listening at %s, but serving only those who ask for %s: set allowed_hosts (--allow-host)"
+        " to the names that clients use",
+        "every address" if host in _ANY else ascii(host),
+        ", ".join(LOCAL_HOSTS),
+    )
+    return options

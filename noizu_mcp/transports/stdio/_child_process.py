@@ -1,0 +1,170 @@
+"""The client's side of stdio: a server as a child process, from its start to its certain end."""
+
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from typing import Final
+
+import trio
+
+from ..._errors import ConnectionClosed, TransportError
+from ...engine import logger, single_failure
+from ...jsonrpc import MAX_MESSAGE, Oversized
+from ._command import Stdio
+from ._line_stream import LineStream
+
+#: Seconds that a server gets to exit by itself, and again after SIGTERM (`basic/lifecycle`).
+EXIT_TIMEOUT: Final = 2.0
+#: Bytes kept of the stderr of a server: the last words are what explains its end.
+STDERR_KEPT: Final = 64 * 1024
+_SHOWN: Final = 200
+
+
+class ServerStream(LineStream):
+    """The messages of a server: lines on its stdout that are none are left out.
+
+    Servers that print to stdout break the protocol (`basic/transports/stdio`), but are many.
+    """
+
+    async def receive(self) -> Sequence[bytes | Oversized]:
+        """Wait for messages; see `MessageStream`."""
+        while True:
+            lines = await super().receive()
+            messages = [line for line in lines if _may_be_message(line)]
+            if messages or not lines:
+                return messages
+
+
+def _may_be_message(line: bytes | Oversized) -> bool:
+    if isinstance(line, Oversized):
+        return True
+    start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if start in (b"{", b"[") and (b'"jsonrpc"' in line or b'"id"' in line):
+        return True
+    logger.warning("skipped a line that is no message: %r", line[:_SHOWN])
+    return False
+
+
+@asynccontextmanager
+async def open_process(
+    target: Stdio, limit: int = MAX_MESSAGE
+) -> AsyncIterator[tuple[LineStream, trio.Process]]:
+    """Start a server; on the way out end it: close its stdin, wait, SIGTERM, wait, SIGKILL.
+
+    The server leads a session of its own: Ctrl-C on our terminal is for us, who end it in order,
+    and the signals reach what the server has started as well.
+
+    Args:
+        target: The command.
+        limit: The longest message taken, in bytes.
+
+    Yields:
+        The stream of its messages, and the process.
+
+    Raises:
+        TransportError: It could not be started.
+        ConnectionClosed: What the block raised when the server was gone, with how it ended.
+    """
+    process, stream = await _start(target, limit)
+    said = _LastWords(process.stderr)
+    try:
+        with single_failure():
+            yield stream, process
+    except ConnectionClosed as error:
+        if not stream.ended:
+            raise  # of another connection
+        raise ConnectionClosed(f"{error}: {await _end_of(target, process, said)}") from error
+    finally:
+        with trio.CancelScope(shield=True):
+            await stream.aclose()
+            await _end(process)
+            await said.aclose()
+
+
+async def _start(target: Stdio, limit: int) -> tuple[trio.Process, LineStream]:
+    try:
+        with ExitStack() as ours, ExitStack() as theirs:
+            child_in, our_out = os.pipe()
+            theirs.callback(os.close, child_in)
+            ours.callback(os.close, our_out)
+            our_in, child_out = os.pipe()
+            theirs.callback(os.close, child_out)
+            ours.callback(os.close, our_in)
+            process = await trio.lowlevel.open_process(
+                [target.program(), *target.args],
+                stdin=child_in,
+                stdout=child_out,
+                stderr=target.stderr,
+                env=target.environment(),
+                cwd=target.cwd,
+                start_new_session=True,
+            )
+            ours.pop_all()
+    except (OSError, ValueError) as error:
+        raise TransportError(f"cannot start {target.command}: {error}") from error
+    return process, ServerStream(our_in, our_out, limit)
+
+
+class _LastWords:
+    """The end of what a server writes to its stderr, if that comes to us."""
+
+    def __init__(self, stream: trio.abc.ReceiveStream | None) -> None:
+        self.complete = trio.Event()
+        self._stream = stream
+        self._text = bytearray()
+        if stream is None:
+            self.complete.set()
+        else:
+            # A nursery here would have to be left before those that its user opened first.
+            trio.lowlevel.spawn_system_task(self._keep, stream)
+
+    async def _keep(self, stream: trio.abc.ReceiveStream) -> None:
+        """Read all of it, so that the server never waits for us, and keep the end."""
+        with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            while data := await stream.receive_some():
+                self._text += data
+                del self._text[:-STDERR_KEPT]
+        self.complete.set()
+
+    async def aclose(self) -> None:
+        if self._stream is not None:
+            await self._stream.aclose()
+
+    def last_line(self) -> str:
+        """Return the last line as the end of a message; nothing if there is none."""
+        lines = self._text.decode(errors="replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        return f"; it said: {said[-1][:_SHOWN]}" if said else ""
+
+
+async def _end_of(target: Stdio, process: trio.Process, said: _LastWords) -> str:
+    with trio.CancelScope(shield=True), trio.move_on_after(EXIT_TIMEOUT):
+        await process.wait()
+        await said.complete.wait()
+    status = process.returncode
+    if status is None:
+        how = "closed its stdout"
+    elif status < 0:
+        how = f"was ended by {_signal_name(-status)}"
+    else:
+        how = f"exited with status {status}"
+    return f"{target.command} {how}{said.last_line()}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal between the first and the last
+        return f"signal {number}"
+
+
+async def _end(process: trio.Process) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with trio.move_on_after(EXIT_TIMEOUT):
+            await process.wait()
+            return
+        with contextlib.suppress(OSError):  # it ended just now
+            os.killpg(process.pid, number)
+    await process.wait()

@@ -1,0 +1,99 @@
+"""`Stdio`: a server as a command, and what it is started with."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from ..._errors import TransportError
+from ..._value import Value
+
+#: What a child inherits unless told otherwise: no secrets that happen to be in the environment.
+INHERITED: Final = (
+    "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ",
+    "USER", "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "SYSTEMROOT", "TEMP",
+    "USERNAME",
+)  # fmt: skip
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be text, got {value!r}")
+    return value
+
+
+@attrs.frozen(init=False, eq=False, repr=False)
+class Stdio(Value):
+    """A server that is started as a child process and spoken to over its stdin and stdout.
+
+    Args:
+        command: The program, by name or by path; a relative path starts at `cwd`.
+        args: Its arguments; no shell is involved.
+        env: Variables set beside the few harmless ones that are inherited.
+        cwd: Its working directory; that of this program by default.
+        stderr: Where its stderr goes. None: where ours goes. A file, a descriptor or
+            `subprocess.DEVNULL`: there. `subprocess.PIPE`: kept back, for the message of an error.
+
+    Raises:
+        TypeError: Something in it is no text.
+        ValueError: `stderr` is `subprocess.STDOUT`, which carries the protocol.
+    """
+
+    command: str
+    args: tuple[str, ...]
+    env: Mapping[str, str]
+    cwd: str | None
+    stderr: Any
+
+    def __init__(
+        self,
+        command: str | os.PathLike[str],
+        *args: str | os.PathLike[str],
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        stderr: Any = None,
+    ) -> None:
+        if stderr == subprocess.STDOUT:
+            raise ValueError("stderr=STDOUT would mix the log of the server into the protocol")
+        for name, value in (env or {}).items():
+            _text(name, "a name in env")
+            _text(value, f"env[{name!r}]")
+        folder = None if cwd is None else _text(os.fspath(cwd), "cwd")
+        words = tuple(_text(os.fspath(word), "an argument") for word in args)
+        program = _text(os.fspath(command), "command")
+        self.__attrs_init__(program, words, dict(env or {}), folder, stderr)
+
+    def environment(self) -> dict[str, str]:
+        """Make the environment of the child."""
+        # Values that begin with () are functions that bash exports: code, not settings.
+        inherited = {
+            name: os.environ[name]
+            for name in INHERITED
+            if not os.environ.get(name, "()").startswith("()")
+        }
+        return {**inherited, **self.env}
+
+    def program(self) -> str:
+        """Find the program.
+
+        Returns:
+            Its absolute path.
+
+        Raises:
+            TransportError: There is none, or it cannot be executed.
+        """
+        if os.path.dirname(self.command):
+            path = os.path.abspath(os.path.join(self.cwd or "", self.command))
+            if not os.path.isfile(path):
+                raise TransportError(f"command not found: {self.command}")
+            if not os.access(path, os.X_OK):
+                raise TransportError(f"command is not executable: {self.command}")
+            return path
+        path_variable = self.environment().get("PATH", os.defpath)
+        found = shutil.which(self.command, path=path_variable)
+        if found is None:
+            raise TransportError(f"command not found: {self.command}")
+        return os.path.abspath(found)

@@ -1,0 +1,115 @@
+"""Newline-framed messages over a pair of file descriptors (`basic/transports/stdio`)."""
+
+import os
+import stat
+from collections.abc import Sequence
+from typing import Final
+
+import trio
+
+from ...engine import MessageStream
+from ...jsonrpc import LineBuffer, Oversized
+
+#: Bytes asked for in one read: what a pipe holds on Linux.
+CHUNK: Final = 65536
+
+
+class LineStream(MessageStream):
+    """Messages, one a line, over two descriptors that this object owns and closes.
+
+    Pipes, sockets and terminals are read when they are readable; files and `/dev/null`, which the
+    kernel calls always ready and will not wait for, are read at once.
+
+    Args:
+        read_fd: Where messages come from.
+        write_fd: Where messages go; may be the same, for a socket.
+        limit: The longest line taken, in bytes.
+
+    Attributes:
+        ended: True once `receive` has seen that no more can come.
+    """
+
+    def __init__(self, read_fd: int, write_fd: int, limit: int) -> None:
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._lines = LineBuffer(limit)
+        self._rest: bytes | memoryview = b""
+        self.ended = False
+        self._closed = False
+        self._read_waits = _can_wait(read_fd)
+        self._write_waits = _can_wait(write_fd)
+        # Read before either is changed: both may share one open file, as on a terminal.
+        self._blocking = {fd: os.get_blocking(fd) for fd in (read_fd, write_fd)}
+        for fd in self._blocking:
+            os.set_blocking(fd, False)
+
+    async def receive(self) -> Sequence[bytes | Oversized]:
+        """Wait for messages; see `MessageStream`."""
+        while True:
+            if self._closed:
+                raise trio.ClosedResourceError
+            if self._read_waits:
+                await trio.lowlevel.wait_readable(self._read_fd)
+            else:
+                await trio.lowlevel.checkpoint()
+            try:
+                data = os.read(self._read_fd, CHUNK)
+            except BlockingIOError:
+                continue  # another program that shares the pipe was faster
+            except OSError as error:
+                self.ended = True
+                raise trio.BrokenResourceError from error
+            if not data:
+                self.ended = True
+                return ()  # a line that never ended is no message
+            lines = self._lines.feed(data)
+            if lines:
+                return lines
+
+    def send_nowait(self, messages: Sequence[bytes]) -> bool:
+        """Write what the descriptor takes now; see `MessageStream`."""
+        if self._closed:
+            raise trio.BrokenResourceError
+        data = self._rest
+        if messages:
+            data = b"".join([data, *[message + b"\n" for message in messages]])
+        written = self._write(data)
+        done = written == len(data)
+        # A view: a copy of what is left, for each piece of it, would cost the square of its size.
+        self._rest = b"" if done else memoryview(data)[written:]
+        return done
+
+    def _write(self, data: bytes | memoryview) -> int:
+        try:
+            return os.write(self._write_fd, data) if data else 0
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise trio.BrokenResourceError from error
+
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Write messages, waiting as long as it takes; see `MessageStream`."""
+        await trio.lowlevel.checkpoint()
+        done = self.send_nowait(messages)
+        while not done:
+            if self._write_waits:
+                await trio.lowlevel.wait_writable(self._write_fd)
+            else:
+                await trio.lowlevel.checkpoint()
+            done = self.send_nowait(())
+
+    async def aclose(self) -> None:
+        """Close both descriptors, and leave what they share with others as it was."""
+        if not self._closed:
+            self._closed = True
+            for fd, blocking in self._blocking.items():
+                trio.lowlevel.notify_closing(fd)
+                os.set_blocking(fd, blocking)
+                os.close(fd)
+        await trio.lowlevel.checkpoint()
+
+
+def _can_wait(fd: int) -> bool:
+    """Tell what the loop can wait for from what it refuses: files, and devices but terminals."""
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)

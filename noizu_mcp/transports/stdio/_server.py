@@ -1,0 +1,173 @@
+"""The server's side of stdio: from two descriptors to the orderly end of a connection."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Final
+
+import trio
+
+from ...engine import single_failure
+from ...server import GRACE, Server, StreamConnection, open_connection
+from ...types import Principal
+from ._claimed_stdio import claimed_stdio, release
+from ._line_stream import LineStream
+
+#: Seconds between looks at the parent process, where the kernel cannot tell of its end.
+PARENT_POLL: Final = 2.0
+#: What ends a server in order.
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+async def serve_stdio(
+    server: Server,
+    *,
+    grace: float = GRACE,
+    handle_signals: bool = False,
+    principal: Principal | None = None,
+    task_status: trio.TaskStatus[StreamConnection] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve one client on stdin and stdout until it ends the connection.
+
+    It ends when stdin ends, when the parent process does, or on a signal. Requests that run then
+    get `grace` seconds. Meanwhile descriptor 0 reads nothing and descriptor 1 writes to stderr.
+
+    Args:
+        server: The server.
+        grace: Seconds.
+        handle_signals: End in order on SIGINT and SIGTERM. The next one ends the process at once,
+            also when this function has returned by then. Only from the main thread.
+        principal: Who is at the other end, `ctx.auth`: whoever starts the process knows. None:
+            nobody says so, and what requires scopes refuses.
+        task_status: Started with the connection, whose `stop` ends it in order.
+    """
+    with claimed_stdio() as (read_fd, write_fd):
+        await serve_descriptors(
+            server,
+            read_fd,
+            write_fd,
+            grace=grace,
+            handle_signals=handle_signals,
+            principal=principal,
+            task_status=task_status,
+        )
+
+
+async def serve_descriptors(
+    server: Server,
+    read_fd: int,
+    write_fd: int,
+    *,
+    grace: float = GRACE,
+    handle_signals: bool = False,
+    principal: Principal | None = None,
+    task_status: trio.TaskStatus[StreamConnection] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve one client on two descriptors as `serve_stdio` does on stdin and stdout.
+
+    Args:
+        server: The server.
+        read_fd: Where messages come from; closed at the end.
+        write_fd: Where messages go; closed at the end.
+        grace: Seconds that running requests get at the end.
+        handle_signals: See `serve_stdio`.
+        principal: The same.
+        task_status: Started with the connection.
+    """
+    stream = LineStream(read_fd, write_fd, server.options.limits.message_size)
+    connection: StreamConnection | None = None
+    everything = trio.CancelScope()
+
+    def end() -> None:
+        # Nothing to end in order before the connection; nothing more to wait for after its end.
+        if connection is None or stream.ended:
+            everything.cancel()
+        else:
+            connection.stop()
+
+    signals = ending_on_signals(end) if handle_signals else contextlib.nullcontext()
+    try:
+        with single_failure(), signals, everything:
+            async with (
+                open_connection(
+                    server, stream, transport="stdio", principal=principal
+                ) as connection,
+                trio.open_nursery() as watchers,
+            ):
+                watchers.start_soon(_stop_with_parent, connection)
+                task_status.started(connection)
+                await connection.run(grace)
+                watchers.cancel_scope.cancel()
+    finally:
+        with trio.CancelScope(shield=True):
+            await stream.aclose()
+        release(read_fd, write_fd)
+
+
+async def _stop_with_parent(connection: StreamConnection) -> None:
+    await parent_exit()
+    connection.stop()
+
+
+def _nothing() -> None:
+    """What has to happen at once when a signal comes, unless somebody says more."""
+
+
+@contextlib.contextmanager
+def ending_on_signals(
+    end: Callable[[], object], at_once: Callable[[], object] = _nothing
+) -> Iterator[None]:
+    """Call a function in the loop on the first SIGINT or SIGTERM.
+
+    From then on both do what the system does by default: the next one ends the process at once,
+    whatever keeps the loop busy. A signal that the process was started to ignore stays ignored.
+
+    Args:
+        end: The function.
+        at_once: Another one, called in the signal handler: it does not wait for the loop.
+    """
+    token = trio.lowlevel.current_trio_token()
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    ours = [each for each, handler in before.items() if handler is not signal.SIG_IGN]
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        for each in ours:
+            signal.signal(each, signal.SIG_DFL)
+        at_once()
+        token.run_sync_soon(end)
+
+    for each in ours:
+        signal.signal(each, on_signal)
+    try:
+        yield
+    finally:
+        for each in ours:
+            if signal.getsignal(each) is on_signal:
+                signal.signal(each, before[each])
+
+
+async def parent_exit(parent: int | None = None) -> None:
+    """Wait until the parent process has ended; for ever if there is none to speak of.
+
+    A client that is killed leaves its servers behind: usually their stdin ends with it, but not
+    if a sibling inherited the other end of the pipe.
+
+    Args:
+        parent: Its number, where that is known: it may have ended by now.
+    """
+    parent = os.getppid() if parent is None else parent
+    if parent <= 1:
+        await trio.sleep_forever()
+    try:
+        fd = os.pidfd_open(parent)
+    except (AttributeError, OSError):
+        while os.getppid() == parent:  # noqa: ASYNC110 - nothing tells of it
+            await trio.sleep(PARENT_POLL)
+        return
+    try:
+        if os.getppid() == parent:  # else it ended, and its number was given away, in between
+            await trio.lowlevel.wait_readable(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,120 @@
+"""`UriTemplate`: URIs with variables in them (RFC 6570, level 4), filled in and turned round."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from ._expand import expand
+from ._match import Fixed, Run, find_runs, is_unsafe
+from ._nodes import read_nodes
+from ._parse import Expression, parse
+
+#: Longest URI that is matched, in characters; RFC 9110, section 4.1, asks for at least 8000.
+MAX_URI: Final = 8 * 1024
+
+
+class UriTemplate:
+    """A URI template: `db://{table}/schema`, `file:///{+path}`, `search://{index}{?q,limit}`.
+
+    Attributes:
+        text: As it was written.
+        variables: The names of its variables, in order, each once.
+        lists: Those that match lists: the ones with `*`.
+        optional: Those that a URI may leave out: the ones behind `# . / ; ? &`.
+        traversal: Whether values that could lead out of a directory match.
+        faults: Why URIs cannot be matched, if so; it can be expanded all the same.
+
+    Args:
+        text: The template.
+        traversal: True to let such values through; what they reach is then the handler's care.
+
+    Raises:
+        ValueError: It is no URI template; the message names the place.
+    """
+
+    __slots__ = (
+        "_nodes",
+        "_parts",
+        "_start",
+        "faults",
+        "lists",
+        "optional",
+        "text",
+        "traversal",
+        "variables",
+    )
+
+    def __init__(self, text: str, *, traversal: bool = False) -> None:
+        self.text = text
+        self.traversal = traversal
+        self._parts = parse(text)
+        found = [
+            (p.operator, v) for p in self._parts if isinstance(p, Expression) for v in p.variables
+        ]
+        self.variables = tuple(dict.fromkeys(variable.name for _, variable in found))
+        self.lists = frozenset(variable.name for _, variable in found if variable.explode)
+        self.optional = frozenset(v.name for operator, v in found if operator not in ("", "+"))
+        self._nodes, self.faults = read_nodes(self._parts)
+        first = self._nodes[0] if self._nodes else Fixed("")
+        # What every URI of it begins with: all others need no table.
+        self._start = first.text if isinstance(first, Fixed) and not first.skip else ""
+
+    def __repr__(self) -> str:
+        return f"UriTemplate({self.text!r})"
+
+    def expand(self, values: Mapping[str, Any]) -> str:
+        """Fill in the variables (RFC 6570, section 3).
+
+        Args:
+            values: Texts, numbers, booleans, lists and mappings of these, or None, by the names of
+                the variables. None, an empty list and a name that is not there are left out.
+
+        Returns:
+            The URI.
+
+        Raises:
+            TypeError: A value is nothing of the kind.
+            ValueError: A list or a mapping for a variable with a prefix, or a lone surrogate.
+        """
+        return expand(self._parts, values)
+
+    def match(self, uri: str) -> dict[str, Any] | None:
+        """Tell which values give a URI.
+
+        `{var}` matches one or more characters, never a `/`; `{+var}` and `{/var*}` may. Parameters
+        of `{?a,b}` come in any order, and those that are not named in the template match nothing.
+        Values are percent-decoded, once. A value with `..` between slashes of either kind, a
+        control character or, in one segment or behind a `/`, an absolute path matches nothing,
+        unless the template allows traversal.
+
+        Args:
+            uri: The whole URI, as a client sent it.
+
+        Returns:
+            The values by name: texts, and lists for variables with `*`; optional ones that are
+            absent are left out. None if it is no URI of this template, or longer than 8 KiB.
+
+        Raises:
+            ValueError: The template has faults.
+        """
+        if self.faults:
+            raise ValueError(f"{self.text!r} cannot be matched: {'; '.join(self.faults)}")
+        if len(uri) > MAX_URI or not uri.startswith(self._start):
+            return None
+        found = find_runs(self._nodes, uri)
+        if found is None:
+            return None
+        try:
+            read = [(run, run.read(text)) for run, text in found]
+        except ValueError:
+            return None
+        if not self.traversal and any(_is_unsafe(run, values) for run, values in read):
+            return None
+        return {name: value for _, values in read for name, value in values.items()}
+
+
+def _is_unsafe(run: Run, values: Mapping[str, Any]) -> bool:
+    return any(is_unsafe(text, confined=run.confined) for text in _texts(values.values()))
+
+
+def _texts(values: Iterable[Any]) -> list[str]:
+    return [text for value in values for text in (value if isinstance(value, list) else [value])]
