@@ -16,11 +16,14 @@ LAYERS: dict[str, set[str]] = {
     "jsonrpc": {"types"},
     "protocol": {"types", "jsonrpc"},
     "auth": {"types", "jsonrpc"},
+    "uri": set(),
     "schema": set(),
-    "components": {"types", "schema"},
+    "components": {"types", "uri", "schema"},
+    "skills": {"types", "components"},
     "tools": {"types", "components"},
     "engine": {"types", "jsonrpc", "protocol"},
-    "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"},
+    "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"}
+    | {"uri", "skills"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
     "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
@@ -34,7 +37,7 @@ BELOW = ("_version", "_value", "_errors", "_limits", "_source", "_util")
 # Files at the root that stand above them; the commands run what `_run` runs.
 ABOVE = ("_run", "__init__", "__main__")
 
-SANS_IO = ("types", "jsonrpc", "protocol", "schema")
+SANS_IO = ("types", "jsonrpc", "protocol", "uri", "schema")
 # The standard library without clock, randomness, I/O, threads; and what judges schemas.
 PURE = {
     *("abc", "ast", "base64", "binascii", "bisect", "collections", "contextlib", "copy"),
@@ -50,33 +53,51 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib"}}
 LATE = {
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
-    ("schema/_judge", "._explain"): "loads with the first violation",
-    ("schema/_native", "._native_errors"): "loads with the first violation that needs it",
-    ("schema/_check", "._explain"): "loads with the first default of a schema",
-    ("schema/_engine", "._native"): "jsonschema_rs loads when the first schema is compiled",
-    ("schema/_engine", "._python"): "fastjsonschema loads when the first schema is compiled",
-    ("schema/_engine", "._regex"): "the parser of patterns loads when the first one is compiled",
+    ("schema/engines/_validator", "..report._explain"): "loads with the first violation",
+    ("schema/engines/_native", "._native_errors"): "loads with the first violation that needs it",
+    ("schema/_check", ".report._explain"): "loads with the first default of a schema",
+    (
+        "schema/engines/_compile",
+        "._native",
+    ): "jsonschema_rs loads when the first schema is compiled",
+    (
+        "schema/engines/_compile",
+        "._python",
+    ): "fastjsonschema loads when the first schema is compiled",
+    (
+        "schema/engines/_compile",
+        "._regex",
+    ): "the parser of patterns loads when the first one is compiled",
     ("server/_seal", "cryptography.exceptions"): "loads with the first sealed state",
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
-    ("transports/http/_app", "._authorization"): "loads with the first `auth`",
+    ("transports/http/server/_app", "._authorization"): "loads with the first `auth`",
     ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
-    ("_run", ".transports.http._process"): "the same",
-    ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
+    ("_run", ".transports.http.server._process"): "the same",
+    (
+        "transports/http/server/_app",
+        "._asyncio_bridge",
+    ): "a trio loop of its own, for hosts on asyncio",
     ("transports/host/_host", "."): "hypercorn, an extra, loads with the first host",
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
-    ("transports/http/_backend", "httpx2"): "an extra, loads with the first URL",
+    ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
     ("server/_serving", ".._run"): "run() is sugar that stands above all layers",
 }
 
 # Names of a private file that another layer uses, each with its reason.
 PRIVATE = {
-    ("components/_options", "schema._nearest"): "the nearest name, for messages",
-    ("components/_misses", "schema._nearest"): "the nearest name, for messages",
-    ("cli/_use", "schema._nearest"): "the nearest name, for messages",
-    ("cli/_target", "schema._nearest"): "the nearest name, for messages",
+    ("skills/_folder", "components._frozen"): "folders of skills are declared like components",
+    ("skills/_folder", "components._options"): "the same",
+    ("skills/_folder", "components._resource_spec"): "files of skills are resources",
+    ("skills/_frontmatter", "components._options"): "the same",
+    ("skills/_offers", "components._declare"): "they are registered like components",
+    ("skills/_offers", "components._registration"): "the same",
+    ("components/_options", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("components/_misses", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
