@@ -54,20 +54,20 @@ LATE = {
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
     ("schema/engines/_validator", "..report._explain"): "loads with the first violation",
-    ("schema/engines/_native", "._native_errors"): "loads with the first violation that needs it",
+    ("schema/engines/_native", "._native_errors"): "loads with the first violation",
     ("schema/_check", ".report._explain"): "loads with the first default of a schema",
     (
         "schema/engines/_compile",
         "._native",
-    ): "jsonschema_rs loads when the first schema is compiled",
+    ): "loads when the first schema is compiled",
     (
         "schema/engines/_compile",
         "._python",
-    ): "fastjsonschema loads when the first schema is compiled",
+    ): "loads when the first schema is compiled",
     (
         "schema/engines/_compile",
         "._regex",
-    ): "the parser of patterns loads when the first one is compiled",
+    ): "loads when the first pattern is compiled",
     ("server/_seal", "cryptography.exceptions"): "loads with the first sealed state",
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
@@ -78,7 +78,7 @@ LATE = {
     (
         "transports/http/server/_app",
         "._asyncio_bridge",
-    ): "a trio loop of its own, for hosts on asyncio",
+    ): "loads for hosts on asyncio",
     ("transports/host/_host", "."): "hypercorn, an extra, loads with the first host",
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
