@@ -330,3 +330,23 @@ async def test_the_clock_of_a_request_can_stand(autojump_clock):
     endless.resume()
     endless.stop()
     assert endless.deadline == math.inf
+
+
+async def test_a_cancellation_where_nothing_is_cancelled_is_a_crash():
+    """Somebody kept it: nothing waits for it, so nothing must be ended by it."""
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        try:
+            await trio.lowlevel.checkpoint()
+        except trio.Cancelled as error:
+            kept = error
+            assert not is_crash(BaseExceptionGroup("g", [kept, ValueError()]))
+            assert split(kept) == (None, kept)
+    assert is_crash(kept)
+    assert is_crash(BaseExceptionGroup("g", [kept, ValueError()]))
+    assert split(kept) == (kept, None)
+    group = BaseExceptionGroup("g", [kept, KeyboardInterrupt()])
+    assert not is_crash(group)
+    failed, going_on = split(group)
+    assert lone(failed) is kept
+    assert isinstance(lone(going_on), KeyboardInterrupt)
