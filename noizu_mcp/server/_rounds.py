@@ -22,6 +22,7 @@ from ..components import TIMEOUTS
 from ..engine import Exchange
 from ..jsonrpc import INVALID_PARAMS, parse_json
 from ..types import InputRequest, InputRequired
+from ._refusal import ClientRefusal
 from ._slots import given_back
 
 if TYPE_CHECKING:
@@ -125,11 +126,18 @@ class RequestLine:
         self.resume = exchange.resume
 
     async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Mapping[str, Any]:
-        """Send the request, and wait for its answer; see `Exchange.ask`."""
+        """Send the request, and wait for its answer; see `Exchange.ask`.
+
+        Raises:
+            ClientRefusal: The client answered with an error.
+        """
         if isinstance(timeout, Unset):
             timeout = TIMEOUTS.get(request.method)
         message = self._connection.peer.ledger.open(request.method, _live_params(request))
-        return await self._exchange.ask(message, timeout)
+        try:
+            return await self._exchange.ask(message, timeout)
+        except McpError as error:
+            raise ClientRefusal(request.method, error) from None
 
 
 class LiveAsker:
