@@ -25,6 +25,7 @@ from ..jsonrpc import INVALID_PARAMS, parse_json
 from ..types import InputRequest, InputRequired
 from ._authored import in_thread
 from ._clock import clocks_stopped
+from ._refusal import ClientRefusal
 from ._slots import given_back
 
 if TYPE_CHECKING:
@@ -128,11 +129,18 @@ class RequestLine:
         self.resume = exchange.resume
 
     async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Mapping[str, Any]:
-        """Send the request, and wait for its answer; see `Exchange.ask`."""
+        """Send the request, and wait for its answer; see `Exchange.ask`.
+
+        Raises:
+            ClientRefusal: The client answered with an error.
+        """
         if isinstance(timeout, Unset):
             timeout = TIMEOUTS.get(request.method)
         message = self._connection.peer.ledger.open(request.method, _live_params(request))
-        return await self._exchange.ask(message, timeout)
+        try:
+            return await self._exchange.ask(message, timeout)
+        except McpError as error:
+            raise ClientRefusal(request.method, error) from None
 
 
 class LiveAsker:
