@@ -148,7 +148,7 @@ async def test_bad_tokens_all_sound_alike(reasons):
     """What is wrong with one is in the log only."""
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, keys=public("rsa"))
     tokens = {
-        "x.y.z": "it is no JWT",
+        "x.y.z": "it is not a JWT",
         signed(exp=1): "it expired",
         signed(aud="x"): "it is for another server",
         signed("rsa-2"): "no trusted key has signed it",

@@ -101,12 +101,12 @@ def test_malformed(text, message):
 @pytest.mark.parametrize(
     ("challenge", "message"),
     [
-        (AuthChallenge("Two words"), "is no token"),
-        (AuthChallenge("X", {"na me": "x"}), "is no token"),
+        (AuthChallenge("Two words"), "is not a token"),
+        (AuthChallenge("X", {"na me": "x"}), "is not a token"),
         (AuthChallenge("X", {"a": "line\r\nSet-Cookie: x"}), "no header can carry"),
         (AuthChallenge("X", {"a": "\u20ac"}), "no header can carry"),
-        (AuthChallenge("X", {}, "a b"), "or one token68"),
-        (AuthChallenge("X", {"a": "b"}, "abc"), "or one token68"),
+        (AuthChallenge("X", {}, "a b"), "or one token68, not both"),
+        (AuthChallenge("X", {"a": "b"}, "abc"), "or one token68, not both"),
     ],
 )
 def test_what_no_header_can_carry(challenge, message):
