@@ -86,7 +86,7 @@ def test_nothing_to_discover():
         ({"resource": "https://mcp.example.com/mcp?a=b"}, "resource .* no query"),
         ({"authorization_servers": ["issuer"]}, "an authorization server .* absolute"),
         ({"authorization_servers": ["http://issuer.example.com"]}, "must be https"),
-        ({"scopes_supported": ["two words"]}, "is no name of a scope"),
+        ({"scopes_supported": ["two words"]}, "is not the name of a scope"),
         ({"scopes_supported": ["a", "offline_access"]}, "scopes_supported must not hold offline"),
         ({"required_scopes": ["offline_access"]}, "required_scopes must not hold offline"),
         ({"resource_documentation": "docs.html"}, "resource_documentation .* absolute"),

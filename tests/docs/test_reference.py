@@ -148,21 +148,21 @@ def test_limits_of_skills() -> None:
 def test_limits_of_authorization() -> None:
     """So are those of verifiers."""
     from noizu_mcp.auth import (
+        _api_keys,
         _claims,
+        _configuration,
         _fetch,
         _introspection,
         _jose,
         _jwks,
-        _keys,
-        _options,
-        _request,
+        _verifier,
     )
 
     table = {cells[0] for cells in rows(section(page("how-to/authorization"), "Limits"))[1:]}
 
     assert table == {
-        f"{_request.MAX_TOKEN}",
-        f"{_claims.LEEWAY:g} s, {_options.MAX_LEEWAY:g} s",
+        f"{_verifier.MAX_TOKEN}",
+        f"{_claims.LEEWAY:g} s, {_configuration.MAX_LEEWAY:g} s",
         f"{_fetch.FETCH_TIMEOUT:g} s, {_fetch.FETCH_SIZE}",
         f"{_jwks.JWKS_TTL:g} s, {_jwks.JWKS_COOLDOWN:g} s",
         f"{_jwks.JWKS_PATIENCE:g} s, {_jwks.JWKS_OVERDUE:g} s",
@@ -171,7 +171,7 @@ def test_limits_of_authorization() -> None:
         f"{_jose.MIN_RSA}",
         f"{_introspection.INTROSPECTION_TTL:g} s, {_introspection.INTROSPECTION_CACHE}",
         f"{_introspection.INTROSPECTION_CONCURRENCY}, {_introspection.INTROSPECTION_PATIENCE:g} s",
-        f"{_keys.MIN_API_KEY}",
+        f"{_api_keys.MIN_API_KEY}",
     }
 
 
