@@ -5,6 +5,7 @@ that the configuration allows (RFC 8725 sections 3.1 and 3.2).
 """
 
 import functools
+from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -29,14 +30,13 @@ _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _PUBLIC_MEMBERS: Final = ("kty", "crv", "x", "y", "n", "e")
 
-# Every registered claim (RFC 7519 section 4.1) is checked where it is present; those that must be
-# present are listed in `require`.
-_CHECKS: Final = {
-    f"verify_{name}": True for name in ("exp", "nbf", "iat", "iss", "aud", "sub", "jti")
-}
+_jwt: Final = jwt.PyJWT({"enforce_minimum_key_length": True})
 
-_jws: Final = jwt.PyJWS(options={"verify_signature": True, "enforce_minimum_key_length": True})
-_jwt: Final = jwt.PyJWT()
+# PyJWT raises these before it looks at claims; the others are about claims.
+_SIGNATURE_ERRORS: Final = (
+    *(jwt.DecodeError, jwt.InvalidAlgorithmError, jwt.InvalidKeyError),
+    *(ValueError, TypeError),
+)
 
 
 class NotSigned(InvalidToken):
@@ -99,47 +99,46 @@ def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> dict
         NotSigned: No key has signed the token.
         InvalidToken: It is signed, and its claims are malformed or break a rule.
     """
-    claims = _read_claims(_verify_signature(token, alg, keys))
-    options: Any = {"verify_signature": False, "require": list(rules.required), **_CHECKS}
-    try:
-        # Without a key: the signature is verified above, where several keys are tried and the
-        # payload is read as strict JSON. PyJWT reads it with `json.loads`.
-        _jwt.decode(
-            token,
-            options=options,
-            audience=rules.audience,
-            issuer=rules.issuer,
-            leeway=rules.leeway,
-        )
-    except jwt.PyJWTError as error:
-        # PyJWT says "Invalid issuer", and not which one it is; the log should.
-        rules.check(claims)
-        raise InvalidToken(f"its claims break RFC 7519: {shown(str(error))}") from None
-    return claims
-
-
-def _verify_signature(token: str, alg: str, keys: Iterable[Any]) -> bytes:
+    # Claims are read as strict JSON first. PyJWT reads them with `json.loads`, and its errors for
+    # malformed times could not be told from a bad signature.
+    claims = _read_claims(token)
     reason = "there is no key"
     for key in keys:
         try:
-            payload: bytes = _jws.decode(token, key, algorithms=[alg])
-        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            _jwt.decode(
+                token,
+                key,
+                algorithms=[alg],
+                options={"require": list(rules.required)},
+                audience=rules.audience,
+                issuer=rules.issuer,
+                leeway=rules.leeway,
+            )
+        except _SIGNATURE_ERRORS as error:
             reason = str(error)
+        except jwt.PyJWTError as error:
+            # PyJWT says "Invalid issuer", and not which one it is; the log should.
+            rules.check(claims)
+            raise InvalidToken(f"its claims break RFC 7519: {shown(str(error))}") from None
         else:
-            return payload
+            return claims
     raise NotSigned(f"no trusted key has signed it: {shown(reason)}")
 
 
-def _read_claims(payload: bytes) -> dict[str, Any]:
+def _read_claims(token: str) -> dict[str, Any]:
+    parts = token.split(".")
+    if len(parts) != 3:  # RFC 7515 section 7.1
+        raise InvalidToken("it is not a JWT: it must have three parts")
     try:
-        claims = parse_json(payload)
+        claims = parse_json(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
     except (ValueError, RecursionError) as error:
         raise InvalidToken(f"its claims are not JSON: {shown(str(error))}") from None
     if not isinstance(claims, dict):
         raise InvalidToken("its claims are not an object")
     # PyJWT reads times with `int`, which accepts "9999999999", True and numbers of any size.
     for name in TIMES:
-        read_time(claims, name)
+        if read_time(claims, name) is None and name in claims:
+            raise InvalidToken(f"`{name}` is not a number of seconds")
     return claims
 
 

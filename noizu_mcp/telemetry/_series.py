@@ -62,7 +62,7 @@ class Series:
         held = gauge("mcp_tasks_held", "Tasks that run, or are kept for their result.", ("state",))
         for state in get_args(TaskStatus):
             held.labels(state).set_function(partial(_count, telemetry.tasks_held, state))
-        offered = gauge("mcp_registered", "What is offered.", ("kind",))
+        offered = gauge("mcp_registered", "Registered tools, resources and prompts.", ("kind",))
         offered.labels("tools").set_function(lambda: len(server.tools))
         offered.labels("resources").set_function(lambda: len(server.resources))
         offered.labels("prompts").set_function(lambda: len(server.prompts))

@@ -30,7 +30,7 @@ def test_what_is_written_is_read(given):
 
 @given(st.text(max_size=200) | st.text('Bearer a=",\\ \t', max_size=60))
 def test_garbage_is_an_error_or_a_challenge(text):
-    """Whatever a server sends, nothing but `ValueError` comes of it."""
+    """Any header is read, or raises `ValueError`."""
     try:
         found = parse_challenges(text)
     except ValueError:

@@ -157,7 +157,7 @@ async def test_nor_does_who_has_no_secret(error):
     ("error", "status"), [(VerifierUnavailable("down"), 503), (LookupError("bug"), 500)]
 )
 async def test_an_outage_is_no_fault_of_the_token(option, error, status, caplog):
-    """What the client hears; the log has the reason, or the traceback."""
+    """The client gets 503 or 500; the log has the reason, or the traceback."""
     broken = verifier(**{option: failing(error, waits=False)})
     auth = BearerAuth(broken, resource=AUDIENCE, authorization_servers=[ISSUER])
     request = AuthRequest("POST", "/mcp", [("authorization", f"Bearer {issued()}")])

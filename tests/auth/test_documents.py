@@ -21,7 +21,7 @@ def document(auth, path="/mcp"):
 
 
 def test_a_small_one():
-    """What must be there, and nothing that says nothing."""
+    """It has the required members, and no empty ones."""
     assert document(auth()) == {
         "resource": "https://mcp.example.com/mcp",
         "authorization_servers": ["https://issuer.example.com"],

@@ -104,7 +104,7 @@ async def test_who_it_is(make):
     ],
 )
 async def test_answers_that_are_no(peer, make, changed, reason):
-    """Whatever is wrong; and no such answer is remembered."""
+    """Each fault is refused, and no such answer is kept."""
     verifier = make()
     peer.say("/introspect", {**ACTIVE, **changed})
 

@@ -63,7 +63,7 @@ async def test_a_verifier_fetches_once(peer):
 
 
 async def test_bad_tokens_fetch_nothing(peer):
-    """What is malformed or not allowed is refused before anybody is asked."""
+    """Malformed and forbidden tokens are refused before keys are fetched."""
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, jwks_uri=peer.url("/keys"))
 
     for token in ("x.y.z", signed("k1", "ES256K"), signed(headers={"typ": "logout+jwt"})):
@@ -109,7 +109,7 @@ async def test_a_flood_of_unknown_keys(peer, key_set, ticks):
 
 
 async def test_one_fetch_at_a_time(peer, key_set):
-    """Who comes while keys are fetched waits for them."""
+    """Requests that come during a fetch wait for its outcome."""
     peer.go = trio.Event()
     found = []
 
@@ -302,7 +302,7 @@ async def test_what_is_signed_and_wrong_fetches_nothing(peer, ticks):
 
 
 async def test_very_old_keys_are_no_longer_trusted(peer, key_set, ticks):
-    """Who can keep an issuer silent must not keep a withdrawn key alive for ever."""
+    """An attacker who cuts off an issuer must not keep a withdrawn key alive."""
     await names(key_set)
     peer.say("/keys", b"", status=500)
 
@@ -412,7 +412,7 @@ async def test_known_keys_wait_a_moment_for_newer_ones(autojump_clock, slow, slo
 
 
 async def test_who_needs_a_new_key_waits_for_a_slow_issuer(autojump_clock, slow, slow_set):
-    """What others would not wait for has used up no turn of theirs."""
+    """A fetch that others gave up does not delay the next one."""
     await names(slow_set)
     slow.seconds, slow.document = 3, json.dumps(jwks(NEW)).encode()
     await trio.sleep(TTL)

@@ -156,7 +156,7 @@ members = st.sampled_from(["kty", "crv", "x", "y", "n", "e", "alg", "use", "key_
     st.lists(json_values, max_size=2),
 )
 def test_any_document_is_a_key_set_or_an_error(kind, changed, others):
-    """What a server sends as its keys raises nothing but `ValueError`."""
+    """A document of an issuer raises nothing but `ValueError`."""
     try:
         keys = load_jose().read_key_set(jwks({**jwk(kind), **changed}, *others))
     except ValueError:
@@ -276,14 +276,14 @@ async def test_signatures():
     ids=range(16),
 )
 async def test_malformed_tokens(token):
-    """Whatever it is, it is no token."""
+    """Each of them is refused, and nothing else is raised."""
     assert await refusal(token)
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=60) | st.from_regex(r"[A-Za-z0-9_-]{2,9}\.[\w.-]{0,9}", fullmatch=True))
 async def test_garbage(token):
-    """Nothing but `InvalidToken` comes of it."""
+    """Any text is refused with `InvalidToken`."""
     assert await refusal(token)
 
 
@@ -354,13 +354,53 @@ async def test_claims_that_are_wrong(changed, reason):
     assert reason in await refusal(signed_bytes(json.dumps(claims(**changed)).encode()))
 
 
-@pytest.mark.parametrize("claim", ["nbf", "iat", "jti", "sub"])
-async def test_null_is_not_a_registered_claim(claim):
+@pytest.mark.parametrize("claim", ["exp", "nbf"])
+async def test_the_last_of_two_claims_counts(claim):
+    """RFC 7519 section 4 allows that; all readers of a token agree."""
+    good, bad = {"exp": (9999999999, 1), "nbf": (1, 9999999999)}[claim]
+    text = json.dumps(claims(**{claim: "two"}))
+    ends_good, ends_bad = (
+        text.replace('"two"', f'{first}, "{claim}": {last}').encode()
+        for first, last in ((bad, good), (good, bad))
+    )
+
+    assert (await verifier().verify(signed_bytes(ends_good), REQUEST))[claim] == good
+    assert await refusal(signed_bytes(ends_bad))
+
+
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "1e999", '"\\ud800"', "9" * 5000])
+async def test_json_that_python_reads_and_others_do_not(value):
+    """PyJWT reads it; a server must not."""
+    text = json.dumps(claims(extra="value")).replace('"value"', value)
+
+    assert (await refusal(signed_bytes(text.encode()))).startswith("its claims are not JSON")
+
+
+@pytest.mark.parametrize(
+    ("claim", "reason"),
+    [
+        ("nbf", "`nbf` is not a number of seconds"),
+        ("iat", "`iat` is not a number of seconds"),
+        ("jti", "its claims break RFC 7519: 'JWT ID must be a string'"),
+        ("sub", "its claims break RFC 7519: 'Subject must be a string'"),
+    ],
+)
+async def test_null_is_not_a_registered_claim(claim, reason):
     """A claim is absent or of its type (RFC 7519 section 4.1)."""
     payload = json.dumps({**claims(client_id="app"), claim: None}).encode()
 
-    reason = await refusal(signed_bytes(payload), required_claims=())
-    assert reason.startswith("its claims break RFC 7519: ")
+    assert await refusal(signed_bytes(payload), required_claims=()) == reason
+
+
+async def test_a_token_has_three_parts():
+    """PyJWT ignores the dot in a payload of two parts; other readers take the first part."""
+    header, payload, _ = signed().split(".")
+    text = f"{header}.{payload[:8]}.{payload[8:]}".encode()
+    algorithm = jwt.get_algorithm_by_name("RS256")
+    signature = base64.urlsafe_b64encode(algorithm.sign(text, private("rsa"))).rstrip(b"=")
+
+    token = f"{text.decode()}.{signature.decode()}"
+    assert await refusal(token) == "it is not a JWT: it must have three parts"
 
 
 async def test_a_time_beyond_all_times():
