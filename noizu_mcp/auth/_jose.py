@@ -1,7 +1,7 @@
 """Headers, signatures, claims and keys of JWTs, by PyJWT; loads with the first JWT verifier.
 
-The header of a token is written by whoever sends it. It only chooses among the algorithms and keys
-that the configuration allows (RFC 8725 sections 3.1 and 3.2).
+The sender of a token writes its header. It only chooses among the algorithms and keys that the
+configuration allows (RFC 8725 sections 3.1 and 3.2).
 """
 
 import functools
@@ -97,7 +97,7 @@ def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> dict
 
     Raises:
         NotSigned: No key has signed the token.
-        InvalidToken: It is signed, and its claims are malformed or break a rule.
+        InvalidToken: Its claims are malformed, or a key has signed it and they break a rule.
     """
     # Claims are read as strict JSON first. PyJWT reads them with `json.loads`, and its errors for
     # malformed times could not be told from a bad signature.
