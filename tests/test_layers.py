@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     | {"client", "testing"},
 }
 # Files at the root that stand below all layers, in their own order.
-BELOW = ("_version", "_value", "_errors", "_limits", "_source", "_util")
+BELOW = ("_version", "_value", "_errors", "_limits", "_log", "_source", "_util", "_foreign")
 # Files at the root that stand above them; the commands run what `_run` runs.
 ABOVE = ("_run", "__init__", "__main__")
 
@@ -100,9 +100,14 @@ PRIVATE = {
     ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
+    ("client/_session", "server._authored"): "the same",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
     ("server/_statement", "components._declare"): "the same",
+    ("server/_statement", "components._mcp"): "a mark in a server is refused",
+    ("server/_statement", "components._options"): "wrong values are named like a tool's",
+    ("server/_statement", "components._registration"): "what a list of registrations holds",
+    ("server/_statement", "components._signature"): "overrides are read like the methods of tools",
     ("tools/__init__", "components._catalog"): "the folder gives it its public name",
 }
 
