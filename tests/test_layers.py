@@ -51,6 +51,7 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib"}}
 
 # Function-level imports, each with its reason.
 LATE = {
+    ("skills/_frontmatter", "._yaml"): "PyYAML, an extra, loads with the first skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
     ("schema/engines/_validator", "..report._explain"): "loads with the first violation",
@@ -92,8 +93,8 @@ PRIVATE = {
     ("skills/_folder", "components._options"): "the same",
     ("skills/_folder", "components._resource_spec"): "files of skills are resources",
     ("skills/_frontmatter", "components._options"): "the same",
-    ("skills/_offers", "components._declare"): "they are registered like components",
-    ("skills/_offers", "components._registration"): "the same",
+    ("skills/_registration", "components._declare"): "they are registered like components",
+    ("skills/_registration", "components._registration"): "the same",
     ("components/_options", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("components/_misses", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
@@ -315,7 +316,7 @@ def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
-    known |= {"opentelemetry", "prometheus_client"}  # of the extras `otel` and `prometheus`
+    known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"hypercorn", "h11", "h2"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 
