@@ -23,7 +23,8 @@ LAYERS: dict[str, set[str]] = {
     "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
-    "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
+    "client": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    | {"transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"}
@@ -77,7 +78,10 @@ PRIVATE = {
     ("components/_misses", "schema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema._nearest"): "the nearest name, for messages",
-    ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
+    ("client/_handlers", "server._authored"): "the author's code is awaited alike on both ends",
+    ("client/_handlers", "components._declare"): "a handler is declared as a server is",
+    ("client/_handlers", "components._options"): "the options of a handler are read alike",
+    ("client/_handlers", "schema._nearest"): "the nearest name, for messages",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
     ("server/_statement", "components._declare"): "the same",
