@@ -26,7 +26,8 @@ LAYERS: dict[str, set[str]] = {
     | {"uri", "skills"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
-    "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
+    "client": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    | {"transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"}
@@ -99,8 +100,10 @@ PRIVATE = {
     ("components/_misses", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
-    ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
-    ("client/_session", "server._authored"): "the same",
+    ("client/_handlers", "server._authored"): "the author's code is awaited alike on both ends",
+    ("client/_handlers", "components._declare"): "a handler is declared as a server is",
+    ("client/_handlers", "components._options"): "the options of a handler are read alike",
+    ("client/_handlers", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
     ("server/_statement", "components._declare"): "the same",
