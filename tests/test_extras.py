@@ -34,6 +34,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_all_public_names_are_there(package: str) -> None:
     """Whoever imports all names, or looks at them, needs no extra."""

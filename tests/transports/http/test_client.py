@@ -1094,13 +1094,13 @@ async def test_closing_with_open_requests():
 
 async def test_the_end_is_bounded(monkeypatch):
     """A server that does not answer the DELETE holds nobody up."""
-    monkeypatch.setattr(_client, "END_TIMEOUT", 0.05)
+    monkeypatch.setattr(_client, "END_TIMEOUT", 0.5)  # enough for the request to be sent
     deleted = Holding()
     async with serving(Script(DELETE=deleted)) as script:
         with trio.fail_after(5):
             async with connect(script.url, version="2025-11-25") as client:
                 await client.ping()
-        await deleted.left.wait()
+            await deleted.left.wait()
 
 
 async def test_a_cancelled_client_ends_its_session():
