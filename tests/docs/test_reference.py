@@ -228,7 +228,7 @@ def test_options_of_all_kinds() -> None:
 
 def test_revisions() -> None:
     """The table of the eras says what the flags say."""
-    head, *table = rows(section(page("discussion/eras"), "What differs"))
+    head, *table = rows(section(page("discussion/eras"), "Differences between versions"))
     flags = {row[0]: dict(zip(head[1:], row[1:], strict=True)) for row in table}
     word = {True: "yes", False: "no"}
     outputs = {"none": "no", "object": "object", "any": "any value"}
