@@ -361,7 +361,8 @@ def summary(thing: Any) -> str:
 def prose(thing: Any) -> str:
     """Return the paragraphs of a docstring before its sections."""
     text = re.split(SECTION, doc_of(thing), maxsplit=1, flags=re.MULTILINE)[0]
-    return "\n\n".join(paragraph(each.splitlines()) for each in text.strip().split("\n\n"))
+    # Lines are joined, except before an entry of a list.
+    return re.sub(r"(?<!\n)\n *(?![\n*-])", " ", text.strip())
 
 
 def sections(thing: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
