@@ -275,7 +275,8 @@ def _finish(
     found = [*found, *(header_faults(schema) if input else ())]
     if reading.faults or found or compiled is None:
         return None, _all_faults(reading, node, emitter, schema, found)
-    return _shape(node, name, emitter, compiled, schema), []
+    shape, found = _shape(node, name, emitter, compiled, schema)
+    return (None if found else shape), found
 
 
 def _all_faults(
@@ -306,15 +307,15 @@ def _at_field(fault: Fault, places: Mapping[Path, Place]) -> Fault:
     for length in range(len(fault.path), 0, -1):
         place = places.get(fault.path[:length])
         if place is not None:
-            return Fault(place[0], fault.text, place[1])
+            return Fault(place.names, fault.text, place.owner)
     return fault
 
 
 def _shape(
     node: Node, name: str, emitter: Emitter, compiled: CompiledSchema, schema: dict[str, Any]
-) -> Shape:
+) -> tuple[Shape, list[Fault]]:
     def compile_test(branch: Node) -> Callable[[Any], bool]:
-        part = emitter.with_definitions(emitter.schema(branch, (), ((), None)))
+        part = emitter.with_definitions(emitter.schema(branch, (), Place((), None)))
         alone = compile_schema(part)
         if not is_risky(branch):
             return alone.is_valid
@@ -324,14 +325,22 @@ def _shape(
 
     builder = Builder(name, compile_test)
     build = builder.compile(node)
-    if build is not None and is_risky(node):
+    risky = build is not None and is_risky(node)
+    faults: list[Fault] = []
+    # What the schema accepts can be built elsewhere; and factories run only if they must.
+    if risky or emitter.recursive:
+        places = {id(place.field): place for place in reversed(emitter.places.values())}
+        for field, text in builder.default_problems():
+            place = places[id(field)]
+            faults.append(Fault(place.names, text, place.owner))
+    if build is not None and risky:
         compiled = checked(compiled, node, builder, build)
     for found in walk(node):
         if isinstance(found, Object):
             _dump.register(found)
     is_object = schema.get("type") == "object"
     fields = node.fields if isinstance(node, Object) else ()
-    return Shape(
+    shape = Shape(
         schema,
         build,
         _dump.dump_value,
@@ -341,6 +350,7 @@ def _shape(
         form_titles(node),
         _completions(fields),
     )
+    return shape, faults
 
 
 def _type_of(node: Node) -> Any:

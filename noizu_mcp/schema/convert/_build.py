@@ -5,10 +5,11 @@ compiled once; its source is kept where tracebacks and debuggers look for it.
 """
 
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from enum import Enum
-from itertools import count
+from itertools import count, repeat
 from typing import Any
 from weakref import finalize
 
@@ -26,6 +27,8 @@ from ..declare._nodes import (
     Union,
     json_type,
 )
+from ..jsonschema._violation import show
+from ._dump import ATOMS, dump_value
 
 Build = Callable[[Any], Any]
 Test = Callable[[Any], bool]
@@ -46,6 +49,8 @@ class Builder:
         lines: The generated code.
         objects: The function of each object, by identity.
         unions: The branches of each union that needs a choice, by identity: test and build.
+        defaults: The fields whose default is built like a value that was sent: the field, the
+            default as JSON, and the name of the function that builds it.
     """
 
     def __init__(self, name: str, compile_test: Callable[[Node], Test]) -> None:
@@ -55,6 +60,7 @@ class Builder:
         self.lines: list[str] = []
         self.objects: dict[int, str] = {}
         self.unions: dict[int, list[tuple[Test, Node]]] = {}
+        self.defaults: list[tuple[Field, Any, str | None]] = []
         self._fresh = count()
 
     def compile(self, root: Node) -> Build | None:
@@ -79,6 +85,16 @@ class Builder:
         """Return the compiled builder of an object inside the form."""
         build: Build = self.names[self.objects[id(node)]]
         return build
+
+    def default_problems(self) -> Iterator[tuple[Field, str]]:
+        """Build every default that is JSON once, and yield the fields whose default cannot be."""
+        for field, value, function in self.defaults:
+            try:
+                self.names[function](deepcopy(value))
+            except RecursionError:
+                yield field, "default contains itself: building it never ends; use | None"
+            except Exception as error:
+                yield field, f"default {show(value)} cannot be used: {error}; change it"
 
     def value(self, node: Node, name: str) -> str | None:
         """Return an expression for the typed value of a variable; None if it stays as it is."""
@@ -247,18 +263,34 @@ class Builder:
                 # Null, where it fits, and absence are both None.
                 made = f"None if {variable} is None else {made}"
             return [f"    {variable} = {fetched}", f"    {target} = {made}"]
-        default = self._default(field)
+        if made is not None and field.factory is None and is_json(field.node, field.default):
+            # The default takes the place of the value that was not sent, and is built as that is.
+            value = dump_value(field.default)
+            default = self._constant("default", value)
+            self.defaults.append((field, value, self._function(field.node)))
+            fetched = f"v[{field.name!r}] if {field.name!r} in v else copy({default})"
+            return [f"    {variable} = {fetched}", f"    {target} = {made}"]
+        default = self._default(field, made)
         if made is None and default.isidentifier():
             return [f"    {target} = get({field.name!r}, {default})"]
         made = f"{default} if {variable} is MISSING else {made or variable}"
         return [f"    {variable} = get({field.name!r}, MISSING)", f"    {target} = {made}"]
 
-    def _default(self, field: Field) -> str:
+    def _default(self, field: Field, made: str | None) -> str:
         """Return an expression for the default; a name if it is the same object every time."""
-        if field.factory is not None:
-            return f"{self._constant('factory', field.factory)}()"
-        name = self._constant("default", field.default)
-        return name if is_immutable(field.default) else f"copy({name})"
+        if field.factory is None:
+            name = self._constant("default", field.default)
+            return name if is_immutable(field.default) else f"copy({name})"
+        factory = self._constant("factory", field.factory)
+        if made is None:
+            return f"{factory}()"
+        build = self._function(field.node)
+        names = self.names
+
+        def typed(value: Any) -> Any:
+            return names[build](dump_value(value)) if is_json(field.node, value) else value
+
+        return f"{self._constant('typed', typed)}({factory}())"
 
 
 def _null_is_a_member(node: Node) -> bool:
@@ -270,6 +302,37 @@ def _null_is_a_member(node: Node) -> bool:
 
 def _pairs(node: Choice) -> Iterator[tuple[Any, Any]]:
     return zip(node.values, node.results, strict=True)
+
+
+def is_json(node: Node, value: Any) -> bool:
+    """Tell if a default is written as JSON, at least in part, where its type is another.
+
+    A mapping stands for an instance, text for a date or an enum member, 1 for 1.0. What is
+    written as an instance, a member or a date is delivered as it is.
+    """
+    if isinstance(node, Object):
+        if not isinstance(value, Mapping):
+            return False
+        inside = ((field.node, value.get(field.name)) for field in node.fields)
+        return node.make != "dict" or any(is_json(inner, item) for inner, item in inside)
+    if isinstance(node, Scalar):
+        if isinstance(node.cast, Format):
+            return isinstance(value, str)
+        return node.cast == "float" and type(value) is int
+    if isinstance(node, Choice):
+        delivered = any(type(r) is type(value) and r == value for r in node.results)
+        return value is not None and not delivered and type(value) in ATOMS
+    if isinstance(node, Union):
+        return any(is_json(option, value) for option in node.options)
+    if isinstance(node, Map) and isinstance(value, Mapping):
+        items = value.items()
+        return any(is_json(node.key, key) or is_json(node.value, item) for key, item in items)
+    if not isinstance(node, (Array, Tuple)) or not isinstance(value, (list, tuple, AbstractSet)):
+        return False
+    if type(value) is list and not (isinstance(node, Array) and node.collection is list):
+        return True
+    nodes = node.items if isinstance(node, Tuple) else repeat(node.item)
+    return any(is_json(inner, item) for inner, item in zip(nodes, value, strict=False))
 
 
 def is_immutable(value: Any) -> bool:

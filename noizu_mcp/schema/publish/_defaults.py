@@ -33,7 +33,7 @@ def own_value_faults(schema: Mapping[str, Any], places: Mapping[Path, Place]) ->
         schema: The whole schema, which may have other faults: a field that has is passed over.
         places: Where the schema of each field stands in it.
     """
-    for path, (names, owner) in places.items():
+    for path, (names, owner, _) in places.items():
         field: Any = schema
         for step in path:
             field = field[step]

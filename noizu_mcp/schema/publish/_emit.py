@@ -1,7 +1,7 @@
 """Nodes → JSON Schema 2020-12, as a model reads it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..convert._dump import dump_value
 from ..declare._field import MISSING
@@ -22,8 +22,21 @@ from ..declare._parse_state import Reading
 from ..jsonschema._fault import Fault
 
 Path = tuple[str | int, ...]
-# Where a part of a schema was declared: the names of the fields, and the class of the last.
-Place = tuple[Path, type | None]
+
+
+class Place(NamedTuple):
+    """Where a part of a schema was declared.
+
+    Attributes:
+        names: The names of the fields that lead there.
+        owner: The class of the last of them.
+        field: The last of them.
+    """
+
+    names: Path
+    owner: type | None
+    field: Field | None = None
+
 
 # A class inlined twice at each of many levels grows without bound.
 MAX_PLACES = 20_000
@@ -101,7 +114,7 @@ class Emitter:
         for found in _cycles(node):
             name = self._free_name(found.name)
             self.recursive[id(found)] = name
-        here = (self.reading.path, self.reading.owner)
+        here = Place(self.reading.path, self.reading.owner)
         if isinstance(node, Object):
             # Written out, though it may be a definition too: the root must show its type.
             schema = self._object(node, (), here)
@@ -211,7 +224,7 @@ class Emitter:
         return made
 
     def _field(self, field: Field, at: Path, outer: Place) -> dict[str, Any]:
-        place = self.places[at] = ((*outer[0], field.name), field.owner)
+        place = self.places[at] = Place((*outer.names, field.name), field.owner, field)
         if len(self.places) > MAX_PLACES:
             raise TooLarge
         made = self.schema(field.node, at, place)
@@ -236,7 +249,7 @@ class Emitter:
             return dump_value(value)
         except (TypeError, ValueError, RecursionError) as error:
             text = f"{what} {value!r} is not JSON: {error}"
-            self.reading.faults.append(Fault(place[0], text, place[1]))
+            self.reading.faults.append(Fault(place.names, text, place.owner))
             return None
 
 
