@@ -83,6 +83,7 @@ def enum(*values: Any, **options: Unpack[EnumOptions]) -> Marker:
 
 def object(  # noqa: A001 - the JSON Schema type; the module is used qualified, as `f.object`
     fields: Any = MISSING,
+    /,
     *misplaced: Never,
     **options: Unpack[Options],
 ) -> Marker:
@@ -90,6 +91,11 @@ def object(  # noqa: A001 - the JSON Schema type; the module is used qualified, 
     return Marker("f.object", {**options}, misplaced, "object", fields)
 
 
-def array(item: Any = MISSING, *misplaced: Never, **options: Unpack[ArrayOptions]) -> Marker:
+def array(
+    item: Any = MISSING,
+    /,
+    *misplaced: Never,
+    **options: Unpack[ArrayOptions],
+) -> Marker:
     """Return a list whose items are `item`, a field or a type: `min`, `max` (items), `unique`."""
     return Marker("f.array", {**options}, misplaced, "array", item)

@@ -185,7 +185,9 @@ def test_every_call_gets_values_of_its_own():
     """Nothing inside a default is shared, and factories inside run again."""
     shape = read(
         {
-            "one": f.object({"free": f.array(t.Any), "at": Stamped}, default={"free": [[]], "at": {}}),
+            "one": f.object(
+                {"free": f.array(t.Any), "at": Stamped}, default={"free": [[]], "at": {}}
+            ),
             "many": f.array(f.object({}), default=[{"a": []}]),
         }
     )
@@ -214,7 +216,7 @@ def test_a_tool_gets_the_instance():
     class Move(Tool):
         """Move."""
 
-        input = {"to": f.object({"x": f.integer(default=4)}, default={})}  # noqa: RUF012
+        input = {"to": f.object({"x": f.integer(default=4)}, default={})}
 
         def call(self, args):
             return str(args.to.x)
@@ -236,7 +238,7 @@ def test_a_default_that_cannot_be_built_is_refused(annotation, default, text):
     shape, faults = read_shape(holder(annotation, default))
 
     assert shape is None
-    assert [("a",)] == [fault.path for fault in faults]
+    assert [fault.path for fault in faults] == [("a",)]
     assert text in faults[0].text
 
 

@@ -224,7 +224,10 @@ WRONG = [
         "a: pattern does not belong to integer, which takes min, max, exclusive_min, exclusive_max,"
         " multiple_of",
     ),
-    ({"a": f.object({"b": str}, min=1)}, "a: min does not belong to object with fields; leave it out"),
+    (
+        {"a": f.object({"b": str}, min=1)},
+        "a: min does not belong to object with fields; leave it out",
+    ),
     (
         {"a": f.string(requird=True)},
         "a: unknown option 'requird' of f.string; did you mean 'required'?",

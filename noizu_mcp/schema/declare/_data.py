@@ -114,7 +114,9 @@ def _members(value: Any) -> list[Any]:
 def _object(reading: Reading, declared: Any) -> Node:
     if not isinstance(declared, Mapping):
         got = "" if declared is MISSING else f", got {declared!r}"
-        reading.fault(f"f.object needs its fields, a mapping of names to fields or types, or {{}} for an object with any names{got}")
+        reading.fault(
+            f"f.object needs its fields, a mapping of names to fields or types, or {{}} for an object with any names{got}"
+        )
         return Node()
     if not declared:
         # Nothing to name means that nothing is known, not that nothing may be sent.

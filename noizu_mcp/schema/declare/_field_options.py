@@ -1,5 +1,6 @@
 """Options of a field → JSON Schema keywords: which belong to which type, and what they take."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -81,6 +82,55 @@ _OPTION_TAKES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "title": (lambda value: isinstance(value, str), "text"),
     "titles": (_is_titles, "a mapping of choices to text"),
 }
+# The options of pydantic, FastMCP, attrs, marshmallow and JSON Schema → ours.
+_WORDS = {
+    **dict.fromkeys(("ge", "minimum", "min_items", "min_properties", "min_value"), "min"),
+    **dict.fromkeys(("le", "maximum", "max_items", "max_properties", "max_value"), "max"),
+    **dict.fromkeys(("gt", "exclusive_minimum"), "exclusive_min"),
+    **dict.fromkeys(("lt", "exclusive_maximum"), "exclusive_max"),
+    **dict.fromkeys(("multiple", "step"), "multiple_of"),
+    "min_len": "min_length",
+    "max_len": "max_length",
+    **dict.fromkeys(("regex", "regexp", "matches"), "pattern"),
+    **dict.fromkeys(("unique_items", "uniqueness"), "unique"),
+    **dict.fromkeys(("default_factory", "missing"), "factory"),
+    **dict.fromkeys(("example",), "examples=[...]"),
+    **dict.fromkeys(("desc", "help", "doc", "about"), "description"),
+    **dict.fromkeys(("label", "verbose_name"), "title"),
+    **dict.fromkeys(("completions", "suggestions", "completer"), "complete"),
+}
+_CHOICES = "write the choices as the type: Literal[...] or an Enum"
+_OWN_CHECK = "check the value in the handler, or write an attrs class with validators as the type"
+_NO_MEANING = "leave it out, it has no meaning in a schema"
+# Options without a counterpart → what to do instead.
+_ADVICE = {
+    **dict.fromkeys(("const", "enum", "choices", "values", "options", "one_of"), _CHOICES),
+    **dict.fromkeys(("nullable", "allow_none", "none"), "write | None after the type"),
+    "optional": "write required=False",
+    **dict.fromkeys(("type", "annotation", "python_type"), "write the type as the annotation"),
+    **dict.fromkeys(
+        ("alias", "name", "serialization_alias", "validation_alias"),
+        "a field is sent by its own name; rename it, or write the input as a mapping of names to"
+        " fields",
+    ),
+    **dict.fromkeys(
+        ("json_schema_extra", "schema_extra", "extra", "metadata"),
+        "write the whole schema as input_schema to use other keywords",
+    ),
+    **dict.fromkeys(("validator", "validate", "validators", "converter", "convert"), _OWN_CHECK),
+    **dict.fromkeys(("init", "repr", "eq", "order", "hash", "kw_only", "exclude"), _NO_MEANING),
+    **dict.fromkeys(("frozen", "strict", "deprecated", "validate_default"), _NO_MEANING),
+}
+# Where the data form has words of its own.
+_DATA_ADVICE = {
+    **dict.fromkeys(("const", "enum", "choices", "values"), 'write f.enum("plain", "loud")'),
+    **dict.fromkeys(("items", "item", "type"), "write f.array(f.string())"),
+    **dict.fromkeys(("properties", "fields"), "write f.object({...})"),
+    **dict.fromkeys(
+        ("factory", "default_factory"), "write default=, which is copied for each call"
+    ),
+    "alias": "the name in the mapping is what is sent; any text will do",
+}
 _BOUNDS = (("min", "max"), ("min_length", "max_length"))
 
 
@@ -93,7 +143,7 @@ def marker_problems(marker: Marker) -> list[str]:
     known = _OWN.get(marker.maker, _COMMON) | CONSTRAINTS
     for option, value in marker.options.items():
         if option not in known:
-            problems.append(f"unknown option {option!r} of {marker.maker}{_nearest(option, known)}")
+            problems.append(_unknown(marker, option, known))
         elif option in _OPTION_TAKES and value is not None and not _OPTION_TAKES[option][0](value):
             problems.append(f"{option} must be {_OPTION_TAKES[option][1]}, got {value!r}")
     if marker.options.get("required") and {"default", "factory"} & marker.options.keys():
@@ -103,9 +153,19 @@ def marker_problems(marker: Marker) -> list[str]:
     return problems
 
 
-def _nearest(option: str, known: frozenset[str]) -> str:
+def _unknown(marker: Marker, option: str, known: frozenset[str]) -> str:
+    # `minItems` and `min_items` are one word.
+    word = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", option).lower()
+    advice = _DATA_ADVICE.get(word) if marker.kind is not None else None
+    advice = advice or _ADVICE.get(word)
+    ours = _WORDS.get(word, word)
+    if advice is None and (ours.partition("=")[0] in known):
+        advice = f"write {ours}"
+    if advice is not None:
+        return f"{marker.maker} has no option {option!r}; {advice}"
     found = nearest(option, sorted(known))
-    return f"; did you mean {found!r}?" if found else f"; known: {', '.join(sorted(known))}"
+    hint = f"did you mean {found!r}?" if found else f"known: {', '.join(sorted(known))}"
+    return f"unknown option {option!r} of {marker.maker}; {hint}"
 
 
 def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:

@@ -1,8 +1,9 @@
 """A class body with annotations → a frozen attrs class; what `Schema` does to its subclasses."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from inspect import get_annotations
+from types import NoneType
 from typing import Any, ClassVar, get_origin
 
 import attrs
@@ -16,6 +17,15 @@ IMPLICIT = "noizu_mcp.implicit"
 PROBLEMS = "__mcp_problems__"
 
 _CLASS_VARIABLE = re.compile(r"""['"]?(\w+\.)*ClassVar\b""")
+_SCALARS = (str, int, float, bool)
+# The types that the makers of the data form stand for.
+_KINDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+# By the class of what they return: none of these is imported here.
+_FOREIGN = {
+    ("pydantic.fields", "FieldInfo"): "pydantic's Field(...)",
+    ("attr._make", "_CountingAttr"): "attrs.field(...)",
+    ("dataclasses", "Field"): "dataclasses.field(...)",
+}
 _MUTABLE: Mapping[type, str] = {list: "list", dict: "dict", set: "set"}
 
 
@@ -34,19 +44,67 @@ def freeze(cls: type, keywords: dict[str, Any] | None = None) -> None:
     ]
     setattr(cls, KEPT, {})
     these = _attributes(cls, problems)
-    problems.extend(
-        (
-            name,
-            f"{value.maker}(...) without an annotation; write {name}: <type> = {value.maker}(...)",
-        )
-        for name, value in list(vars(cls).items())
-        if isinstance(value, Marker)
-    )
+    problems.extend(_unannotated(cls))
     try:
         attrs.define(cls, these=these, frozen=True, slots=False, kw_only=True)
     except Exception as error:
         problems.append(("", f"cannot be made an attrs class: {error}"))
     setattr(cls, PROBLEMS, tuple(problems))
+
+
+def _unannotated(cls: type) -> Iterator[tuple[str, str]]:
+    """Yield a problem for each value in a class body that was probably meant as a field.
+
+    Functions, descriptors, classes and objects of other kinds are what they are in any class;
+    upper case (PEP 8) and a leading underscore mark a constant.
+    """
+    annotated = get_annotations(cls)
+    for name, value in vars(cls).items():
+        if name in annotated or name.startswith("_"):
+            continue
+        if isinstance(value, Marker):
+            kind = _KINDS.get(value.kind or "", "<type>")
+            hint = f"write {name}: {kind} = {value.maker}(...)"
+            if value.kind is None:
+                yield name, f"{value.maker}(...) without an annotation; {hint}"
+            else:
+                yield (
+                    name,
+                    f"{value.maker}(...) is for mappings; in a class write {name}: {kind} = field(...)",
+                )
+        elif (maker := foreign_field(value)) is not None:
+            yield name, f"{maker} is not read here; write {name}: <type> = field(...)"
+        elif not name.isupper() and (written := _as_field(cls, name, value)) is not None:
+            yield (
+                name,
+                f"has no annotation, so that it is not a field; write {written},"
+                " or annotate it with ClassVar if it is a constant",
+            )
+
+
+def _as_field(cls: type, name: str, value: Any) -> str | None:
+    """Return how a value without annotation is written as a field; None if it cannot be one."""
+    kind = type(value)
+    inherited = next(
+        (b for base in cls.__mro__[1:] if (b := get_annotations(base).get(name))), None
+    )
+    if value in (*_SCALARS, *_MUTABLE) if kind is type else get_origin(value) is not None:
+        shown = value.__name__ if kind is type else str(value).replace("typing.", "")
+        return None if name[0].isupper() else f"{name}: {shown}"
+    if kind in _MUTABLE:
+        return f"{name}: {_MUTABLE[kind]}[<type>] = field(factory={_MUTABLE[kind]})"
+    if kind not in (*_SCALARS, tuple, NoneType):
+        return None
+    shown = "<type> | None" if value is None else kind.__name__
+    if inherited is not None:
+        shown = inherited if isinstance(inherited, str) else getattr(inherited, "__name__", shown)
+    return f"{name}: {shown} = {value!r}"
+
+
+def foreign_field(value: Any) -> str | None:
+    """Return the name of another library's field function if it made this value."""
+    cls = type(value)
+    return _FOREIGN.get((cls.__module__, cls.__qualname__))
 
 
 def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
@@ -80,6 +138,10 @@ def _attribute(
     options = marker.options if marker is not None else {}
     default = options.get("default", MISSING) if marker is not None else value
     metadata = {MARKER: marker, IMPLICIT: False}
+    maker = foreign_field(default)
+    if maker is not None:
+        problems.append((name, f"{maker} is not read here; write field(...)"))
+        default = MISSING
     if type(default) in _MUTABLE:
         problems.append(
             (name, f"mutable default; write field(factory={_MUTABLE[type(default)]}) or a lambda")

@@ -8,6 +8,7 @@ from ..jsonschema._fault import Fault
 from ._constraints import annotated_options
 from ._field import MISSING, Marker
 from ._field_options import OF_TYPE, constrain, marker_problems
+from ._frozen_class import foreign_field
 from ._nodes import Field, Node, Object, is_nullable
 from ._resolve import Scope, Unresolved
 
@@ -86,8 +87,11 @@ class Reading:
         return {name: value for name, value in options.items() if name not in OF_TYPE}
 
     def _constraint(self, node: Node, entry: Any, options: dict[str, Any]) -> None:
+        maker = foreign_field(entry)
         found = annotated_options(node, entry)
-        if found is None:
+        if maker is not None:
+            self.fault(f"{maker} is not read here; write field(...)")
+        elif found is None:
             self.fault(f"{entry!r} cannot be written in JSON Schema; check it in the handler")
         else:
             options.update(found)
