@@ -6,8 +6,8 @@ from typing import Any, dataclass_transform
 from .._errors import DefinitionError, Problem
 from .._source import locate
 from ._declared_schema import SHAPE, read_annotation
+from .declare._classes import freeze
 from .declare._field import argument, field
-from .declare._frozen_class import freeze
 from .jsonschema._fault import Fault
 
 

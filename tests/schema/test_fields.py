@@ -299,7 +299,7 @@ WRONG = [
     ({3: f.string()}, "3: the name of a field is text, got 3"),
     (
         {"a": field(min=1)},
-        "a: field(...) belongs into a class; write f.string(...), f.integer(...)",
+        "a: field(...) belongs in a class; write f.string(...), f.integer(...)",
     ),
     (
         {"a": f.integer(default=60, max=50)},

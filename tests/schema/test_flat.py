@@ -399,8 +399,8 @@ class Loop(Schema):
         (tuple[Literal["a"], Literal["b"]], "is a list of free values"),
         (Literal[1, 2], "choice 1 is not text"),
         (Literal["a", True], "choice true is not text"),
-        (dt.time, 'format "time" is none that a form knows (email, uri, date, date-time)'),
-        (uuid.UUID, 'format "uuid" is none that a form knows'),
+        (dt.time, 'format "time" is unknown to forms (email, uri, date, date-time)'),
+        (uuid.UUID, 'format "uuid" is unknown to forms'),
         (
             bytes,
             '"contentEncoding" cannot be said of a text field in a form; bytes cannot be typed',

@@ -286,11 +286,11 @@ REFUSED = [
     (t.Annotated[int, field(bogus=1)], "unknown option 'bogus' of field"),
     (
         list[t.Annotated[int, field(required=True)]],
-        "required belongs to a field, not to what is inside its type",
+        "required belongs to a field, not to a type inside another type",
     ),
     (
         list[t.Annotated[str, argument(complete=["a"])]],
-        "complete belongs to a field, not to what is inside its type",
+        "complete belongs to a field, not to a type inside another type",
     ),
     (field(min=1), "write the type that stands after its ="),
 ]

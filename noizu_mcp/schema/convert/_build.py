@@ -1,7 +1,7 @@
-"""Nodes → a builder: generated code that turns what the schema accepted into typed values.
+"""Nodes → a builder: generated code that turns accepted JSON values into typed values.
 
-It checks nothing: the schema is what is enforced, and it has been. Each class gets one function,
-compiled once; its source is kept where tracebacks and debuggers look for it.
+The code checks nothing, for the schema has accepted the value before. Each class gets one function,
+compiled once when the form is read; its source is kept where tracebacks and debuggers look for it.
 """
 
 import linecache
@@ -13,8 +13,8 @@ from itertools import count, repeat
 from typing import Any
 from weakref import finalize
 
-from ..declare._field import MISSING
 from ..declare._nodes import (
+    MISSING,
     Array,
     Choice,
     Field,
@@ -33,47 +33,55 @@ from ._dump import ATOMS, dump_value
 Build = Callable[[Any], Any]
 Test = Callable[[Any], bool]
 
+# Files of generated code have names of their own, as the cache of source lines needs.
 _numbers = count()
-# Default values that cannot change, so that every instance may hold the same one.
+# Types of defaults that cannot change, so that every instance may hold the same one.
 _IMMUTABLE = (str, int, float, bool, type(None), bytes, frozenset, Enum)
 
 
 class Builder:
     """Writes the functions that build one form.
 
+    Args:
+        name: The name of the form, for the file name that tracebacks show.
+        compile_test: Returns a test of whether a value fits a node. It is used where the JSON type
+            of a value does not decide between the branches of a union.
+
     Attributes:
-        name: For the file name that tracebacks show.
-        compile_test: Returns what tells if a value fits a node; used where the JSON type of a
-            value does not say which branch of a union it is for.
         names: The constants and functions of the generated code.
         lines: The generated code.
-        objects: The function of each object, by identity.
-        unions: The branches of each union that needs a choice, by identity: test and build.
-        defaults: The fields whose default is built like a value that was sent: the field, the
-            default as JSON, and the name of the function that builds it.
+        objects: The function of each object, by the identity of its node.
+        unions: The branches of each union that needs a choice, by the identity of its node.
+        defaults: The fields with a default that is JSON, each with that JSON.
     """
 
     def __init__(self, name: str, compile_test: Callable[[Node], Test]) -> None:
-        self.name = name
-        self.compile_test = compile_test
+        self._name = name
+        self._compile_test = compile_test
         self.names: dict[str, Any] = {}
         self.lines: list[str] = []
         self.objects: dict[int, str] = {}
         self.unions: dict[int, list[tuple[Test, Node]]] = {}
-        self.defaults: list[tuple[Field, Any, str | None]] = []
+        self.defaults: list[tuple[Field, Any]] = []
         self._fresh = count()
 
     def compile(self, root: Node) -> Build | None:
-        """Return what builds a value of the root, or None if every value stays as it is."""
+        """Return the builder of a form; None if every value stays as it is."""
         self.names.update(
-            MISSING=MISSING, new=object.__new__, copy=deepcopy, whole=_whole, real=_real
+            MISSING=MISSING,
+            new=object.__new__,
+            copy=deepcopy,
+            whole=int,
+            real=_real,
+            dump=dump_value,
+            is_json=is_json,
         )
         made = self.value(root, "v")
         if made is None:
             return None
         self.lines += ["def build(v):", f"    return {made}"]
         source = "\n".join(self.lines) + "\n"
-        file = f"<noizu_mcp build {self.name} {next(_numbers)}>"
+        file = f"<noizu_mcp build {self._name} {next(_numbers)}>"
         exec(compile(source, file, "exec"), self.names)  # the text is made above
         # The outermost function of an object is the builder itself: one call less.
         build: Build = self.names[self.objects.get(id(root), "build")]
@@ -87,12 +95,13 @@ class Builder:
         return build
 
     def default_problems(self) -> Iterator[tuple[Field, str]]:
-        """Build every default that is JSON once, and yield the fields whose default cannot be."""
-        for field, value, function in self.defaults:
+        """Build every default that is JSON once; yield the fields whose default cannot be built."""
+        for field, value in self.defaults:
+            build = Builder(self._name, self._compile_test).compile(field.node)
             try:
-                self.names[function](deepcopy(value))
+                build and build(deepcopy(value))
             except RecursionError:
-                yield field, "default contains itself: building it never ends; use | None"
+                yield field, "default contains itself, so that building it never ends; use | None"
             except Exception as error:
                 yield field, f"default {show(value)} cannot be used: {error}; change it"
 
@@ -128,7 +137,8 @@ class Builder:
         if all(type(result) is str or result is None for result in node.results):
             return None
         # 1 and True are one key of a dict, and two values in JSON.
-        table = {(type(value) is bool, value): result for value, result in _pairs(node)}
+        pairs = zip(node.values, node.results, strict=True)
+        table = {(type(value) is bool, value): result for value, result in pairs}
         return f"{self._constant('choice', table)}[{name}.__class__ is bool, {name}]"
 
     def _array(self, node: Array, name: str) -> str | None:
@@ -161,36 +171,35 @@ class Builder:
         if len(options) == 1:
             made = self.value(options[0], name)
             return made and f"(None if {name} is None else {made})"
-        branches = [(option, self._function(option)) for option in options]
-        if all(build is None for _, build in branches):
+        branches = [self.value(option, "v") for option in options]
+        if not any(branches):
             return None
         tests = self._tests(options)
         self.unions[id(node)] = list(zip(tests, options, strict=True))
-        pairs = [(test, build) for test, (_, build) in zip(tests, branches, strict=True)]
-        return f"{self._constant('pick', _picker(pairs, self.names))}({name})"
+        builds = [made and self._function(made) for made in branches]
+        pick = _picker(list(zip(tests, builds, strict=True)), self.names)
+        return f"{self._constant('pick', pick)}({name})"
 
-    def _function(self, node: Node) -> str | None:
-        made = self.value(node, "v")
-        if made is None:
-            return None
-        name = f"branch{next(self._fresh)}"
+    def _function(self, made: str) -> str:
+        """Write a function that returns an expression of `v`; return its name."""
+        name = f"build{next(self._fresh)}"
         self.lines += [f"def {name}(v):", f"    return {made}", ""]
         return name
 
     def _tests(self, options: list[Node]) -> list[Test]:
+        """Return a test for each branch of a union: of the JSON type, where that decides."""
         kinds = [_kinds(option) for option in options]
         tests: list[Test] = []
         for index, (option, own) in enumerate(zip(options, kinds, strict=True)):
             others = frozenset().union(*kinds[:index], *kinds[index + 1 :])
-            tests.append(self.compile_test(option) if own & others else _kind_test(own))
+            tests.append(self._compile_test(option) if own & others else _kind_test(own))
         return tests
 
     def _object(self, node: Object, name: str) -> str:
         function = self.objects.get(id(node))
         if function is None:
-            function = self.objects[id(node)] = (
-                f"build_{next(self._fresh)}_{_identifier(node.name)}"
-            )
+            name_of = node.name if node.name.isidentifier() else "object"
+            function = self.objects[id(node)] = f"build_{next(self._fresh)}_{name_of}"
             self.lines += [*self._body(node, function), ""]
         return f"{function}({name})"
 
@@ -264,11 +273,13 @@ class Builder:
                 made = f"None if {variable} is None else {made}"
             return [f"    {variable} = {fetched}", f"    {target} = {made}"]
         if made is not None and field.factory is None and is_json(field.node, field.default):
-            # The default takes the place of the value that was not sent, and is built as that is.
+            # The default takes the place of the value that was not sent, and is built like it.
             value = dump_value(field.default)
+            self.defaults.append((field, value))
             default = self._constant("default", value)
-            self.defaults.append((field, value, self._function(field.node)))
-            fetched = f"v[{field.name!r}] if {field.name!r} in v else copy({default})"
+            fetched = f"get({field.name!r}, {default})"
+            if value.__class__ not in ATOMS:
+                fetched = f"v[{field.name!r}] if {field.name!r} in v else copy({default})"
             return [f"    {variable} = {fetched}", f"    {target} = {made}"]
         default = self._default(field, made)
         if made is None and default.isidentifier():
@@ -277,62 +288,26 @@ class Builder:
         return [f"    {variable} = get({field.name!r}, MISSING)", f"    {target} = {made}"]
 
     def _default(self, field: Field, made: str | None) -> str:
-        """Return an expression for the default; a name if it is the same object every time."""
+        """Return an expression for a default; a name if it is the same object every time."""
         if field.factory is None:
             name = self._constant("default", field.default)
             return name if is_immutable(field.default) else f"copy({name})"
-        factory = self._constant("factory", field.factory)
+        factory = f"{self._constant('factory', field.factory)}()"
         if made is None:
-            return f"{factory}()"
-        build = self._function(field.node)
-        names = self.names
-
-        def typed(value: Any) -> Any:
-            return names[build](dump_value(value)) if is_json(field.node, value) else value
-
-        return f"{self._constant('typed', typed)}({factory}())"
+            return factory
+        # Only the call shows if a factory returns JSON.
+        build = self._function(self.value(field.node, "v") or "v")
+        node = self._constant("node", field.node)
+        fresh = f"f{next(self._fresh)}"
+        return f"({build}(dump({fresh})) if is_json({node}, {fresh} := {factory}) else {fresh})"
 
 
 def _null_is_a_member(node: Node) -> bool:
-    """Tell if null stands for something else than None: an enum member with that value."""
+    """Tell if null stands for an enum member, not for None."""
     if not isinstance(node, Choice):
         return False
-    return any(result is not None for value, result in _pairs(node) if value is None)
-
-
-def _pairs(node: Choice) -> Iterator[tuple[Any, Any]]:
-    return zip(node.values, node.results, strict=True)
-
-
-def is_json(node: Node, value: Any) -> bool:
-    """Tell if a default is written as JSON, at least in part, where its type is another.
-
-    A mapping stands for an instance, text for a date or an enum member, 1 for 1.0. What is
-    written as an instance, a member or a date is delivered as it is.
-    """
-    if isinstance(node, Object):
-        if not isinstance(value, Mapping):
-            return False
-        inside = ((field.node, value.get(field.name)) for field in node.fields)
-        return node.make != "dict" or any(is_json(inner, item) for inner, item in inside)
-    if isinstance(node, Scalar):
-        if isinstance(node.cast, Format):
-            return isinstance(value, str)
-        return node.cast == "float" and type(value) is int
-    if isinstance(node, Choice):
-        delivered = any(type(r) is type(value) and r == value for r in node.results)
-        return value is not None and not delivered and type(value) in ATOMS
-    if isinstance(node, Union):
-        return any(is_json(option, value) for option in node.options)
-    if isinstance(node, Map) and isinstance(value, Mapping):
-        items = value.items()
-        return any(is_json(node.key, key) or is_json(node.value, item) for key, item in items)
-    if not isinstance(node, (Array, Tuple)) or not isinstance(value, (list, tuple, AbstractSet)):
-        return False
-    if type(value) is list and not (isinstance(node, Array) and node.collection is list):
-        return True
-    nodes = node.items if isinstance(node, Tuple) else repeat(node.item)
-    return any(is_json(inner, item) for inner, item in zip(nodes, value, strict=False))
+    pairs = zip(node.values, node.results, strict=True)
+    return any(result is not None for value, result in pairs if value is None)
 
 
 def is_immutable(value: Any) -> bool:
@@ -349,7 +324,7 @@ def _picker(pairs: list[tuple[Test, str | None]], names: dict[str, Any]) -> Buil
                 return value if build is None else names[build](value)
         if value is None:
             return None
-        # The schema accepted it, and every branch refuses what only parsing can tell.
+        # The schema accepted the value, and each branch has a type that cannot parse it.
         raise ValueError("no type of the union fits")
 
     return pick
@@ -387,10 +362,6 @@ def _kind_test(kinds: frozenset[str]) -> Test:
     return lambda value: isinstance(value, classes) and value.__class__ is not bool
 
 
-def _whole(value: Any) -> int:
-    return int(value)
-
-
 def _real(value: float) -> float:
     try:
         return float(value)
@@ -399,5 +370,42 @@ def _real(value: float) -> float:
         return value
 
 
-def _identifier(name: str) -> str:
-    return name if name.isidentifier() else "object"
+def is_json(node: Node, value: Any) -> bool:
+    """Tell if a default is JSON, at least in part, where the typed value is something else.
+
+    A mapping stands for an instance, text for a date or an enum member, 1 for 1.0. A default that
+    is an instance, a member or a date already is delivered unchanged.
+    """
+    if isinstance(node, Union):
+        return any(is_json(option, value) for option in node.options)
+    if isinstance(node, Choice):
+        delivered = any(type(each) is type(value) and each == value for each in node.results)
+        return not delivered and value is not None and type(value) in ATOMS
+    if isinstance(node, Scalar):
+        sent = str if isinstance(node.cast, Format) else int if node.cast == "float" else None
+        return type(value) is sent
+    if isinstance(value, Mapping):
+        return _is_json_mapping(node, value)
+    if isinstance(value, (list, tuple, AbstractSet)):
+        return _is_json_list(node, value)
+    return False
+
+
+def _is_json_mapping(node: Node, value: Mapping[Any, Any]) -> bool:
+    if isinstance(node, Map):
+        items = value.items()
+        return any(is_json(node.key, key) or is_json(node.value, item) for key, item in items)
+    if not isinstance(node, Object):
+        return False
+    # The typed value of a TypedDict is a mapping too.
+    inside = ((field.node, value.get(field.name)) for field in node.fields)
+    return node.make != "dict" or any(is_json(inner, item) for inner, item in inside)
+
+
+def _is_json_list(node: Node, value: Any) -> bool:
+    if not isinstance(node, (Array, Tuple)):
+        return False
+    if type(value) is list and (isinstance(node, Tuple) or node.collection is not list):
+        return True
+    nodes = node.items if isinstance(node, Tuple) else repeat(node.item)
+    return any(is_json(inner, item) for inner, item in zip(nodes, value, strict=False))
