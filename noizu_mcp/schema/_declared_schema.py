@@ -17,7 +17,7 @@ from .convert import _dump
 from .convert._build import Builder
 from .declare._annotations import ParseState
 from .declare._classes import is_plain, read_class
-from .declare._field import Titles, form_titles
+from .declare._field_options import Titles, form_titles
 from .declare._nodes import Array, Field, Format, Map, Node, Object, Scalar
 from .declare._resolve import Scope, class_scope
 from .engines._compile import CompiledSchema, compile_schema
@@ -174,7 +174,7 @@ def read_parameters(
         The shape, or None; and the faults, with paths that start with the parameter's name.
     """
     plain = unwrap(getattr(fn, "__func__", fn))
-    scope = Scope(getattr(plain, "__globals__", {}), None, "<locals>" in plain.__qualname__)
+    scope = Scope(getattr(plain, "__globals__", {}), local="<locals>" in plain.__qualname__)
     state = ParseState()
     node = Object(plain.__name__, "arguments", dict)
     for parameter in parameters:

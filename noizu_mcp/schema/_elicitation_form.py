@@ -13,7 +13,7 @@ import attrs
 
 from ._declared_schema import Read, Shape, read_shape
 from .declare._classes import declarers
-from .declare._field import Titles
+from .declare._field_options import Titles
 from .engines._compile import CompiledSchema
 from .jsonschema._fault import Fault
 from .jsonschema._violation import Violation, show

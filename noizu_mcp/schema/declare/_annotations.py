@@ -6,8 +6,6 @@ with a node for any value, so that all problems of a declaration are reported to
 """
 
 import enum
-from base64 import b64decode
-from binascii import Error as Base64Error
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,13 +26,13 @@ from typing import Union as TypingUnion
 
 from ..jsonschema._fault import Fault
 from ._classes import PROBLEMS, is_class_form, read_class
-from ._field import Marker, constrain, marker_problems
+from ._field import Marker
+from ._field_options import constrain, marker_problems
 from ._nodes import (
     MISSING,
     Array,
     Choice,
     Field,
-    Format,
     Map,
     Node,
     Object,
@@ -42,6 +40,7 @@ from ._nodes import (
     Tuple,
     Union,
     is_nullable,
+    text_format,
 )
 from ._resolve import Scope, Unresolved, substitute
 
@@ -298,7 +297,7 @@ def _of_class(state: ParseState, annotation: Any, cls: type, scope: Scope) -> No
         if not members:
             state.fault(f"{cls.__name__} has no members; an enum needs values")
         return choice(state, members, cls.__name__)
-    if (text := _text_format(cls)) is not None:
+    if (text := text_format(cls)) is not None:
         state.risky = state.risky or not text.total
         return Scalar("string", text)
     if is_class_form(cls):
@@ -456,56 +455,6 @@ _COLLECTIONS: tuple[tuple[Iterable[type], Callable[..., Node]], ...] = (
     ((tuple,), _tuple),
     ((set, frozenset, abc.Set, abc.MutableSet), _set),
 )
-
-
-# Types that travel as text. They are recognised by name: only a program that uses one loads its
-# module. `format` is an annotation (JSON Schema 2020-12, validation, section 7.2.1), so text that
-# does not parse is refused after the schema accepted it; see `convert/_class_validation.py`.
-
-
-def _iso(cls: Any) -> Callable[[str], Any]:
-    parse: Callable[[str], Any] = cls.fromisoformat
-    return parse
-
-
-def _uuid(cls: type) -> Callable[[str], Any]:
-    def parse(text: str) -> Any:
-        # UUID() also takes braces and `urn:`, which `format: uuid` (RFC 4122) does not allow.
-        if len(text) != 36:
-            raise ValueError("not 36 characters")
-        return cls(text)
-
-    return parse
-
-
-def _base64(_cls: type) -> Callable[[str], Any]:
-    def parse(text: str) -> bytes:
-        try:
-            return b64decode(text, validate=True)
-        except Base64Error as error:
-            raise ValueError(str(error)) from None
-
-    return parse
-
-
-_DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
-# The module and name of a class → the name in messages, the keywords, the maker of the parser.
-_FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, Any], Callable[[Any], Any]]] = {
-    ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _iso),
-    ("datetime", "date"): ("date", {"format": "date"}, _iso),
-    ("datetime", "time"): ("time", {"format": "time"}, _iso),
-    ("uuid", "UUID"): ("uuid", {"format": "uuid"}, _uuid),
-    ("decimal", "Decimal"): ("decimal", {"pattern": _DECIMAL}, lambda cls: cls),
-    ("builtins", "bytes"): ("base64", {"contentEncoding": "base64"}, _base64),
-}
-
-
-def _text_format(cls: type) -> Format | None:
-    made = _FORMATS.get((cls.__module__, cls.__qualname__))
-    if made is None:
-        return None
-    name, keywords, maker = made
-    return Format(name, keywords, maker(cls), total=name == "decimal")
 
 
 # Return annotations under which nothing is known of a result, or it is text.

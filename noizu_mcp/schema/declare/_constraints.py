@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from ._field import constrain, family
+from ._field_options import constrain, family
 from ._mistakes import foreign_field
 from ._nodes import Array, Choice, Map, Node, Scalar, Tuple, Union
 

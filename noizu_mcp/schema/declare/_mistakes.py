@@ -5,75 +5,81 @@ The file is loaded with the first mistake.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from inspect import get_annotations
 from types import NoneType
 from typing import Any, get_origin
 
 from ..jsonschema._nearest import nearest
-from ._field import KEYWORDS, Marker
+from ._field import Marker
+
+
+def _by_word(table: Mapping[str, str]) -> dict[str, str]:
+    """Return the text for each word, from a table of texts for several words."""
+    return {word: text for words, text in table.items() for word in words.split()}
+
 
 # Options of other libraries and of JSON Schema, in small letters with underscores → ours.
-_WORDS = {
-    **dict.fromkeys(("ge", "minimum", "min_items", "min_properties", "min_value"), "min"),
-    **dict.fromkeys(("le", "maximum", "max_items", "max_properties", "max_value"), "max"),
-    **dict.fromkeys(("gt", "exclusive_minimum"), "exclusive_min"),
-    **dict.fromkeys(("lt", "exclusive_maximum"), "exclusive_max"),
-    **dict.fromkeys(("multiple", "step"), "multiple_of"),
-    "min_len": "min_length",
-    "max_len": "max_length",
-    **dict.fromkeys(("regex", "regexp", "matches"), "pattern"),
-    **dict.fromkeys(("unique_items", "uniqueness"), "unique"),
-    **dict.fromkeys(("default_factory", "missing"), "factory"),
-    **dict.fromkeys(("example",), "examples=[...]"),
-    **dict.fromkeys(("desc", "help", "doc", "about"), "description"),
-    **dict.fromkeys(("label", "verbose_name"), "title"),
-    **dict.fromkeys(("completions", "suggestions", "completer"), "complete"),
-}
-_CHOICES = "write the choices as the type: Literal[...] or an Enum"
-_OWN_CHECK = "check the value in the handler, or write an attrs class with validators as the type"
-_NO_MEANING = "leave it out, it has no meaning in a schema"
+_WORDS = _by_word(
+    {
+        "ge minimum min_items min_properties min_value": "min",
+        "le maximum max_items max_properties max_value": "max",
+        "gt exclusive_minimum": "exclusive_min",
+        "lt exclusive_maximum": "exclusive_max",
+        "multiple step": "multiple_of",
+        "min_len": "min_length",
+        "max_len": "max_length",
+        "regex regexp matches": "pattern",
+        "unique_items": "unique",
+        "default_factory missing": "factory",
+        "example": "examples=[...]",
+        "desc help doc about": "description",
+        "label verbose_name": "title",
+        "completions suggestions completer": "complete",
+    }
+)
 # Options without a counterpart → the way to go instead.
-_ADVICE = {
-    **dict.fromkeys(("const", "enum", "choices", "values", "options", "one_of"), _CHOICES),
-    **dict.fromkeys(("nullable", "allow_none", "none"), "write | None after the type"),
-    "optional": "write required=False",
-    **dict.fromkeys(("type", "annotation", "python_type"), "write the type as the annotation"),
-    **dict.fromkeys(
-        ("alias", "name", "serialization_alias", "validation_alias"),
-        "a field is sent by its own name; rename it, or write the input as a mapping of names to"
-        " fields",
-    ),
-    **dict.fromkeys(
-        ("json_schema_extra", "schema_extra", "extra", "metadata"),
-        "write the whole schema as input_schema to use other keywords",
-    ),
-    **dict.fromkeys(("validator", "validate", "validators", "converter", "convert"), _OWN_CHECK),
-    **dict.fromkeys(("init", "repr", "eq", "order", "hash", "kw_only", "exclude"), _NO_MEANING),
-    **dict.fromkeys(("frozen", "strict", "deprecated", "validate_default"), _NO_MEANING),
-}
-# Where the data form has words of its own.
-_DATA_ADVICE = {
-    **dict.fromkeys(("const", "enum", "choices", "values"), 'write f.enum("plain", "loud")'),
-    **dict.fromkeys(("items", "item", "type"), "write f.array(f.string())"),
-    **dict.fromkeys(("properties", "fields"), "write f.object({...})"),
-    **dict.fromkeys(
-        ("factory", "default_factory"), "write default=, which is copied for each call"
-    ),
-    "alias": "the name in the mapping is what is sent; any text will do",
-}
+_ADVICE = _by_word(
+    {
+        "const enum choices values options one_of": (
+            "write the choices as the type: Literal[...] or an Enum"
+        ),
+        "nullable allow_none none": "write | None after the type",
+        "optional": "write required=False",
+        "type annotation python_type": "write the type as the annotation",
+        "alias name serialization_alias validation_alias": (
+            "a field is sent by its own name; rename it, or write the input as a mapping of names"
+            " to fields"
+        ),
+        "json_schema_extra schema_extra extra metadata": (
+            "write the whole schema as input_schema to use other keywords"
+        ),
+        "validator validate validators converter convert": (
+            "check the value in the handler, or write an attrs class with validators as the type"
+        ),
+        "init repr eq order hash kw_only exclude frozen strict deprecated validate_default": (
+            "leave it out, it has no meaning in a schema"
+        ),
+    }
+)
+# The data form has answers of its own.
+_DATA_ADVICE = _by_word(
+    {
+        "const enum choices values": 'write f.enum("plain", "loud")',
+        "items item type": "write f.array(f.string())",
+        "properties fields": "write f.object({...})",
+        "factory default_factory": "write default=, which is copied for each call",
+        "alias": "the name in the mapping is the name that is sent; any text will do",
+    }
+)
 # The name of an option in another family of types.
-_IN_FAMILY = {
-    ("string", "min"): "min_length",
-    ("string", "max"): "max_length",
-    ("array", "min_length"): "min",
-    ("array", "max_length"): "max",
-    ("integer", "min_length"): "min",
-    ("integer", "max_length"): "max",
-    ("number", "min_length"): "min",
-    ("number", "max_length"): "max",
-    ("object", "min_length"): "min",
-    ("object", "max_length"): "max",
+_LENGTHS = {"min_length": "min", "max_length": "max"}
+_IN_FAMILY: Mapping[str, Mapping[str, str]] = {
+    "string": {"min": "min_length", "max": "max_length"},
+    "integer": _LENGTHS,
+    "number": _LENGTHS,
+    "array": _LENGTHS,
+    "object": _LENGTHS,
 }
 _NO_CHOICES = (
     "titles names the choices of an enum, and there are none here;"
@@ -103,18 +109,18 @@ def unknown_option(marker: Marker, option: str, known: Iterable[str]) -> str:
     return f"unknown option {option!r} of {marker.maker}; {hint}"
 
 
-def misfit(families: list[str], option: str) -> str:
+def misfit(families: list[str], option: str, own: list[str]) -> str:
     """Return the problem of an option that belongs to other types.
 
     Args:
         families: The types of the field.
         option: The option.
+        own: The options that these types take.
     """
     text = f"{option} does not belong to {' or '.join(families) or 'null'}"
-    meant = next((word for kind in families if (word := _IN_FAMILY.get((kind, option)))), None)
-    if meant is not None:
-        return f"{text}; write {meant}"
-    own = [name for kind in families for name in KEYWORDS.get(kind, ())]
+    for kind in families:
+        if option in _IN_FAMILY.get(kind, ()):
+            return f"{text}; write {_IN_FAMILY[kind][option]}"
     return f"{text}, which takes {', '.join(own)}" if own else f"{text}; leave it out"
 
 

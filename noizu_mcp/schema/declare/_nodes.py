@@ -5,6 +5,8 @@ from it. Plain classes, because a node is completed in several steps, and becaus
 5 ms of the import to generate these few lines.
 """
 
+from base64 import b64decode
+from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -45,6 +47,55 @@ class Format:
         self.keywords = keywords
         self.parse = parse
         self.total = total
+
+
+def _iso(cls: Any) -> Callable[[str], Any]:
+    parse: Callable[[str], Any] = cls.fromisoformat
+    return parse
+
+
+def _uuid(cls: type) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        # UUID() also takes braces and `urn:`, which `format: uuid` (RFC 4122) does not allow.
+        if len(text) != 36:
+            raise ValueError("not 36 characters")
+        return cls(text)
+
+    return parse
+
+
+def _base64(_cls: type) -> Callable[[str], Any]:
+    def parse(text: str) -> bytes:
+        try:
+            return b64decode(text, validate=True)
+        except Base64Error as error:
+            raise ValueError(str(error)) from None
+
+    return parse
+
+
+_DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
+# The types are recognised by name: only a program that uses one loads its module. `format` is an
+# annotation (JSON Schema 2020-12, validation, section 7.2.1), so text that does not parse is
+# refused after the schema accepted it; see `convert/_class_validation.py`.
+# The module and name of a class → the name in messages, the keywords, the maker of the parser.
+_FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, Any], Callable[[Any], Any]]] = {
+    ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _iso),
+    ("datetime", "date"): ("date", {"format": "date"}, _iso),
+    ("datetime", "time"): ("time", {"format": "time"}, _iso),
+    ("uuid", "UUID"): ("uuid", {"format": "uuid"}, _uuid),
+    ("decimal", "Decimal"): ("decimal", {"pattern": _DECIMAL}, lambda cls: cls),
+    ("builtins", "bytes"): ("base64", {"contentEncoding": "base64"}, _base64),
+}
+
+
+def text_format(cls: type) -> Format | None:
+    """Return the text form of a class, or None if it has none."""
+    made = _FORMATS.get((cls.__module__, cls.__qualname__))
+    if made is None:
+        return None
+    name, keywords, maker = made
+    return Format(name, keywords, maker(cls), total=name == "decimal")
 
 
 class Node:

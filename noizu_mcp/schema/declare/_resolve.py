@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from types import FrameType, NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
 
-import attrs
-
 #: On a `Schema` class: names that were found in a function's frame, which is gone on later reads.
 KEPT = "__mcp_names__"
 
@@ -20,7 +18,6 @@ class Unresolved(Exception):
     """An annotation names something that does not exist (yet)."""
 
 
-@attrs.frozen(eq=False, repr=False)
 class Scope:
     """The names that an annotation may use.
 
@@ -32,10 +29,20 @@ class Scope:
         variables: The type of each type variable of a generic class, with the scope of that type.
     """
 
-    names: dict[str, Any]
-    owner: type | None = None
-    local: bool = False
-    variables: Mapping[Any, Any] = attrs.field(factory=dict)
+    __slots__ = ("local", "names", "owner", "variables")
+
+    def __init__(
+        self,
+        names: dict[str, Any],
+        owner: type | None = None,
+        *,
+        local: bool = False,
+        variables: Mapping[Any, Any] | None = None,
+    ) -> None:
+        self.names = names
+        self.owner = owner
+        self.local = local
+        self.variables = variables or {}
 
     def resolve(self, annotation: Any) -> Any:
         """Return an annotation with text replaced by what it names.
@@ -131,7 +138,7 @@ def class_scope(cls: type, variables: Mapping[Any, Any] | None = None) -> Scope:
     """Return the scope of the annotations in the body of a class."""
     module = sys.modules.get(cls.__module__)
     names = module.__dict__ if module is not None else {}
-    return Scope(names, cls, "<locals>" in cls.__qualname__, variables or {})
+    return Scope(names, cls, local="<locals>" in cls.__qualname__, variables=variables)
 
 
 def may_be_none(annotation: Any, scope: Scope) -> bool:
