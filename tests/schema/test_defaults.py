@@ -164,6 +164,13 @@ def test_a_factory_that_returns_instances():
     assert point is shape.build({}).a
 
 
+def test_a_factory_that_returns_something_else():
+    """A value of another kind is a mistake of the author, and delivered as it is."""
+    shape = read(holder(list[Point], attrs.Factory(lambda: {"x": 1})))
+
+    assert shape.build({}).a == {"x": 1}
+
+
 def test_a_factory_for_an_empty_object():
     """`factory=dict` for a class with fields is an object without any of them."""
     assert Point() == read(holder(Point, attrs.Factory(dict))).build({}).a

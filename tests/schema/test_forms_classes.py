@@ -618,3 +618,29 @@ def test_a_default_is_delivered_as_declared():
     }
     assert made.pair[1] is not shape.build({}).pair[1]
     assert made.only is Holder().only
+
+
+def test_a_class_describes_itself_wherever_it_stands():
+    """Its docstring describes the object; a field of its own description keeps that."""
+
+    @attrs.frozen
+    class Inner:
+        """A place.
+
+        Attributes:
+            x: From the docstring.
+            y: From the docstring.
+        """
+
+        x: int
+        y: t.Annotated[int, "Its own"]
+
+    @attrs.frozen
+    class Outer:
+        many: list[t.Annotated[Inner, field(description="Elsewhere")]]
+
+    items = read(Outer).schema["properties"]["many"]["items"]
+
+    assert items["description"] == "A place."
+    assert items["properties"]["x"]["description"] == "From the docstring."
+    assert items["properties"]["y"]["description"] == "Its own"

@@ -10,12 +10,15 @@ import pytest
 from noizu_mcp.schema import (
     Schema,
     Violation,
+    argument,
     field,
     output_annotation,
+    read_fields,
     read_parameters,
     read_raw,
     read_shape,
 )
+from noizu_mcp.schema import fields as f
 
 RAW = {"type": "object", "properties": {"q": {"type": "string", "minLength": 2}}, "required": ["q"]}
 
@@ -304,3 +307,58 @@ def test_annotations_that_declare_an_output(annotation):
 def test_annotations_that_do_not(annotation):
     """Text, nothing, anything, and the package's own classes do not."""
     assert not output_annotation(annotation)
+
+
+def test_the_fields_of_a_form_that_is_wrong():
+    """Advice can be given on every field, whatever is wrong with another."""
+
+    class Outer:
+        class Arguments(Schema):
+            a: str = argument(complete=["x"])
+            b: int = argument(bogus=1)
+
+    data = {"a": f.string(description="A"), "b": f.integer(bogus=1)}
+
+    assert read_fields(Outer.Arguments) == (
+        {"a": {"type": "string"}, "b": {"type": "integer"}},
+        {"a": ["x"]},
+    )
+    assert read_fields(data) == (
+        {"a": {"type": "string", "description": "A"}, "b": {"type": "integer"}},
+        {},
+    )
+    assert read_fields(int) == ({}, {})
+
+
+def test_the_fields_of_a_form_without_an_end():
+    """There is no schema to look at."""
+
+    @attrs.define
+    class Inner:
+        a: int
+
+    form = Inner
+    for _ in range(16):
+        form = attrs.make_class("Node", {name: attrs.field(type=form) for name in "xyz"})
+
+    assert read_fields(form) == ({}, {})
+
+
+def test_a_header_on_a_parameter():
+    """Its rules hold for ordinary parameters too."""
+
+    def fn(*, region: t.Annotated[float, field(header="Region")]): ...
+
+    _, faults = read_parameters(fn, parameters(fn))
+
+    assert [fault.text for fault in faults] == [
+        "header needs a field of type string, integer or boolean (not null), not number"
+    ]
+
+
+def test_a_raw_schema_is_a_mapping_or_text():
+    """Anything else is a fault."""
+    shape, faults = read_raw(3)
+
+    assert shape is None
+    assert [fault.text for fault in faults] == ["expected a JSON Schema or JSON text, got 3"]
