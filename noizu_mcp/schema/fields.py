@@ -46,6 +46,13 @@ class EnumOptions(Options, total=False):
     titles: Mapping[Any, str]
 
 
+class ObjectOptions(Options, total=False):
+    """Options of `object`."""
+
+    min: int
+    max: int
+
+
 class ArrayOptions(Options, total=False):
     """Options of `array`."""
 
@@ -111,7 +118,7 @@ def object(  # noqa: A001 - the JSON Schema type; the module is used qualified, 
     fields: Any = MISSING,
     /,
     *misplaced: Never,
-    **options: Unpack[Options],
+    **options: Unpack[ObjectOptions],
 ) -> Marker:
     """Return a nested object; names that are not declared are dropped.
 
@@ -119,7 +126,7 @@ def object(  # noqa: A001 - the JSON Schema type; the module is used qualified, 
         fields: A mapping of names to fields or types, delivered as an instance with these
             attributes. `{}` is an object with any names, delivered as a dict.
         *misplaced: Must be empty; a positional argument is reported by the class.
-        **options: The common ones.
+        **options: The common ones; `min`, `max` (int, names) only without fields.
     """
     return Marker("f.object", {**options}, misplaced, "object", fields)
 
