@@ -7,7 +7,7 @@ other; here its schema is made flat, or refused. The file is loaded with the fir
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import attrs
 
@@ -163,10 +163,11 @@ def _flatten(
     nullable: set[str] = set()
     owners = declarers(owner) if owner is not None else {}
     for name, declared in schema.get("properties", {}).items():
-        field = _flat_field(declared, *titles.get(name, (None, {})))
-        properties[name] = field.schema
-        nullable |= {name} if field.nullable else set()
-        faults += [Fault((name,), text, owners.get(name, owner)) for text in field.problems]
+        bare, has_null = _without_null(declared if isinstance(declared, dict) else {})
+        properties[name], problems = _flat_field(bare, *titles.get(name, (None, {})))
+        if has_null:
+            nullable.add(name)
+        faults += [Fault((name,), text, owners.get(name, owner)) for text in problems]
     required = schema.get("required", [])
     asked = [name for name in required if name not in nullable]
     faults += [
@@ -182,7 +183,7 @@ def _root_problems(schema: Mapping[str, Any]) -> list[str]:
     if "properties" not in schema:
         return [_NO_FIELDS]
     problems = [
-        f"{show(keyword)} cannot be said of a form; leave it out, or check it in the handler"
+        f"{show(keyword)} is not allowed in a form; leave it out, or check it in the handler"
         for keyword in schema
         if keyword not in _OF_THE_ROOT and not keyword.startswith("x-")
     ]
@@ -241,44 +242,34 @@ _FREE_LIST = (
 _NOT_TEXT = "choice {} is not text; write the choices as text and convert them in the handler"
 
 
-class _FlatField(NamedTuple):
-    """A field of a form.
-
-    Attributes:
-        schema: A PrimitiveSchemaDefinition of the specification; without meaning after problems.
-        nullable: True if null was among the declared values.
-        problems: The reasons why no form can ask for the field.
-    """
-
-    schema: dict[str, Any]
-    nullable: bool
-    problems: list[str]
-
-
-def _flat_field(declared: Any, title: str | None, names: Mapping[Any, str]) -> _FlatField:
+def _flat_field(
+    schema: dict[str, Any], title: str | None, names: Mapping[Any, str]
+) -> tuple[dict[str, Any], list[str]]:
     """Turn the schema of a property into a field of a form.
 
     Args:
-        declared: The schema of the property, valid.
+        schema: The schema of the property, valid and without null.
         title: The title of the field, if its declaration has one outside of the schema.
         names: The titles of choices, by value; a choice without one shows its value.
+
+    Returns:
+        A PrimitiveSchemaDefinition of the specification; or the reasons why no form can ask for it.
     """
-    schema, nullable = _without_null(declared if isinstance(declared, dict) else {})
     refusal = _refusal(schema)
     if refusal is not None:
-        return _FlatField({}, nullable, [refusal])
-    kind = "choice" if _has_choices(schema) else _KINDS[schema["type"]]
+        return {}, [refusal]
+    kind = "choice" if {"enum", "oneOf"} & schema.keys() else _KINDS[schema["type"]]
     problems = [*_strangers(schema, kind), *_problems(schema, kind)]
     if problems:
-        return _FlatField({}, nullable, problems)
+        return {}, problems
     made = {key: value for key, value in schema.items() if key not in _CHOICES}
     if kind == "choice":
-        made |= _choice(schema, names)
+        made |= {"type": "string", **_choices(schema, "oneOf", names)}
     elif kind == "list":
-        made["items"] = _items(schema["items"], names)
+        made["items"] = _choices(schema["items"], "anyOf", names)
     if title is not None:
         made["title"] = title
-    return _FlatField({key: made[key] for key in _ORDER if key in made}, nullable, [])
+    return {key: made[key] for key in _ORDER if key in made}, []
 
 
 def _without_null(declared: dict[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -309,26 +300,19 @@ def _refusal(schema: Mapping[str, Any]) -> str | None:
         return f"refers to {show(schema['$ref'])}, and a form is flat; write it out in this place"
     if isinstance(kind, list) or "anyOf" in schema or _is_union(schema.get("oneOf", [])):
         return _SEVERAL
-    if kind is None and not _has_choices(schema):
+    if kind is None and not {"enum", "oneOf"} & schema.keys():
         return _ANYTHING
-    if kind == "array" and _is_free(schema.get("items")):
-        return _FREE_LIST
+    if kind == "array":
+        items = schema.get("items")
+        keywords = items.keys() if isinstance(items, dict) else set()
+        free = not {"enum", "anyOf"} & keywords or _is_union(schema["items"].get("anyOf", []))
+        return _FREE_LIST if free else None
     return {"object": _NESTED, "null": _NOTHING}.get(kind or "string")
 
 
-def _is_free(items: Any) -> bool:
-    """Tell if the items of a list are not choices."""
-    if not isinstance(items, dict):
-        return True
-    return not {"enum", "anyOf"} & items.keys() or _is_union(items.get("anyOf", []))
-
-
 def _is_union(branches: Any) -> bool:
+    """Tell if branches are types, not choices, each of which is a `const`."""
     return not all(isinstance(branch, dict) and "const" in branch for branch in branches)
-
-
-def _has_choices(schema: Mapping[str, Any]) -> bool:
-    return "enum" in schema or "oneOf" in schema
 
 
 def _strangers(schema: Mapping[str, Any], kind: str) -> Iterator[str]:
@@ -337,7 +321,7 @@ def _strangers(schema: Mapping[str, Any], kind: str) -> Iterator[str]:
         if keyword not in _TAKEN[kind] and keyword not in _HARMLESS and keyword[:2] != "x-":
             hint = _HINTS.get(keyword, "leave it out")
             where = "the items of a list" if kind == "item" else f"a {kind} field"
-            yield f"{show(keyword)} cannot be said of {where} in a form; {hint}"
+            yield f"{show(keyword)} is not allowed for {where} in a form; {hint}"
 
 
 def _problems(schema: Mapping[str, Any], kind: str) -> Iterator[str]:
@@ -376,24 +360,11 @@ def _name_problems(schema: Mapping[str, Any]) -> Iterator[str]:
         yield "enumNames must hold one text for each value of enum, in the same order"
 
 
-def _choice(schema: Mapping[str, Any], names: Mapping[Any, str]) -> dict[str, Any]:
-    """Return a single choice: `oneOf` if there are titles, else `enum`."""
-    if "oneOf" in schema or names:
-        return {"type": "string", "oneOf": _titled(schema, "oneOf", names)}
-    kept = {key: schema[key] for key in ("enum", "enumNames") if key in schema}
-    return {"type": "string", **kept}
-
-
-def _items(items: Mapping[str, Any], names: Mapping[Any, str]) -> dict[str, Any]:
-    """Return the items of a list of choices: `anyOf` if there are titles, else `enum`."""
-    if "anyOf" in items or names:
-        return {"anyOf": _titled(items, "anyOf", names)}
-    return {"type": "string", "enum": items["enum"]}
-
-
-def _titled(
-    schema: Mapping[str, Any], keyword: str, names: Mapping[Any, str]
-) -> list[dict[str, str]]:
-    if keyword in schema:
-        return [{"const": each["const"], "title": each["title"]} for each in schema[keyword]]
-    return [{"const": value, "title": names.get(value, value)} for value in schema["enum"]]
+def _choices(schema: Mapping[str, Any], titled: str, names: Mapping[Any, str]) -> dict[str, Any]:
+    """Return the keywords of choices: if there are titles, `titled`, else `enum`."""
+    if titled in schema:
+        return {titled: [{key: each[key] for key in ("const", "title")} for each in schema[titled]]}
+    if names:
+        values = schema["enum"]
+        return {titled: [{"const": each, "title": names.get(each, each)} for each in values]}
+    return {"type": "string", **{key: schema[key] for key in _CHOICES if key in schema}}
