@@ -200,92 +200,71 @@ class Builder:
         if function is None:
             name_of = node.name if node.name.isidentifier() else "object"
             function = self.objects[id(node)] = f"build_{next(self._fresh)}_{name_of}"
-            self.lines += [*self._body(node, function), ""]
+            self.lines += self._body(node, function)
         return f"{function}({name})"
 
     def _body(self, node: Object, function: str) -> list[str]:
+        """Return the function that builds an object, by how it is made."""
         fields = [field for field in node.fields if field.keyword is not None]
-        head = [f"def {function}(v):"]
+        # A Schema class without hooks is filled in past its constructor, which is twice as fast.
+        direct = node.make == "direct"
+        store, steps = "made", ["made = {}"]
+        if direct:
+            cls = self._constant("cls", node.cls)
+            store, steps = "state", [f"made = new({cls})", "state = made.__dict__"]
         if any(not field.required for field in fields):
-            head.append("    get = v.get")
-        if node.make in ("dict", "arguments"):
-            steps = [step for field in fields for step in self._entry(node, field)]
-            return [*head, "    made = {}", *steps, "    return made"]
-        cls = self._constant("cls", node.cls)
-        if node.make == "call":
-            return [*head, *self._call(fields, cls)]
-        steps = [step for f in fields for step in self._assign(f, f"state[{f.attribute!r}]")]
-        return [
-            *head,
-            f"    made = new({cls})",
-            "    state = made.__dict__",
-            *steps,
-            "    return made",
-        ]
-
-    def _call(self, fields: list[Field], cls: str) -> list[str]:
-        # A default that needs the instance is left to the constructor: its keyword stays away.
-        late = [field for field in fields if field.takes_self]
-        steps = ["    more = {}"] if late else []
-        for field in late:
-            target = f"more[{field.keyword!r}]"
-            steps += [f"    if {field.name!r} in v:", *self._present(field, target, "        ")]
-        arguments: list[str] = []
+            steps.insert(0, "get = v.get")
         for field in fields:
-            if not field.takes_self:
-                variable = f"a{next(self._fresh)}"
-                steps += self._assign(field, variable)
-                arguments.append(f"{field.keyword}={variable}")
-        return [
-            *steps,
-            f"    return {cls}({', '.join([*arguments, *(['**more'] if late else [])])})",
-        ]
+            target = f"{store}[{field.attribute if direct else field.keyword!r}]"
+            # An absent key of a TypedDict stays absent; a default that needs the instance is left
+            # to the constructor, so that its keyword must be absent.
+            stays = field.takes_self or (node.make == "dict" and not field.required)
+            steps += self._absent_stays(field, target) if stays else self._take(field, target)
+        made = f"{self._constant('cls', node.cls)}(**made)" if node.make == "call" else "made"
+        return [f"def {function}(v):", *(f"    {step}" for step in [*steps, f"return {made}"]), ""]
 
-    def _entry(self, node: Object, field: Field) -> list[str]:
-        target = f"made[{field.keyword!r}]"
-        if node.make == "arguments" or field.required:
-            return self._assign(field, target)
-        return [f"    if {field.name!r} in v:", *self._present(field, target, "        ")]
+    def _absent_stays(self, field: Field, target: str) -> list[str]:
+        lines = self._sent(field, target)
+        return [f"if {field.name!r} in v:", *(f"    {line}" for line in lines)]
 
-    def _present(self, field: Field, target: str, indent: str) -> list[str]:
-        """Return the lines that take over a field that is there."""
+    def _sent(self, field: Field, target: str) -> list[str]:
+        """Return the lines that take over a field that was sent."""
         variable = f"x{next(self._fresh)}"
         made = self.value(field.node, variable)
-        fetched = f"v[{field.name!r}]"
+        sent = f"v[{field.name!r}]"
         if made is None:
-            return [f"{indent}{target} = {fetched}"]
-        return [f"{indent}{variable} = {fetched}", f"{indent}{target} = {made}"]
+            return [f"{target} = {sent}"]
+        return [f"{variable} = {sent}", f"{target} = {made}"]
 
-    def _assign(self, field: Field, target: str) -> list[str]:
-        """Return the lines that take over a field: present, default, or None."""
+    def _take(self, field: Field, target: str) -> list[str]:
+        """Return the lines that take over a field: the value sent, its default, or None."""
         if field.required:
-            return self._present(field, target, "    ")
-        variable = f"x{next(self._fresh)}"
+            return self._sent(field, target)
+        name, variable = repr(field.name), f"x{next(self._fresh)}"
         made = self.value(field.node, variable)
-        fetched = f"get({field.name!r})"
         if not field.has_default:
             if made is None:
-                return [f"    {target} = {fetched}"]
+                return [f"{target} = get({name})"]
+            # Null, where it fits, and absence are both None; unless null is an enum member.
             if _null_is_a_member(field.node):
-                made = f"{made} if {field.name!r} in v else None"
+                made = f"{made} if {name} in v else None"
             else:
-                # Null, where it fits, and absence are both None.
                 made = f"None if {variable} is None else {made}"
-            return [f"    {variable} = {fetched}", f"    {target} = {made}"]
+            return [f"{variable} = get({name})", f"{target} = {made}"]
         if made is not None and field.factory is None and is_json(field.node, field.default):
             # The default takes the place of the value that was not sent, and is built like it.
             value = dump_value(field.default)
             self.defaults.append((field, value))
             default = self._constant("default", value)
-            fetched = f"get({field.name!r}, {default})"
+            sent = f"get({name}, {default})"
             if value.__class__ not in ATOMS:
-                fetched = f"v[{field.name!r}] if {field.name!r} in v else copy({default})"
-            return [f"    {variable} = {fetched}", f"    {target} = {made}"]
+                sent = f"v[{name}] if {name} in v else copy({default})"
+            return [f"{variable} = {sent}", f"{target} = {made}"]
         default = self._default(field, made)
         if made is None and default.isidentifier():
-            return [f"    {target} = get({field.name!r}, {default})"]
+            return [f"{target} = get({name}, {default})"]
         made = f"{default} if {variable} is MISSING else {made or variable}"
-        return [f"    {variable} = get({field.name!r}, MISSING)", f"    {target} = {made}"]
+        return [f"{variable} = get({name}, MISSING)", f"{target} = {made}"]
 
     def _default(self, field: Field, made: str | None) -> str:
         """Return an expression for a default; a name if it is the same object every time."""
