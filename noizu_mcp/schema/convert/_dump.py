@@ -135,7 +135,7 @@ _KINDS: tuple[tuple[Any, Dump], ...] = (
     ((bytes, bytearray, memoryview), lambda value: b64encode(value).decode("ascii")),
     (Mapping, lambda value: dump_value(dict(value))),
     ((list, tuple), _list),
-    # A set has no order, and what is published must have one.
+    # A set has no order, and a published schema must have one.
     (AbstractSet, lambda value: _list(sorted(value, key=repr))),
 )
 _NAMED: dict[tuple[str, str], Dump] = {

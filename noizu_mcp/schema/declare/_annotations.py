@@ -1,8 +1,8 @@
 """Annotations → nodes: the state of reading a declaration, and the types that it understands.
 
-Reading goes down a declaration once. An annotation becomes a node, a class one object node with a
-field for each of its own; what is wrong is noted with the path of the field, and reading goes on
-with a node for any value, so that all problems of a declaration are reported together.
+A declaration is read once, from the top down. An annotation becomes a node, a class becomes an
+object node with a field for each of its own. A problem is noted with the path of the field, and
+reading goes on with a node for any value, so that all problems are reported together.
 """
 
 import enum

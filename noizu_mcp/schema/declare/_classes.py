@@ -303,7 +303,7 @@ def _dataclass_fields(
 ) -> Iterator[Field]:
     dataclasses = sys.modules["dataclasses"]  # loaded, since there is one; never by us
     fields = dataclasses.fields(cls)
-    # What else is declared is a ClassVar, or an InitVar: that one is a parameter.
+    # Other declarations are ClassVars and InitVars, of which the latter are parameters.
     others = cls.__dataclass_fields__.keys() - {declared.name for declared in fields}
     for name in signature(cls).parameters:
         if name in others:

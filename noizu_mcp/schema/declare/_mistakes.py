@@ -1,4 +1,4 @@
-"""Mistakes in a declaration, each answered with what to write.
+"""Mistakes in a declaration, each answered with the right form.
 
 They are those of people who come from pydantic, FastMCP, attrs, dataclasses or plain JSON Schema.
 The file is loaded with the first mistake.

@@ -45,7 +45,7 @@ class Scope:
         self.variables = variables or {}
 
     def resolve(self, annotation: Any) -> Any:
-        """Return an annotation with text replaced by what it names.
+        """Return an annotation with text replaced by the object that it names.
 
         Raises:
             Unresolved: If it names something unknown, or cannot be evaluated.
