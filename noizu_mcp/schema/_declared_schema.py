@@ -16,7 +16,7 @@ from ._check import read_schema
 from .convert import _dump
 from .convert._build import Builder
 from .declare._annotations import ParseState
-from .declare._classes import is_plain, read_class
+from .declare._classes import PROBLEMS, is_plain, read_class
 from .declare._field_options import Titles, form_titles
 from .declare._nodes import Array, Field, Format, Map, Node, Object, Scalar
 from .declare._resolve import Scope, class_scope
@@ -150,9 +150,11 @@ def read_annotation(
 
 
 def _node_of(state: ParseState, declared: Any) -> Node:
-    if isinstance(declared, type) and is_plain(declared, empty=True):
+    if not isinstance(declared, type):
+        return state.node(declared, Scope({}))
+    if PROBLEMS in declared.__dict__ or is_plain(declared, empty=True):
         return read_class(state, declared)
-    return state.node(declared, class_scope(declared) if isinstance(declared, type) else Scope({}))
+    return state.node(declared, class_scope(declared))
 
 
 def read_parameters(
@@ -280,7 +282,7 @@ def _shape(
         _type_of(node),
         compiled,
         schema.get("type") == "object",
-        form_titles(node),
+        form_titles(node) if state.titled else {},
         _completions(fields),
     )
     return shape, []

@@ -69,6 +69,7 @@ class ParseState:
         unresolved: True after a name that does not exist yet.
         risky: True after a type that may refuse a value which its schema accepts.
         headers: True after a field with a header.
+        titled: True after a title, of a field or of a choice.
     """
 
     def __init__(self, *, output: bool = False) -> None:
@@ -82,6 +83,7 @@ class ParseState:
         self.unresolved = False
         self.risky = False
         self.headers = False
+        self.titled = False
 
     def fault(self, text: str) -> None:
         """Note a problem at the present place."""
@@ -126,7 +128,8 @@ class ParseState:
             self.fault(problem)
 
     def constrain(self, node: Node, options: Mapping[str, Any]) -> None:
-        """Put the options that bound values on a node."""
+        """Put those options on a node that are about its type."""
+        self.titled = self.titled or not options.keys().isdisjoint(("title", "titles"))
         for problem in constrain(node, options):
             self.fault(problem)
 
@@ -177,7 +180,8 @@ class ParseState:
             options: The options of the marker, checked already.
             **about: Attributes of `Field`; `required` holds if the options do not decide it.
         """
-        self.constrain(node, options)
+        if options:
+            self.constrain(node, options)
         about.setdefault("default", options.get("default", MISSING))
         field = Field(name, node, about)
         required = options.get("required")

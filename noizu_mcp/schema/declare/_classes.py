@@ -68,7 +68,6 @@ def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
     """Return the attrs attributes of a class body, and take their values out of it."""
     these: dict[str, Any] = {}
     taken: dict[str, str] = {}
-    scope = class_scope(cls)
     annotations: dict[str, Any] = get_annotations(cls)
     for name, annotation in annotations.items():
         if isinstance(annotation, str):
@@ -86,14 +85,14 @@ def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
         else:
             taken[alias] = name
             value = cls.__dict__.get(name, MISSING)
-            these[name] = _attribute(name, annotation, scope, value, problems)
+            these[name] = _attribute(cls, name, annotation, value, problems)
             if value is not MISSING:
                 delattr(cls, name)
     return these
 
 
 def _attribute(
-    name: str, annotation: Any, scope: Scope, value: Any, problems: list[tuple[str, str]]
+    cls: type, name: str, annotation: Any, value: Any, problems: list[tuple[str, str]]
 ) -> Any:
     marker = value if isinstance(value, Marker) else None
     options = marker.options if marker is not None else {}
@@ -113,7 +112,7 @@ def _attribute(
     if callable(options.get("factory")):
         return attrs.field(factory=options["factory"], metadata=metadata)
     optional = options.get("required")
-    if optional is False or (optional is None and may_be_none(annotation, scope)):
+    if optional is False or (optional is None and may_be_none(annotation, cls)):
         metadata[_IMPLICIT] = True
         return attrs.field(default=None, metadata=metadata)
     return attrs.field(metadata=metadata)

@@ -141,14 +141,19 @@ def class_scope(cls: type, variables: Mapping[Any, Any] | None = None) -> Scope:
     return Scope(names, cls, local="<locals>" in cls.__qualname__, variables=variables)
 
 
-def may_be_none(annotation: Any, scope: Scope) -> bool:
-    """Tell if None is one of the types of an annotation; text with unknown names is guessed."""
+def may_be_none(annotation: Any, owner: type) -> bool:
+    """Tell if None is one of the types of an annotation; text with unknown names is guessed.
+
+    Args:
+        annotation: The annotation.
+        owner: The class in whose body it stands.
+    """
     try:
-        annotation = scope.resolve(annotation)
+        annotation = class_scope(owner).resolve(annotation)
     except Unresolved:
         return "None" in str(annotation) or "Optional[" in str(annotation)
     if get_origin(annotation) is Annotated:
-        return may_be_none(annotation.__origin__, scope)
+        return may_be_none(annotation.__origin__, owner)
     if get_origin(annotation) in (Union, UnionType):
-        return any(may_be_none(part, scope) for part in get_args(annotation))
+        return any(may_be_none(part, owner) for part in get_args(annotation))
     return annotation in (None, NoneType)
