@@ -17,6 +17,7 @@ from .convert import _dump
 from .convert._build import Builder
 from .declare._annotations import ParseState
 from .declare._classes import PROBLEMS, is_plain, read_class
+from .declare._field import Marker
 from .declare._field_options import Titles, form_titles
 from .declare._nodes import Array, Field, Format, Map, Node, Object, Scalar
 from .declare._resolve import Scope, class_scope
@@ -181,12 +182,14 @@ def read_parameters(
     node = Object(plain.__name__, "arguments", dict)
     for parameter in parameters:
         name, annotation, default = parameter.name, parameter.annotation, parameter.default
+        # `a: int = field(...)` gives options, of which one may be the default.
+        marker = default if isinstance(default, Marker) else None
         with state.at(name, None):
-            about = {} if default is Parameter.empty else {"default": default}
+            about = {} if default is Parameter.empty or marker is not None else {"default": default}
             if annotation is Parameter.empty:
                 state.fault("has no annotation; write its type")
                 annotation = Any
-            node.fields.append(state.annotated_field(name, annotation, scope, **about))
+            node.fields.append(state.annotated_field(name, annotation, scope, marker, **about))
     return _finish(state, node, plain.__qualname__, strict, descriptions, input=True)
 
 

@@ -294,7 +294,7 @@ WRONG = [
     ({"a": f.string}, "a: f.string is not called; write f.string()"),
     (
         {"a": 3, "b": {"c": f.string()}},
-        "a JSON Schema holds nothing but JSON: f.string(...) is a field, which stands in a mapping of fields only",
+        "a JSON Schema holds nothing but JSON: f.string(...) is a field, and belongs in a mapping of fields only",
     ),
     ({3: f.string()}, "3: the name of a field is text, got 3"),
     (
@@ -311,7 +311,7 @@ WRONG = [
     ),
     (
         {"a": f.enum("x", default="y")},
-        'a: default "y" is none of ["x"]; change the default or the field',
+        'a: default "y" is not one of ["x"]; change the default or the field',
     ),
     (
         {"a": f.string(default=None)},
@@ -327,7 +327,7 @@ WRONG = [
         {"a": f.string(), "b": 3},
         ": a mixture of fields and something else (b); write fields only, or a schema",
     ),
-    ({"a": f.string(header="")}, "a: header '' is no HTTP token; use letters, digits and -"),
+    ({"a": f.string(header="")}, "a: header '' is not an HTTP token; use letters, digits and -"),
     (
         {"a": f.number(header="X")},
         "a: header needs a field of type string, integer or boolean (not null), not number",

@@ -319,19 +319,19 @@ def test_titles_inside_a_type():
     [
         (
             {"x": f.enum("plain", "loud", titles={"plan": "Plain"})},
-            "x: titles names 'plan', which is no choice; did you mean 'plain'?",
+            "x: titles names 'plan', which is not a choice; did you mean 'plain'?",
         ),
         (
             {"x": f.enum(1, 2, titles={3: "C"})},
-            "x: titles names 3, which is no choice; known: 1, 2",
+            "x: titles names 3, which is not a choice; known: 1, 2",
         ),
         (
             {"x": f.enum(1, titles={True: "C"})},
-            "x: titles names True, which is no choice; known: 1",
+            "x: titles names True, which is not a choice; known: 1",
         ),
         (
             {"x": f.enum("a", None, titles={None: "Nothing"})},
-            "x: titles names None, which is no choice; known: 'a'",
+            "x: titles names None, which is not a choice; known: 'a'",
         ),
         (
             {"x": f.string(titles={"a": "A"})},
@@ -363,7 +363,7 @@ def test_faults_of_titles(declared, fault):
 
 def test_faults_of_titles_are_found_by_the_class_statement():
     """A class with wrong titles is never made."""
-    with pytest.raises(DefinitionError, match="which is no choice; did you mean 'small'"):
+    with pytest.raises(DefinitionError, match="which is not a choice; did you mean 'small'"):
 
         class Wrong(Schema):
             size: Literal["small", "large"] = field(titles={"smal": "S"})

@@ -147,7 +147,9 @@ def test_a_dataclass_with_an_init_variable_is_refused():
     class Odd:
         x: dataclasses.InitVar[int]
 
-    assert faults_of(Odd) == ["x: an InitVar is no field; make it a field, or set it in a factory"]
+    assert faults_of(Odd) == [
+        "x: an InitVar is not a field; make it a field, or set it in a factory"
+    ]
 
 
 class Base(t.TypedDict):
@@ -565,7 +567,7 @@ def test_a_marker_is_no_default_of_other_classes():
         x: int = field(default=1)
 
     assert any(
-        "a marker is no default here; write Annotated[<type>, field(...)]" in line
+        "field(...) is not read here; write Annotated[<type>, field(...)]" in line
         for line in faults_of(Wrong)
     )
 

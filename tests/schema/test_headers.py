@@ -10,8 +10,8 @@ def schema_with(**properties):
 
 
 WRONG = {
-    "no text": (schema_with(a={"type": "string", "x-mcp-header": 3}), "is no HTTP token"),
-    "no token": (schema_with(a={"type": "string", "x-mcp-header": "a b"}), "is no HTTP token"),
+    "no text": (schema_with(a={"type": "string", "x-mcp-header": 3}), "is not an HTTP token"),
+    "no token": (schema_with(a={"type": "string", "x-mcp-header": "a b"}), "is not an HTTP token"),
     "the root": ({"type": "object", "x-mcp-header": "A"}, "only plain fields"),
     "a list": (
         schema_with(a={"type": "array", "items": {"type": "string", "x-mcp-header": "A"}}),

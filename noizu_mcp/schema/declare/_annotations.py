@@ -161,13 +161,15 @@ class ParseState:
             about["required"] = required
         if marker is not None:
             if marker.kind is not None:
-                self.fault(f"{marker.maker}(...) is for mappings; in a class write field(...)")
+                self.fault(
+                    f"{marker.maker}(...) is for mappings; beside an annotation write field(...)"
+                )
             self.check_marker(marker)
             options.update(marker.options)
-            if "factory" in options and not callable(options["factory"]):
-                about["factory"] = None
+            if "factory" in options:
+                about["factory"] = options["factory"] if callable(options["factory"]) else None
         if isinstance(about.get("default"), Marker):
-            self.fault("a marker is no default here; write Annotated[<type>, field(...)]")
+            self.fault("field(...) is not read here; write Annotated[<type>, field(...)]")
             del about["default"]
         return self.field(name, node, options, **about)
 

@@ -307,7 +307,7 @@ def _dataclass_fields(
     for name in signature(cls).parameters:
         if name in others:
             with state.at(name, owners[name]):
-                state.fault("an InitVar is no field; make it a field, or set it in a factory")
+                state.fault("an InitVar is not a field; make it a field, or set it in a factory")
     for declared in fields:
         if not (declared.init or state.output):
             continue

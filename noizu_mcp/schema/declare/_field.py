@@ -34,7 +34,7 @@ class Marker:
 
     def __mcp_json__(self) -> Any:
         """Refuse to be dumped: a field in a JSON Schema is a mistake."""
-        raise TypeError(f"{self.maker}(...) is a field, which stands in a mapping of fields only")
+        raise TypeError(f"{self.maker}(...) is a field, and belongs in a mapping of fields only")
 
 
 class CommonOptions(TypedDict, total=False):

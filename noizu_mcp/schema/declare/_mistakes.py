@@ -135,7 +135,7 @@ def titles_problems(strangers: list[tuple[Any, list[Any]]]) -> list[str]:
         texts = [value for value in known if isinstance(value, str)]
         meant = nearest(key, texts) if isinstance(key, str) else None
         hint = f"did you mean {meant!r}?" if meant else f"known: {', '.join(map(repr, known))}"
-        problems.append(f"titles names {key!r}, which is no choice; {hint}")
+        problems.append(f"titles names {key!r}, which is not a choice; {hint}")
     return problems or [_NO_CHOICES]
 
 

@@ -21,13 +21,13 @@ _WORDS = {
     "minimum": "is below min {}",
     "exclusiveMaximum": "is not below exclusive_max {}",
     "exclusiveMinimum": "is not above exclusive_min {}",
-    "multipleOf": "is no multiple of {}",
+    "multipleOf": "is not a multiple of {}",
     "maxLength": "is longer than max_length {}",
     "minLength": "is shorter than min_length {}",
     "maxItems": "has more items than max {}",
     "minItems": "has fewer items than min {}",
     "pattern": "does not match the pattern {}",
-    "enum": "is none of {}",
+    "enum": "is not one of {}",
 }
 
 

@@ -55,7 +55,7 @@ def _properties(path: Path) -> tuple[str, ...]:
 def _problem(path: Path, node: Mapping[str, Any]) -> str | None:
     header = node[HEADER]
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
-        return f"header {header!r} is no HTTP token; use letters, digits and -"
+        return f"header {header!r} is not an HTTP token; use letters, digits and -"
     if not path or len(path) % 2 or any(step != "properties" for step in path[::2]):
         return "header stands in a list, a union or a recursive class; only plain fields have one"
     if node.get("type") not in _TYPES:
