@@ -9,7 +9,7 @@ import typing as t
 import attrs
 import pytest
 
-from noizu_mcp import DefinitionError, Tool
+from noizu_mcp import DefinitionError, Server, Tool, connect
 from noizu_mcp.schema import Schema, field, read_parameters, read_shape
 from noizu_mcp.schema import fields as f
 
@@ -217,18 +217,30 @@ def test_a_default_is_read_when_the_class_is_made():
     assert shape.build({}).a.x == 1
 
 
-def test_a_tool_gets_the_instance():
-    """From the class statement to the handler."""
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+async def test_a_tool_gets_the_instance(version):
+    """From the class statement to the handler, on both eras."""
 
     class Move(Tool):
         """Move."""
 
-        input = {"to": f.object({"x": f.integer(default=4)}, default={})}
+        input = {
+            "to": f.object({"x": f.integer(default=4)}, default={}),
+            "by": f.array(f.object({"x": f.integer()}), default=[{"x": 1}]),
+            "free": f.object({}),
+        }
 
         def call(self, args):
-            return str(args.to.x)
+            return f"{args.to.x} {[row.x for row in args.by]} {args.free}"
 
-    assert Move.__mcp__ is not None
+    class World(Server, name="world", version="1.0.0"):
+        tools = [Move]
+
+    async with connect(World, version=version) as client:
+        absent = await client.call_tool("move", {})
+        given = await client.call_tool("move", {"to": {"x": 5}, "by": [], "free": {"a": 1}})
+
+    assert [each.content[0].text for each in (absent, given)] == ["4 [1] None", "5 [] {'a': 1}"]
 
 
 IMPOSSIBLE = {
