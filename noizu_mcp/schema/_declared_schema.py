@@ -268,9 +268,11 @@ def _shape(
     build = builder.compile(node)
     # Factories inside a default run here, so this is done only for a form that needs it.
     if builder.defaults and (state.risky or emitter.recursive):
-        found = _default_faults(builder, emitter.places.values())
-        if found:
-            return None, found
+        names = {id(place.field): place.names for place in emitter.places.values()}
+        problems = builder.default_problems()
+        faults = [Fault(names[id(field)], text, field.owner) for field, text in problems]
+        if faults:
+            return None, faults
     if build is not None and state.risky:
         from .convert._class_validation import checked
 
@@ -309,13 +311,6 @@ def _tester(
         return alone.is_valid
 
     return compile_test
-
-
-def _default_faults(builder: Builder, places: Iterable[Place]) -> list[Fault]:
-    """Return a fault for each default that the schema accepts and its type refuses."""
-    by_field = {id(place.field): place for place in places}
-    found = [(by_field[id(field)], text) for field, text in builder.default_problems()]
-    return [Fault(place.names, text, place.owner) for place, text in found]
 
 
 def _type_of(node: Node) -> Any:

@@ -131,6 +131,7 @@ IN_TYPES = {
     "enum": (Scope, "all", Scope.ALL),
     "date": (dt.date, "2026-01-02", dt.date(2026, 1, 2)),
     "float": (float, 1, 1.0),
+    "integer": (int, 1.0, 1),
     "typed dict": (Options, {"at": {}}, {"at": Point()}),
     "constructor": (Checked, {"size": 3}, Checked(3)),
     "recursive": (Link, {"next": {"name": "a"}}, Link(next=Link(name="a"))),

@@ -349,6 +349,10 @@ def _real(value: float) -> float:
         return value
 
 
+# The type of a default that a client may send, and that is delivered as another.
+_SENT_FOR: Mapping[str, type] = {"text": str, "int": float, "float": int}
+
+
 def is_json(node: Node, value: Any) -> bool:
     """Tell if a default is JSON, at least in part, where the typed value is something else.
 
@@ -361,8 +365,8 @@ def is_json(node: Node, value: Any) -> bool:
         delivered = any(type(each) is type(value) and each == value for each in node.results)
         return not delivered and value is not None and type(value) in ATOMS
     if isinstance(node, Scalar):
-        sent = str if isinstance(node.cast, Format) else int if node.cast == "float" else None
-        return type(value) is sent
+        cast = "text" if isinstance(node.cast, Format) else node.cast or ""
+        return type(value) is _SENT_FOR.get(cast)
     if isinstance(value, Mapping):
         return _is_json_mapping(node, value)
     if isinstance(value, (list, tuple, AbstractSet)):
