@@ -291,7 +291,7 @@ REFUSED = [
         list[t.Annotated[str, argument(complete=["a"])]],
         "complete belongs to a field, not to a type inside another type",
     ),
-    (field(min=1), "write the type that stands after its ="),
+    (field(min=1), "write the type here, and the field after the ="),
 ]
 
 

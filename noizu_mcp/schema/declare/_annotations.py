@@ -58,7 +58,6 @@ class ParseState:
             constructor sets are part of it.
 
     Attributes:
-        output: See above.
         faults: The problems so far.
         path: The names of the fields around the place that is being read.
         owner: The class that declares the last of them.
@@ -315,16 +314,16 @@ def _of_class(state: ParseState, annotation: Any, cls: type, scope: Scope) -> No
     return _unsupported(state, annotation)
 
 
+_TYPES = (
+    "use str, int, float, bool, an Enum, Literal, list, dict, a Schema or attrs class,"
+    " a dataclass or a TypedDict"
+)
+
+
 def _unsupported(state: ParseState, annotation: Any) -> Node:
     shown = getattr(annotation, "__qualname__", None) or str(annotation)
-    hint = (
-        "write the type that stands after its ="
-        if isinstance(annotation, Marker)
-        else (
-            "use str, int, float, bool, an Enum, Literal, list, dict, a Schema or attrs class,"
-            " a dataclass or a TypedDict"
-        )
-    )
+    marked = isinstance(annotation, Marker)
+    hint = "write the type here, and the field after the =" if marked else _TYPES
     state.fault(f"{shown} has no JSON Schema; {hint}")
     return Node()
 
