@@ -1,4 +1,4 @@
-"""The JSON Schema 2020-12 vocabulary as tables: what each keyword takes and where subschemas stand.
+"""The vocabulary of JSON Schema 2020-12 as tables, and the dialects that `$schema` may name.
 
 Everything that walks a schema reads these tables, so that a keyword is described in one place.
 """
@@ -11,6 +11,17 @@ from typing import Any, NamedTuple
 Path = tuple[str | int, ...]
 
 TYPES = ("null", "boolean", "object", "array", "number", "string", "integer")
+
+LATEST = "https://json-schema.org/draft/2020-12/schema"
+
+# The URI without its empty fragment → the short name of the draft.
+DIALECTS: Mapping[str, str] = {
+    LATEST: "202012",
+    "https://json-schema.org/draft/2019-09/schema": "201909",
+    "http://json-schema.org/draft-07/schema": "7",
+    "http://json-schema.org/draft-06/schema": "6",
+    "http://json-schema.org/draft-04/schema": "4",
+}
 
 # Where subschemas stand (2020-12 core section 10, and the two names kept from older drafts).
 ONE_SCHEMA = frozenset(
@@ -37,7 +48,7 @@ _ANCHOR = compile_regex(r"[A-Za-z_][-A-Za-z0-9._]*\Z")
 
 
 class Rule(NamedTuple):
-    """What a keyword takes: a check and the words for it."""
+    """The values that a keyword takes: a check, and the words for it."""
 
     holds: Callable[[Any], bool]
     wanted: str
@@ -143,12 +154,12 @@ _BY_RULE: tuple[tuple[Rule, str], ...] = (
     (_SCHEMA_LIST, " ".join(sorted(SCHEMA_LISTS))),
 )
 
-# Every keyword of the dialect, and what its value must be.
+# Every keyword of 2020-12 and the rule for its value.
 RULES: Mapping[str, Rule] = {name: rule for rule, names in _BY_RULE for name in names.split()}
 
 
 def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
-    """Yield every direct subschema with its path; what is no schema is left out."""
+    """Yield every direct subschema with its path; a keyword with a wrong value has none."""
     for keyword, value in schema.items():
         if keyword in ONE_SCHEMA:
             yield (keyword,), value
@@ -168,3 +179,9 @@ def walk(schema: Any) -> Iterator[tuple[Path, dict[Any, Any]]]:
             yield path, node
             below = [((*path, *step), child) for step, child in subschemas(node)]
             waiting.extend(reversed(below))
+
+
+def dialect_of(schema: Mapping[str, Any] | bool) -> str:
+    """Return the URI of the dialect of a schema, 2020-12 if it names none (spec, basic, 1.19)."""
+    declared = schema.get("$schema", LATEST) if isinstance(schema, Mapping) else LATEST
+    return declared.removesuffix("#") if isinstance(declared, str) else repr(declared)

@@ -7,7 +7,7 @@ from ..._errors import SchemaError
 from ..engines._compile import compile_schema
 from ..jsonschema._fault import Fault
 from ..jsonschema._violation import show
-from ..report._report import describe
+from ..report._messages import describe
 from ._emit import Path, Place
 
 # Keyword → how a field says it.
