@@ -41,7 +41,7 @@ def test_refusals(keyword, schema):
 def test_whatever_fails_in_the_generator_is_a_refusal(monkeypatch):
     """A schema on which the generator fails is refused, with the failure as its cause."""
 
-    def fail(_schema):
+    def fail(_schema, *, remember):
         raise RecursionError("too deep")
 
     monkeypatch.setattr(_python, "_generate", fail)

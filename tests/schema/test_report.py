@@ -282,6 +282,11 @@ NATIVE_REPORTS = [
         {"a": {"type": "strin"}},
         ['/a: {"type": "strin"} does not match "https://json-schema.org/draft/2020-12/schema"'],
     ),
+    (
+        {"additionalProperties": {"$ref": "https://json-schema.org/draft/2020-12/schema"}},
+        {"a": {}, "b": 1},
+        ['/b: 1 does not match "https://json-schema.org/draft/2020-12/schema"'],
+    ),
 ]
 
 
@@ -290,6 +295,68 @@ def test_native_lines(schema, value, lines):
     """Where only the native engine can follow, its errors come in the same words."""
     found = describe(compile_schema({"unevaluatedProperties": False, **schema}).violations(value))
     assert lines == found
+
+
+TREE = {"$recursiveAnchor": True, "properties": {"children": {"items": {"$recursiveRef": "#"}}}}
+
+# Older drafts name some things in another way; the words stay.
+OLDER_REPORTS = [
+    (
+        "http://json-schema.org/draft-07/schema#",
+        {"items": [{"type": "string"}], "additionalItems": {"type": "null"}},
+        ["a", 1, None],
+        ["/1: expected null, got integer 1"],
+    ),
+    (
+        "http://json-schema.org/draft-07/schema#",
+        {"$ref": "#/definitions/a", "type": "null", "definitions": {"a": {"minimum": 2}}},
+        1,
+        ["(root): 1 is less than the minimum of 2"],
+    ),
+    (
+        "http://json-schema.org/draft-07/schema#",
+        {"items": {"$ref": "#a"}, "definitions": {"a": {"$id": "#a", "type": "null"}}},
+        [1],
+        ["/0: expected null, got integer 1"],
+    ),
+    (
+        "http://json-schema.org/draft-07/schema#",
+        {"prefixItems": [{"type": "null"}], "dependencies": {"a": ["b"]}, "maxItems": 0},
+        [1],
+        ["(root): has 1 item, but may have at most 0"],
+    ),
+    (
+        "http://json-schema.org/draft-04/schema#",
+        {"items": {"$ref": "urn:a"}, "definitions": {"a": {"id": "urn:a", "type": "null"}}},
+        [1],
+        ["/0: expected null, got integer 1"],
+    ),
+    (
+        "http://json-schema.org/draft-04/schema#",
+        {"minimum": 1, "exclusiveMinimum": True},
+        0,
+        ["(root): 0 is less than the minimum of 1"],
+    ),
+    (
+        "https://json-schema.org/draft/2019-09/schema",
+        {"$id": "urn:strict", **TREE, "required": ["name"]},
+        {"name": 1, "children": [{"name": 1}, {}]},
+        ["/children/1/name: required, but missing"],
+    ),
+    (
+        "https://json-schema.org/draft/2019-09/schema",
+        {"contains": {"const": 1}, "items": [True], "unevaluatedItems": False},
+        [1, 2],
+        ["/1: nothing is allowed here, got 2"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("dialect", "schema", "value", "lines"), OLDER_REPORTS)
+def test_lines_of_older_drafts(dialect, schema, value, lines):
+    """A schema of an older draft is explained by its own rules."""
+    compiled = compile_schema({"$schema": dialect, **schema})
+    assert lines == describe(compiled.violations(value))
 
 
 BOTH_LEAD_BACK = {

@@ -67,7 +67,7 @@ def compile_python(document: Document, *, trusted: bool) -> Verdict:
     """
     _check_served(document, trusted=trusted)
     try:
-        function = _generate(_Writer(document).document())
+        function = _generate(_Writer(document).document(), remember=document.survey().recursive)
     except PatternRefusedError as error:
         raise _unsupported("pattern", f"a pattern: {error.reason}") from None
     # The generator fails in many ways on what it cannot express; each of them is a refusal.
@@ -244,6 +244,8 @@ class Generator(CodeGeneratorDraft07):
     Each function takes a value and the verdicts so far; it raises `Mismatch`, or returns.
     """
 
+    #: Whether functions look up their verdicts: where one can come back to a part of the value.
+    remembers: bool
     # The library sets these around the writing of each part.
     _definition: Any
     _variable: Any
@@ -257,14 +259,15 @@ class Generator(CodeGeneratorDraft07):
         library: Any = self  # its own methods have no types
         self._validation_functions_done.add(uri)
         with self._resolver.resolving(uri) as definition, self.l("def {}(data, known):", name):
-            self.l("place = {!r}, id(data)", uri)
-            with self.l("if place in known:"):
-                with self.l("if known[place]:"):
-                    self.l("return")
-                self.exc()
-            self.l("known[place] = False")
+            if self.remembers:
+                self.l("place = {!r}, id(data)", uri)
+                with self.l("if place in known:"):
+                    with self.l("if known[place]:"):
+                        self.l("return")
+                    self.exc()
+                self.l("known[place] = False")
             library.generate_func_code_block(definition, "data", "data", clear_variables=True)
-            self.l("known[place] = True")
+            self.l("known[place] = True" if self.remembers else "pass")
 
     def generate_ref(self) -> None:
         """Write the call of the function of a definition."""
@@ -299,15 +302,17 @@ class Generator(CodeGeneratorDraft07):
                 self.exc()
 
 
-def _generate(schema: Schema) -> Callable[[Any, dict[Any, bool]], None]:
+def _generate(schema: Schema, *, remember: bool) -> Callable[[Any, dict[Any, bool]], None]:
     """Return a function that raises `Mismatch` for values that do not fit.
 
     Args:
         schema: The output of `_Writer`; the library may change it.
+        remember: Whether the schema is recursive.
     """
     resolver = RefResolver.from_schema(schema, store={})
     make: Any = Generator
     generator = make(schema, resolver, use_default=False, detailed_exceptions=False)
+    generator.remembers = remember
     helpers = (Mismatch, equal_pairs, is_encodable, is_multiple)
     scope = {**generator.global_state, **{helper.__name__: helper for helper in helpers}}
     exec(generator.func_code, scope)

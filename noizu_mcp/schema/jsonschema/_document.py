@@ -349,7 +349,7 @@ def components(
     for root in roots:
         # The first entry stands for the caller, who leads to the root.
         work: list[tuple[Node, Iterator[Node]]] = [(root, iter([root]))]
-        while work:
+        while True:
             node, rest = work[-1]
             child = next(rest, None)
             if child is not None and id(child) not in order:

@@ -94,6 +94,13 @@ class Explainer:
         self._ignored = {name for name, first in _SINCE.items() if first > self._draft}
         if document.dialect in DIALECTS:
             self._ignored.add("format")
+        used = {
+            keyword for _path, node in document.nodes for keyword in REFERENCES if keyword in node
+        }
+        #: Whether a part of the value can be met again, and whether it matters on which way: other
+        #: documents may have dynamic references too.
+        self.refers = bool(used)
+        self.is_dynamic = bool(document.documents) or bool(used.intersection(REFERENCES[1:]))
         self.contains_evaluates = self._draft >= 202012
 
     def explain(self, value: Any, schema: Any = None) -> list[Violation]:
@@ -179,23 +186,18 @@ class _Found:
 
     def add(self, violation: Violation) -> None:
         """Add a violation that is not known yet; raises `_FullError` if there is no room."""
-        self.spend(_STEPS_FOR_WORDS)
-        self._add(violation)
+        self.merge((violation,), _STEPS_FOR_WORDS)
 
-    def merge(self, violations: Iterable[Violation]) -> None:
+    def merge(self, violations: Iterable[Violation], steps: int = 1) -> None:
         """Add violations whose words were found before."""
         for violation in violations:
-            self.spend(1)
-            self._add(violation)
-
-    def _add(self, violation: Violation) -> None:
-        key = (violation.path, violation.keyword, violation.message)
-        if key in self._known:
-            return
-        if len(self.violations) >= MAX_VIOLATIONS:
-            raise _FullError
-        self._known.add(key)
-        self.violations.append(violation)
+            self.spend(steps)
+            key = (violation.path, violation.keyword, violation.message)
+            if key not in self._known:
+                if len(self.violations) >= MAX_VIOLATIONS:
+                    raise _FullError
+                self._known.add(key)
+                self.violations.append(violation)
 
 
 class _Walk:
@@ -230,34 +232,42 @@ class _Walk:
                 out.add(broken(path, "false", False, value))
             return
         types, checks = self.explainer.plan(schema)
-        if types and not any(has_type(value, name) for name in types):
-            out.add(several_types(path, types, value))
-            return
+        for name in types:
+            if has_type(value, name):
+                break
+        else:
+            if types:
+                out.add(several_types(path, types, value))
+                return
         if isinstance(value, (list, dict)) and self.explainer.fits(schema, value):
             return
         outer = self._scope
-        base = self._document.base_of(schema)
-        if not outer or outer[-1] != base:
-            self._scope = (*outer, base)
-        try:
-            for check in checks:
-                check(self, schema, value, path, out)
-        finally:
-            self._scope = outer
+        if self.explainer.is_dynamic:
+            base = self._document.base_of(schema)
+            self._scope = outer if outer[-1:] == (base,) else (*outer, base)
+        for check in checks:
+            check(self, schema, value, path, out)
+        self._scope = outer
 
     def attempt(self, schema: Any, value: Any, path: Path) -> list[Violation]:
         """Return the violations of a subschema without reporting them."""
+        if not self.explainer.refers:
+            return self._fresh(schema, value, path)
         # A name has the path of its object, so the path alone does not tell a value.
         key = (id(schema), id(value), path, self._scope)
         known = self._judged.get(key)
         if known is None:
             # A reference that leads back here without descending asks nothing new.
             self._judged[key] = []
-            found = _Found(self.step)
-            with suppress(_FullError):
-                self.judge(schema, value, path, found)
-            known = self._judged[key] = found.violations
+            known = self._judged[key] = self._fresh(schema, value, path)
         return known
+
+    def _fresh(self, schema: Any, value: Any, path: Path) -> list[Violation]:
+        found, outer = _Found(self.step), self._scope
+        with suppress(_FullError):
+            self.judge(schema, value, path, found)
+        self._scope = outer
+        return found.violations
 
     def target(self, keyword: str, schema: Node) -> Any:
         """Return the schema to which a keyword refers now; None if only the engine knows it."""
