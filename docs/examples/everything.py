@@ -237,12 +237,13 @@ def filled_in(ctx: Context, key: str, name: str, kind: type = str) -> Any:
     What comes back to questions asked by hand is what the client sent, whatever that is.
     """
     match ctx.input_responses.get(key):
-        case {"action": "accept", "content": dict(content)}:
+        case {"action": "accept", "content": {**content}}:
             value = content.get(name)
             return value if isinstance(value, kind) else None
         case {"action": "decline" | "cancel"}:
             raise McpError(-1, "The user did not answer")
-    return None
+        case _:
+            return None
 
 
 class Rounds(Toolkit):
@@ -262,16 +263,18 @@ class Rounds(Toolkit):
         match ctx.input_responses.get("capital_question"):
             case {"content": {"text": str(text)}}:
                 return f"The model said: {text}"
-        question = prompt_of("What is the capital of France?", 100)
-        return InputRequired({"capital_question": question})
+            case _:
+                question = prompt_of("What is the capital of France?", 100)
+                return InputRequired({"capital_question": question})
 
     @mcp
     async def test_input_required_result_list_roots(self, args: Any, ctx: Context) -> Asked:
         """Ask where the server may work."""
         match ctx.input_responses.get("client_roots"):
-            case {"roots": list(roots)}:
+            case {"roots": [*roots]}:
                 return f"Roots: {', '.join(root['uri'] for root in roots)}"
-        return InputRequired({"client_roots": InputRequest("roots/list")})
+            case _:
+                return InputRequired({"client_roots": InputRequest("roots/list")})
 
     @mcp
     async def test_input_required_result_request_state(self, args: Any, ctx: Context) -> Asked:

@@ -1,8 +1,9 @@
 """Calls of registered tools: validate, invoke, and turn what comes back into a result."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import trio
 
@@ -10,6 +11,7 @@ from .._errors import ConnectionClosed, InsufficientScope, McpError, RequestTime
 from ..components import (
     Completer,
     Context,
+    PromptSpec,
     Source,
     ToolSpec,
     complete_from,
@@ -20,18 +22,21 @@ from ..components import (
     to_prompt_result,
     to_result,
 )
-from ..engine import is_crash, logger, lone
-from ..jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
+from ..engine import Fate, is_crash, lone
+from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ..protocol import REVISIONS
 from ..types import (
     Completion,
     Content,
     InputRequired,
+    PromptResult,
     ReadResult,
     Reference,
     ToolResult,
 )
-from ._authored import at_once, authored
+from ._authored import at_once, authored, in_thread
+from ._clock import OutOfTime, Timed, in_time
+from ._refusal import refusal_in, refused
 from ._registry import Found
 from ._rounds import timed_out
 from ._scopes import demand
@@ -39,6 +44,8 @@ from ._slots import one_of
 
 if TYPE_CHECKING:
     from ._server import Server
+
+Result = TypeVar("Result")
 
 #: What a model reads when a handler crashed; the details are in the log only.
 CRASHED: Final = ToolResult(Content.text("Tool execution failed"), is_error=True)
@@ -60,7 +67,10 @@ def find(server: "Server", name: str) -> ToolSpec:
 async def call_registered(
     server: "Server", name: str, arguments: Mapping[str, Any], context: Context
 ) -> ToolResult:
-    """Call a registered tool with arguments that nobody has checked yet.
+    """Call a registered tool with arguments that nobody has checked yet, in the tool's time.
+
+    Returns:
+        The result; `TIMED_OUT` itself when the time of the tool was over.
 
     Raises:
         McpError: There is no such tool, or the tool raised it.
@@ -69,10 +79,15 @@ async def call_registered(
     spec = find(server, name)
     demand(spec, context)
     args, refusal = prepare(spec, arguments)
-    return refusal or await run(server, spec, args, context)
+    if refusal is not None:
+        return refusal
+    try:
+        return await in_time(server, spec, partial(run, server, spec, args, context))
+    except OutOfTime:
+        return TIMED_OUT
 
 
-def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult:
+def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> ToolResult:
     """Run a short sync handler in the calling task.
 
     Raises:
@@ -80,12 +95,11 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
         InsufficientScope: The same.
     """
     try:
-        return answer_of(spec, _unasked(spec.invoke(args, context)))
+        return at_once(lambda: answer_of(server, spec, _unasked(spec.invoke(args, context))))
     except BaseException as error:
-        # Nothing waits here, so no coroutine is being closed: the handler itself raised that.
-        if not is_crash(error) and not isinstance(error, GeneratorExit):
+        if not is_crash(error):
             raise
-        return failure(spec.source, error)
+        return failure(server, spec.source, error)
 
 
 def _unasked(value: Any) -> Any:
@@ -111,13 +125,13 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> 
     asking = context if spec.takes_context else None
     try:
         if spec.max_concurrency is None:
-            return answer_of(spec, await settle(invoke, asking))
+            return answer_of(server, spec, await settle(invoke, asking))
         async with one_of(server.slots(spec)):
-            return answer_of(spec, await settle(invoke, asking))
+            return answer_of(server, spec, await settle(invoke, asking))
     except BaseException as error:
         if not is_crash(error):
             raise
-        return failure(spec.source, error)
+        return failure(server, spec.source, error)
 
 
 async def run_override(
@@ -147,11 +161,11 @@ async def run_override(
         return await authored(server.call_tool(name, arguments, context))
 
     try:
-        return answer_of(spec, await settle(invoke, context))
+        return answer_of(server, spec, await settle(invoke, context))
     except BaseException as error:
         if not is_crash(error):
             raise
-        return failure(f"call_tool of {server!r}", error)
+        return failure(server, f"call_tool of {server!r}", error)
 
 
 async def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any]) -> Any:
@@ -162,7 +176,9 @@ async def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any])
         return at_once(invoke)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
     limiter = context.threads
-    return await authored(trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=limiter))
+    return await authored(
+        trio.to_thread.run_sync(in_thread, invoke, abandon_on_cancel=True, limiter=limiter)
+    )
 
 
 async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
@@ -181,10 +197,11 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
     return value
 
 
-def answer_of(spec: ToolSpec | None, value: Any) -> ToolResult:
+def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> ToolResult:
     """Turn what a handler returned into a result; the log says what could not be sent.
 
     Args:
+        server: The server, whose log it is.
         spec: The tool; None for one that only an override of `call_tool` knows.
         value: What came back.
     """
@@ -193,21 +210,27 @@ def answer_of(spec: ToolSpec | None, value: Any) -> ToolResult:
     result, breach = to_result(spec, value)
     if breach is not None:
         source = "call_tool" if spec is None else spec.source
-        logger.error("%s broke its contract: %s", source, breach)
+        text = "%s broke its contract: %s"
+        server.crash_log.entry(logging.ERROR, (text, source), text, source, breach)
     return result
 
 
-def failure(source: str, error: BaseException) -> ToolResult:
+def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     """Turn what a handler raised into a result.
 
     Args:
+        server: The server, whose log it is.
         source: Where the handler stands, for the log.
-        error: What it raised; alone in the group of a nursery counts as raised by itself.
+        error: What it raised; alone in the group of a nursery counts as raised by itself. What a
+            client answered to its question, and it let out, is for the model to read.
 
     Raises:
         McpError: It raised this.
         InsufficientScope: The same.
     """
+    refusal = refusal_in(error)
+    if refusal is not None:
+        return ToolResult.error(refused(refusal))
     error = lone(error)
     if isinstance(error, McpError | InsufficientScope):
         raise error
@@ -222,8 +245,15 @@ def failure(source: str, error: BaseException) -> ToolResult:
         return CRASHED  # while it asked; nobody hears of it
     if isinstance(error, RequestTimeout):
         return ToolResult.error(timed_out(error))
-    logger.error("%s failed", source, exc_info=error)
+    server.crash_log.crash(source, "%s failed", source, error=error)
     return CRASHED
+
+
+def fate_of(result: ToolResult) -> Fate | None:
+    """Say to who watches how a call ended, where the result alone does not tell."""
+    if result is CRASHED:
+        return "crashed"
+    return "timed_out" if result is TIMED_OUT else None
 
 
 def not_found(uri: str, version: str) -> McpError:
@@ -236,8 +266,35 @@ def not_found(uri: str, version: str) -> McpError:
 
 
 async def read_registered(server: "Server", uri: str, context: Context) -> Any:
-    """Read a registered resource; see `read_found`."""
-    return await read_found(uri, server.registry.find_resource(uri), context)
+    """Read a registered resource, in its time; see `read_found`.
+
+    Raises:
+        McpError: The time is over (-32603), or see `read_found`.
+        InsufficientScope: See `read_found`.
+    """
+    found = server.registry.find_resource(uri)
+    return await within(server, found and found[0], partial(read_found, uri, found, context))
+
+
+async def within(
+    server: "Server", spec: Timed | None, work: Callable[[], Awaitable[Result]]
+) -> Result:
+    """Read a resource or get a prompt within another request, in the time of its own.
+
+    Args:
+        server: The server.
+        spec: The component; None where nothing is registered.
+        work: The work.
+
+    Raises:
+        McpError: The time is over (-32603).
+    """
+    if spec is None:
+        return await work()
+    try:
+        return await in_time(server, spec, work)
+    except OutOfTime:
+        raise McpError(INTERNAL_ERROR, "Request timed out") from None
 
 
 async def read_found(uri: str, found: Found | None, context: Context) -> ReadResult | InputRequired:
@@ -286,7 +343,20 @@ async def read_any(
 async def get_registered(
     server: "Server", name: str, arguments: Mapping[str, Any], context: Context
 ) -> Any:
-    """Get a registered prompt.
+    """Get a registered prompt, in its time; see `get_found`.
+
+    Raises:
+        McpError: The time is over (-32603), or see `get_found`.
+        InsufficientScope: See `get_found`.
+    """
+    spec = server.registry.find_prompt(name)
+    return await within(server, spec, partial(get_found, spec, name, arguments, context))
+
+
+async def get_found(
+    spec: PromptSpec | None, name: str, arguments: Mapping[str, Any], context: Context
+) -> PromptResult | InputRequired:
+    """Get a prompt that the registry has found, or not.
 
     Returns:
         The `PromptResult`; or an `InputRequired` of the handler.
@@ -295,7 +365,6 @@ async def get_registered(
         McpError: There is no such prompt, or its arguments do not fit (-32602).
         InsufficientScope: The caller may not get it.
     """
-    spec = server.registry.find_prompt(name)
     if spec is None:
         raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
     demand(spec, context)

@@ -14,7 +14,7 @@ from collections.abc import (
 )
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -42,9 +42,11 @@ from ..jsonrpc import (
 )
 from ..protocol import CLIENT_REQUESTS, Envelope, Event, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, Principal, ToolResult
+from ._authored import authored
 from ._bus import Merger, Windows
 from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
+from ._clock import Timed
 from ._farewell import say_farewell
 from ._record import hear, observe, tell
 from ._rounds import timed_out
@@ -56,14 +58,6 @@ if TYPE_CHECKING:
     from ._server import Server
 
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
-class Timed(Protocol):
-    """What may have a timeout of its own."""
-
-    @property
-    def timeout(self) -> float | Unset | None:
-        """Seconds; None for no limit, UNSET for the server's."""
 
 
 #: Serves one method: answers at once, or returns the rest of the work. May raise `McpError`.
@@ -210,19 +204,26 @@ class Connection(abc.ABC):
         """Take a notification; none of those that are left means anything to a server."""
         logger.debug("ignored %s", notification.method)
 
+    def await_ready(self) -> None:
+        """Keep list changes from now on: a handshake begins, and they are told at its end."""
+        self.interests.await_ready()
+        self._listen_for_changes()
+
     def ready(self) -> None:
         """Begin to push list changes, and let the server set the session up."""
-        self.interests.pushed = True
         self.server.telemetry.sessions.add(self)
         self._listen_for_changes()
+        for notice in self.interests.push():
+            self.send_notice(notice, None)
         if self.server.overrides("init"):
             self._initialised = trio.Event()
             self.desk.spawn(partial(self._init, self._initialised))
 
     async def _init(self, done: trio.Event) -> None:
         self._failed = True  # unless it comes to its end
-        with crashes_logged("init of %r failed; the session ends", self.server):
-            await self.server.init(self._context_of_session())
+        text, log = "init of %r failed; the session ends", self.server.crash_log
+        with crashes_logged(text, self.server, log=log):
+            await authored(self.server.init(self._context_of_session()))
             self._failed = False
         if self._failed:
             self.stop()
@@ -393,7 +394,8 @@ class Connection(abc.ABC):
             exchange.fail(INTERNAL_ERROR, timed_out(error))
             return
         exchange.mark("crashed")
-        logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
+        method = exchange.request.method
+        self.server.crash_log.crash(method, "the handler of %s failed", method, error=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")
 
     def deny(self, exchange: Exchange, error: McpError) -> None:

@@ -12,6 +12,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
@@ -22,6 +23,9 @@ from ..components import TIMEOUTS
 from ..engine import Exchange
 from ..jsonrpc import INVALID_PARAMS, parse_json
 from ..types import InputRequest, InputRequired
+from ._authored import in_thread
+from ._clock import clocks_stopped
+from ._refusal import ClientRefusal
 from ._slots import given_back
 
 if TYPE_CHECKING:
@@ -125,11 +129,18 @@ class RequestLine:
         self.resume = exchange.resume
 
     async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Mapping[str, Any]:
-        """Send the request, and wait for its answer; see `Exchange.ask`."""
+        """Send the request, and wait for its answer; see `Exchange.ask`.
+
+        Raises:
+            ClientRefusal: The client answered with an error.
+        """
         if isinstance(timeout, Unset):
             timeout = TIMEOUTS.get(request.method)
         message = self._connection.peer.ledger.open(request.method, _live_params(request))
-        return await self._exchange.ask(message, timeout)
+        try:
+            return await self._exchange.ask(message, timeout)
+        except McpError as error:
+            raise ClientRefusal(request.method, error) from None
 
 
 class LiveAsker:
@@ -190,7 +201,8 @@ class LiveAsker:
         async with given_back():
             self._pause()
             try:
-                answer: Mapping[str, Any] = await self._line.ask(request, timeout)
+                with clocks_stopped():
+                    answer: Mapping[str, Any] = await self._line.ask(request, timeout)
                 return answer
             finally:
                 self._resume()
@@ -424,7 +436,7 @@ async def run_step(
     async def run() -> Any:
         if inspect.iscoroutinefunction(function):
             return await function(*args)
-        return await trio.to_thread.run_sync(function, *args)
+        return await trio.to_thread.run_sync(in_thread, partial(function, *args))
 
     return await rounds.step(key, run)
 

@@ -4,13 +4,16 @@ import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import trio
 
-from .._errors import DefinitionError, McpError, Problem
+from .._errors import DefinitionError, McpError
+from .._foreign import METHODS
+from .._source import calling_frame, problem_at
 from ..components import Context, ToolSpec, expand, expand_prompts, expand_resources
 from ..components._declare import ComponentMeta, Declaration
+from ..engine import MOST_CRASHES, SHOWN, Seldom
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
@@ -51,6 +54,11 @@ def _is_override(name: str, value: Any) -> bool:
     return inspect.iscoroutinefunction(value) and positional(value) == len(wanted)
 
 
+def _is_lifespan(value: Any) -> bool:
+    """Tell whether a method could be meant to be the lifespan: `asynccontextmanager` made it."""
+    return getattr(value, "__code__", None) is Server.lifespan.__code__
+
+
 class Server(Serving, metaclass=ComponentMeta):
     """An MCP server: subclass it, say what it offers, and serve it.
 
@@ -61,10 +69,11 @@ class Server(Serving, metaclass=ComponentMeta):
     and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
     `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
-    `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
-    running set, with `add`, `remove` and `replace`. `skills` is a list of `SkillFolder`s, read when
-    the class statement runs. `telemetry`: a list of listeners, each called with an `Event` where a
-    request begins and ends; on an instance, what has `add` and `remove`.
+    `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for what comes
+    later; on an instance each is the running set, with `add`, `remove` and `replace`. `skills` is a
+    list of `SkillFolder`s, read when the class statement runs. `telemetry`: a list of listeners,
+    each called with an `Event` where a request begins and ends; on an instance, what has `add` and
+    `remove`.
 
     Attributes:
         options: The options, checked.
@@ -80,6 +89,7 @@ class Server(Serving, metaclass=ComponentMeta):
         threads: Bounds how many sync handlers run at once.
         task_threads: The same in tasks.
         sealer: Seals what travels through clients.
+        crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
 
     Raises:
         DefinitionError: When the class statement runs: everything that is wrong with it.
@@ -90,6 +100,7 @@ class Server(Serving, metaclass=ComponentMeta):
     __mcp_members__: ClassVar[dict[str, Callable[[Any], bool]]] = {
         **dict.fromkeys(("tools", "resources", "prompts", "skills", "telemetry"), _is_list),
         **{name: partial(_is_override, name) for name in OVERRIDABLE},
+        "lifespan": _is_lifespan,
     }
 
     options: ClassVar[ServerOptions]
@@ -107,14 +118,25 @@ class Server(Serving, metaclass=ComponentMeta):
     threads: trio.CapacityLimiter
     task_threads: trio.CapacityLimiter
     sealer: Sealer
+    crash_log: Seldom
     _slots: dict[tuple[str, int], trio.CapacityLimiter]
     _overridden: ClassVar[frozenset[str]] = frozenset()
+    _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make the server ready here, so that a subclass may have an `__init__` of its own."""
         if not hasattr(cls, "options"):
-            text = "is a base class; subclass it with name= and version="
-            raise DefinitionError([Problem(cls.__name__, text)])
+            text = (
+                "is a base class; subclass it with name= and version=:"
+                f' class App({cls.__name__}, name="…", version="…")'
+            )
+            raise DefinitionError([problem_at(cls.__name__, text, calling_frame())])
+        if (args or kwargs) and cls.__init__ is object.__init__:
+            text = (
+                "takes no arguments; options stand in the class statement:"
+                f' class {cls.__name__}(Server, name="…", version="…")'
+            )
+            raise DefinitionError([problem_at(f"{cls.__name__}(…)", text, calling_frame())])
         server = super().__new__(cls)
         options = cls.options
         server.bus = Bus()
@@ -127,6 +149,7 @@ class Server(Serving, metaclass=ComponentMeta):
             templates=templates,
             prompts=expand_prompts(cls.prompts),
             skills=expand_skills(cls.skills),
+            declared=cls._declared,
         )
         server.skills = tuple(registry.skill_shelf.specs.values())
         server.tools = RunningSet(
@@ -149,8 +172,21 @@ class Server(Serving, metaclass=ComponentMeta):
         server.threads = trio.CapacityLimiter(options.limits.threads)
         server.task_threads = trio.CapacityLimiter(options.limits.task_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
+        server.crash_log = Seldom(shown=SHOWN, most=MOST_CRASHES)
         server._slots = {}
         return server
+
+    if TYPE_CHECKING:
+        pass  # a type checker refuses an unknown name by itself
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to write instead of a method that servers of other packages have."""
+            if name in METHODS:
+                text = f"{type(self).__name__!r} object has no attribute {name!r}; {METHODS[name]}"
+                raise AttributeError(text, name=name, obj=self)
+            # Once more, for the error that it had: that of a property, maybe.
+            return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.options.name} {self.options.version}>"
@@ -164,6 +200,11 @@ class Server(Serving, metaclass=ComponentMeta):
         cls.options = ServerOptions(**kept)
         cls._overridden = frozenset(
             name for name in OVERRIDABLE if getattr(cls, name) is not getattr(Server, name)
+        )
+        # Looked up by name: one empty tuple is the same object as another.
+        bases = cls.__mro__[: cls.__mro__.index(Server)]
+        cls._declared = frozenset(
+            kind for kind in CHANGES if any(kind in vars(base) for base in bases)
         )
 
     # What a subclass may override
@@ -339,7 +380,7 @@ class Server(Serving, metaclass=ComponentMeta):
         self.bus.publish((uri,))
 
     def capabilities(self) -> dict[str, Any]:
-        """Say what the server offers now: what is registered or overridden."""
+        """Say what the server offers: what is declared, was ever registered, or is overridden."""
         capabilities: dict[str, Any] = {"logging": {}}
         if self.offers("tools"):
             capabilities["tools"] = {"listChanged": True}
@@ -362,7 +403,10 @@ class Server(Serving, metaclass=ComponentMeta):
         return extensions
 
     def offers(self, feature: str) -> bool:
-        """Tell whether anything of a feature is registered, hidden or not, or overridden.
+        """Tell whether the server offers a feature.
+
+        It does if the class declares its list, even an empty one, or overrides its methods; and
+        from the moment something of it is registered, hidden or not, also after that is removed.
 
         Args:
             feature: `tools`, `resources`, `prompts`, `completions`, `skills`; or `logging`: always

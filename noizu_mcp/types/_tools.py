@@ -66,7 +66,8 @@ class ToolResult(Value):
     """
 
     content: tuple[Content, ...] = attrs.field(default=(), converter=as_blocks)
-    _structured: Any = attrs.field(default=UNSET)
+    # Type checkers other than mypy know an argument without the underscore only by its alias.
+    _structured: Any = attrs.field(default=UNSET, alias="structured")
     is_error: bool = attrs.field(default=False, kw_only=True)
     meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
     extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)

@@ -9,6 +9,8 @@ import trio
 from askers import Asked, AskedFor, AskedPrompt, Forgetful, Impatient, Questions
 from jobs import Jobs
 from kits import Changes, Control, Crashes, Echo, Notes, Quick, Returns
+from strays import Straying, StrayingBehind, StrayInit, StrayOverrides
+from timely import Punctual, PunctualAlone, PunctualBehind
 
 from noizu_mcp import (
     Cache,
@@ -24,6 +26,17 @@ from noizu_mcp import (
     tool,
 )
 from noizu_mcp.tools import Catalog
+
+# The servers of other modules; tests find each by its name here.
+__all__ = [
+    "Punctual",
+    "PunctualAlone",
+    "PunctualBehind",
+    "StrayInit",
+    "StrayOverrides",
+    "Straying",
+    "StrayingBehind",
+]
 
 
 class Kitchen(
@@ -95,6 +108,54 @@ class Gated(Server, name="gated", version="1"):
 
 class Empty(Server, name="empty", version="1"):
     pass
+
+
+class Bare(Server, name="bare", version="1"):
+    """Declares every list, with nothing in it; overrides what the tests need to change them."""
+
+    tools = []
+    resources = ()
+    prompts = []
+
+    async def complete(self, ref, argument, prefix, ctx):
+        changing = {"tools": self.tools, "prompts": self.prompts, "resources": self.resources}
+        added = {"tools": Quick, "prompts": pantry.Review, "resources": pantry.File}
+        for kind, offers in changing.items():
+            if argument == f"add {kind}":
+                offers.add(added[kind])
+            if argument == f"remove {kind}":
+                for item in list(offers):
+                    offers.remove(item.definition.get("uriTemplate") or item.name)
+        return [argument]
+
+
+class Heir(Bare, name="heir", version="1"):
+    """Inherits the lists, and declares none."""
+
+
+class Hurried(Bare, name="hurried", version="1"):
+    """Changes its lists as soon as `initialize` is being answered, and ever again."""
+
+    def capabilities(self):
+        self.tools.replace(Quick)
+        return super().capabilities()
+
+
+class Broken(Server, name="broken", version="1"):
+    """Has templates whose `list` fails in every way, between others."""
+
+    tools = [Crashes, Echo]
+    resources = [
+        pantry.Text,
+        pantry.Item,
+        pantry.Failing,
+        pantry.FailingInThread,
+        pantry.FailingWithError,
+        pantry.FailingInGroup,
+        pantry.ListingWrong,
+        pantry.Withheld,
+        pantry.File,
+    ]
 
 
 class Overriding(Server, name="overriding", version="1"):

@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -88,6 +89,7 @@ def compiled_in_python(schema):
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(schemas(), st.lists(values, min_size=1, max_size=5))
 def test_engines_agree(schema, instances):
@@ -164,6 +166,7 @@ def assert_nothing_is_passed_over(schema, value):
         assert everything.explain(value) == told
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(drawings)
 def test_parts_that_fit_hide_no_fault(value):
@@ -171,6 +174,7 @@ def test_parts_that_fit_hide_no_fault(value):
     assert_nothing_is_passed_over(DRAWING, value)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(schemas(), values)
 def test_parts_of_any_schema_hide_no_fault(schema, value):
@@ -187,6 +191,7 @@ def test_patterns_agree(pattern, text):
     assert native.is_valid(text) is python.is_valid(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(values, values)
 def test_equality_agrees(left, right):
