@@ -64,7 +64,7 @@ def compile_schema(
             the Python engine refuses it.
 
     Raises:
-        SchemaError: The schema is not valid, refers to what is not there, or breaks a limit.
+        SchemaError: The schema is not valid, has a reference that leads nowhere, or breaks a limit.
         SchemaUnsupported: The engine cannot serve the schema; the keyword is named. Or "native"
             was asked for, and is not installed.
         ValueError: There is no such engine.
@@ -156,7 +156,7 @@ def _explain(
     engine: EngineName,
     compile_part: Callable[[Any], Verdict] | None,
 ) -> Explain:
-    # Most programs never see a violation, and none at import.
+    # Most programs never see a violation, so the module is not imported before.
     from ..report._explain import Explainer
 
     return Explainer(Document(root, documents), pattern_compiler(engine), compile_part).explain
@@ -167,7 +167,7 @@ class _Validator:
 
     Args:
         verdict: The engine: tells if a value fits; never raises.
-        make_explain: Makes what finds the violations of a value; the first rejection needs it.
+        make_explain: Returns the explainer; called for the first rejection.
         recursive: Whether values may be nested deeper than the schema is written.
     """
 
@@ -179,7 +179,7 @@ class _Validator:
         self.is_valid = _bounded(verdict) if recursive else verdict
 
     def violations(self, value: Any) -> list[Violation]:
-        """Return the violations of a value; there is none exactly if `is_valid` accepts it."""
+        """Return the violations of a value, `[]` exactly if `is_valid` accepts it."""
         if self.is_valid(value):
             return []
         if self._recursive and is_deeper(value, MAX_VALUE_DEPTH):

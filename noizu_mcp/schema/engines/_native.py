@@ -32,7 +32,7 @@ def compile_native(document: Document) -> tuple[Verdict, Callable[[dict[str, Any
 
     Raises:
         SchemaUnsupported: The dialect is unknown.
-        SchemaError: The schema is not valid, or refers to what is not there.
+        SchemaError: The schema is not valid, or has a reference that leads nowhere.
     """
     dialect, documents = document.dialect, document.documents
     if dialect not in _VALIDATORS and dialect not in documents:
@@ -72,7 +72,7 @@ def match_pattern(pattern: str, _longest: float = 0) -> Verdict:
 
 
 def _guarded(verdict: Verdict) -> Verdict:
-    """Return the verdict that rejects what the engine cannot read, instead of raising."""
+    """Return a verdict that rejects a value that the engine cannot read, instead of raising."""
 
     def is_valid(value: Any) -> bool:
         try:

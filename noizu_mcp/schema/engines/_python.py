@@ -1,7 +1,7 @@
 """The pure-Python engine: fastjsonschema, for the part of 2020-12 in which it is proven right.
 
 A schema is rewritten into the draft-07 words that fastjsonschema gets right, which makes Python
-code of it. Whatever is not in the tables below is refused by name, never guessed.
+code of it. A keyword outside of the tables below is refused by name, never guessed.
 
 The code of a subschema that is referred to is a function. It remembers its verdicts for the parts
 of one value, so that alternatives that refer back judge each part once, instead of twice as often
@@ -62,15 +62,15 @@ def compile_python(document: Document, *, trusted: bool) -> Verdict:
         trusted: False for a schema from a peer, which is refused: it would become code.
 
     Raises:
-        SchemaUnsupported: The schema is outside of what this engine serves.
-        SchemaError: The schema is not valid, or refers to what is not there.
+        SchemaUnsupported: This engine does not serve the schema.
+        SchemaError: The schema is not valid, or has a reference that leads nowhere.
     """
     _check_served(document, trusted=trusted)
     try:
         function = _generate(_Writer(document).document(), remember=document.survey().recursive)
     except PatternRefusedError as error:
         raise _unsupported("pattern", f"a pattern: {error.reason}") from None
-    # The generator fails in many ways on what it cannot express; each of them is a refusal.
+    # The generator fails in many ways where it cannot express a schema; each is a refusal.
     except Exception as error:
         raise _unsupported("", f"this schema ({type(error).__name__})") from error
 
@@ -184,7 +184,7 @@ class _Writer:
             keyword = "items"
         elif keyword == "items" and "prefixItems" in node:
             keyword = "additionalItems"
-        # The generator writes a loop without a body for what allows everything.
+        # For a schema that allows everything the generator would write a loop without a body.
         if own not in (True, {}) or keyword in ("not", "if"):
             out[keyword] = own
 
@@ -201,7 +201,7 @@ class _Writer:
             out["patternProperties"] = named
 
     def _aside(self, keyword: str, value: Any, node: Schema, depth: int) -> Iterator[Any]:
-        """Yield what stands for a keyword that the generator ignores or mixes up beside others."""
+        """Yield the schemas for a keyword that the generator mixes up beside others."""
         if keyword == "$ref":
             yield self._function(self._document.find(value, node))
         elif keyword == "const":

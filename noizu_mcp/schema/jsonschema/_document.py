@@ -1,4 +1,4 @@
-"""A schema document, walked once: its nodes, references, cost, and what is wrong with it.
+"""A schema document, walked once: its nodes, references, cost and faults.
 
 A node is a schema object. Everything that a class statement or an engine asks of a schema is read
 from the one list of nodes, so that no part of a schema is looked for twice.
@@ -127,7 +127,7 @@ class Document:
             node: The node that has the reference.
 
         Raises:
-            LookupError: There is no such place; the text says what is missing.
+            LookupError: There is no such place; the text names the missing part.
         """
         address, _, fragment = _join(self.base_of(node), ref).partition("#")
         if address not in self._places:
@@ -192,7 +192,7 @@ class Document:
         return [child for child in found if isinstance(child, dict)]
 
     def _leads_out_of_sight(self, node: Node) -> bool:
-        """Tell if a node refers to what cannot be followed from here, so it may well lead back."""
+        """Tell if a reference of a node cannot be followed from here, so that it may lead back."""
         ref = node.get("$ref", "#")
         try:
             self.find(str(ref), node)

@@ -10,7 +10,7 @@ from ._violation import Path, show
 # The native engine recurses on the C stack where a schema refers to itself: it overflows a 128 KiB
 # stack at 174 levels, and an overflow there kills the process.
 MAX_VALUE_DEPTH = 128
-# A search for one reason: what lies further is not worth the time, which grows with the depth.
+# A search for one reason: later places are not worth the time, which grows with the depth.
 _MAX_SEARCHED = 10_000
 
 
@@ -98,7 +98,7 @@ def is_multiple(value: Any, divisor: float) -> bool:
 def _decimal(number: float) -> tuple[int, int]:
     """Return the digits and the power of ten of a number, without a loss.
 
-    The shortest decimal that reads back as the float is what its author wrote.
+    The author wrote the shortest decimal that reads back as the float.
     """
     if isinstance(number, int):
         return number, 0
@@ -114,7 +114,7 @@ def is_deeper(value: Any, limit: int) -> bool:
     """
     level = [value]
     for _ in range(limit + 1):
-        # Only what can hold something is kept: a level is never larger than its containers.
+        # Scalars and empty containers are dropped, so a level is never larger than its containers.
         level = [node for node in level if node and isinstance(node, (dict, list, tuple))]
         if not level:
             return False

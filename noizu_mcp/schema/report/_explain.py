@@ -42,7 +42,7 @@ Verdict = Callable[[Any], bool]
 
 _Part = TypeVar("_Part")
 
-# A tuple is what a program hands over for a list; both engines take it.
+# Programs hand over tuples for lists; both engines take them.
 _ARRAY = (list, tuple)
 _OBJECT = (dict,)
 # The first draft that has a keyword; it means nothing in an older one.
@@ -73,7 +73,7 @@ class Explainer:
         compile_pattern: Returns a function that tells if a pattern is found in a text, as the
             engine does it. Takes the pattern and the `maxLength` beside it.
         compile_part: Returns an engine's verdict on a part of the schema that refers to nothing in
-            it, or raises ValueError. Without it the whole value is walked, also what fits.
+            it, or raises ValueError. Without it the parts that fit are walked too.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """The words for each way of breaking a schema, and the lines that a model reads.
 
-A text says what was expected and what came, in terms of the value: no class, no library.
+A text names the expected and the received value: no class, no library.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
