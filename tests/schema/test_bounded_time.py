@@ -169,6 +169,12 @@ def test_lookarounds_natively(pattern):
     assert lines_in_time(compile_schema({"pattern": pattern}, "native"), "a" * 80_000)
 
 
+@pytest.mark.parametrize("pattern", ["foo(?!bar)", r"(?<!x)foo\b", r"(f)oo(?!\1)"])
+def test_a_plain_lookaround_is_found_late_in_a_text(pattern):
+    """The limit leaves room for a search through an ordinary text."""
+    assert compile_schema({"pattern": pattern}, "native").is_valid("a" * 4000 + " foo")
+
+
 def test_a_class_with_a_slow_pattern_is_told_so(without_native):
     """Without the native engine a refusal comes with the class, and says what to write."""
     _, (fault,) = read_shape(

@@ -233,6 +233,7 @@ def test_boolean_schemas(engine, boolean):
         ([], "a schema is an object, true or false, not list"),
         ({"type": "strin"}, "type: takes one of null, boolean"),
         ({"properties": {"a": {"minLength": -1}}}, "properties.a.minLength: takes an integer of 0"),
+        ({"patternProperties": 5}, "patternProperties: takes an object whose values are schemas"),
         ({"properties": [1]}, "properties: takes an object whose values are schemas, not [1]"),
         ({"required": ["a", "a"]}, "required: takes a list of different strings"),
         ({"minimum": math.inf}, "minimum: JSON cannot express Infinity"),

@@ -1,23 +1,27 @@
 """The native engine, jsonschema-rs, with the guards that it needs."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jsonschema_rs
 
 from ..._errors import SchemaError, SchemaUnsupported
-from ..jsonschema._document import Document, schema_error
+from ..jsonschema._document import Document, patterns_of, schema_error
 from ..jsonschema._fault import Fault
 from ..jsonschema._keywords import DIALECTS, LATEST
 
 Verdict = Callable[[Any], bool]
 
 # Steps back for one pattern and one text. Past it the text does not match, so that a pattern made
-# to explode fails closed. Between two steps a lookaround may read all of the text, about 4
-# nanoseconds a character: a text of 80,000 letters takes 0.4 seconds at the worst.
-BACKTRACK_LIMIT = 1_000
+# to explode fails closed. A search takes a step for each character that it starts anew at, so a
+# lower limit would miss what stands late in a text.
+_BACKTRACK_LIMIT = 10_000
+# Between two steps a lookaround with a repetition reads on to the end of the text: with the limit
+# above, `(?=[a-z]+@)[a-z]+@` takes 4 seconds for 80,000 letters.
+_READING_LIMIT = 1_000
+_READS_ON = re.compile(r"\(\?<?[=!](?:[^()]|\([^()]*\))*[*+,]")
 
-_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACK_LIMIT)
 _VALIDATORS: Mapping[str, Any] = {
     uri: getattr(jsonschema_rs, f"Draft{name}Validator") for uri, name in DIALECTS.items()
 }
@@ -41,7 +45,8 @@ def compile_native(document: Document) -> tuple[Verdict, Callable[[dict[str, Any
         )
     make = _VALIDATORS.get(dialect, jsonschema_rs.Draft202012Validator)
     own_dialect = {"$schema": dialect} if dialect in documents else {}
-    options = _options(dialect, documents)
+    patterns = [each for _path, node in document.nodes for _at, each, _longest in patterns_of(node)]
+    options = _options(dialect, documents, patterns)
 
     def compile_part(schema: dict[str, Any]) -> Verdict:
         return _guarded(make({**own_dialect, **schema}, **options).is_valid)
@@ -67,7 +72,7 @@ def match_pattern(pattern: str, _longest: float = 0) -> Verdict:
     Raises:
         ValueError: The pattern is not a regular expression of the engine.
     """
-    options = _options(LATEST, {})
+    options = _options(LATEST, {}, [pattern])
     return _guarded(jsonschema_rs.Draft202012Validator({"pattern": pattern}, **options).is_valid)
 
 
@@ -84,8 +89,12 @@ def _guarded(verdict: Verdict) -> Verdict:
     return is_valid
 
 
-def _options(dialect: str, documents: Mapping[str, Any]) -> dict[str, Any]:
-    options: dict[str, Any] = {"pattern_options": _PATTERNS}
+def _options(dialect: str, documents: Mapping[str, Any], patterns: Iterable[str]) -> dict[str, Any]:
+    reads_on = any(map(_READS_ON.search, patterns))
+    limit = _READING_LIMIT if reads_on else _BACKTRACK_LIMIT
+    options: dict[str, Any] = {
+        "pattern_options": jsonschema_rs.FancyRegexOptions(backtrack_limit=limit)
+    }
     if dialect not in documents:
         # `format` is an annotation (2020-12 validation section 7.2.1), unless a metaschema of the
         # author's own asks for more.

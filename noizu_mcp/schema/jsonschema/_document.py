@@ -297,19 +297,23 @@ def _keyword_faults(path: Path, node: Mapping[Any, Any]) -> Iterator[Fault]:
             yield Fault((*path, keyword), f"takes {rule.wanted}, not {show(value)}")
 
 
-def _pattern_faults(path: Path, node: Node, compile_pattern: CompilePattern) -> Iterator[Fault]:
-    longest = node.get("maxLength", inf)
-    places: list[tuple[Path, Any, float]] = [((*path, "pattern"), node.get("pattern"), longest)]
-    named = node.get("patternProperties")
+def patterns_of(node: Node) -> Iterator[tuple[Path, str, float]]:
+    """Yield the regular expressions of a node: place, pattern, and the `maxLength` beside it."""
+    pattern, named = node.get("pattern"), node.get("patternProperties")
+    longest: Any = node.get("maxLength", inf)
+    if isinstance(pattern, str):
+        yield ("pattern",), pattern, longest if isinstance(longest, (int, float)) else inf
     if isinstance(named, dict):
-        places += [((*path, "patternProperties", name), name, inf) for name in named]
-    for place, pattern, limit in places:
-        if isinstance(pattern, str):
-            try:
-                compile_pattern(pattern, limit if is_number(limit) else inf)
-            except ValueError as error:
-                reason = getattr(error, "reason", "not a regular expression of ECMA-262")
-                yield Fault(place, f"{show(pattern)} cannot be used: {reason}")
+        yield from ((("patternProperties", name), name, inf) for name in named)
+
+
+def _pattern_faults(path: Path, node: Node, compile_pattern: CompilePattern) -> Iterator[Fault]:
+    for place, pattern, longest in patterns_of(node):
+        try:
+            compile_pattern(pattern, longest)
+        except ValueError as error:
+            reason = getattr(error, "reason", "not a regular expression of ECMA-262")
+            yield Fault((*path, *place), f"{show(pattern)} cannot be used: {reason}")
 
 
 def _join(base: str, ref: str) -> str:
