@@ -17,7 +17,7 @@ from urllib.parse import unquote, urljoin
 
 from ..._errors import SchemaError
 from ._fault import Fault
-from ._keywords import DIALECTS, RULES, Path, dialect_of, is_number, subschemas
+from ._keywords import DIALECTS, RULES, Path, dialect_of, subschemas
 from ._nearest import nearest
 from ._violation import show
 
