@@ -14,8 +14,8 @@ from noizu_mcp.schema.jsonschema._nearest import nearest
 from noizu_mcp.schema.jsonschema._values import find_not_json, type_of
 from noizu_mcp.schema.jsonschema._violation import MAX_SHOWN, show
 from noizu_mcp.schema.report import _explain
-from noizu_mcp.schema.report._explain import MAX_STEPS
 from noizu_mcp.schema.report._messages import broken, unknown
+from noizu_mcp.schema.report._walk import MAX_STEPS
 
 LINE = {"properties": {"kind": {"const": "line"}, "x": {"type": "number"}}, "required": ["x"]}
 DOT = {"properties": {"kind": {"const": "dot"}, "y": {"type": "number"}}, "required": ["y"]}
