@@ -13,6 +13,7 @@ POSITIONAL = 5
 
 # More positional parameters than that, each with its reason.
 MANY = {
+    "schema/_declared_schema.py: _finish": "the parts of every form",
     "schema/_declared_schema.py: _shape": "the last step of every form",
 }
 

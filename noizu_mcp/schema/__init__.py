@@ -27,7 +27,7 @@ from .jsonschema._fault import Fault as Fault
 from .jsonschema._violation import Violation as Violation
 from .publish._headers import header_faults as header_faults
 from .publish._headers import header_paths as header_paths
-from .report._report import describe as describe
+from .report._messages import describe as describe
 
 # The forms of elicitation load with the first question to a user.
 _LATE = {"flat_for": "._elicitation_form", "flat_shape": "._elicitation_form"}

@@ -12,7 +12,7 @@ from ..declare._nodes import Node, Object
 from ..engines._compile import compile_schema
 from ..jsonschema._fault import Fault
 from ..jsonschema._violation import show
-from ..report._report import describe
+from ..report._messages import describe
 from ._emit import Path, Place
 
 # How a field says that a keyword is broken.
