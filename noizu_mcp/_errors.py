@@ -1,7 +1,7 @@
-"""Every exception of the package: one file, so that raising one never needs a looping import.
+"""The exceptions of the package. They are in one file, so that every layer can import them.
 
-Two families. `DefinitionError` and `SchemaError` are raised while a program is being put together.
-The rest happens while it runs; each failure is exactly one of these, never an `ExceptionGroup`.
+`DefinitionError` and `SchemaError` are raised while a program is defined. The others are raised while
+it runs. One failure raises one exception, never an `ExceptionGroup`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ from ._value import Value
 
 @attrs.frozen(eq=False, repr=False)
 class Problem(Value):
-    """One thing that is wrong in a class.
+    """One mistake in a class.
 
     Attributes:
-        where: What is wrong, as a dotted path from the class: `SearchDocs.Input.limit`.
-        text: What is wrong and what to write instead, one line.
+        where: A dotted path from the class to the mistake: `SearchDocs.Input.limit`.
+        text: The mistake and the correction, on one line.
         file: The source file, if known.
         line: The line in that file, counted from 1, if known.
     """
@@ -34,9 +34,9 @@ class Problem(Value):
 
 
 class _Copied(Exception):
-    """What can be copied and pickled, however its constructor differs from `args`.
+    """An exception that can be copied and pickled although its constructor differs from `args`.
 
-    An exception with fields of its own may come from another process, or from a worker of a pool.
+    Worker processes send exceptions to the process that waits for them.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -50,7 +50,7 @@ def _again(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
 
 
 class DefinitionError(_Copied, TypeError):
-    """A class or a registration cannot be what it says; raised when the class statement runs.
+    """A class or a registration is defined wrongly; raised when the class statement runs.
 
     Attributes:
         problems: Every problem of the class, in source order.
@@ -62,14 +62,14 @@ class DefinitionError(_Copied, TypeError):
 
 
 class SchemaError(ValueError):
-    """A JSON Schema that is not valid, or that breaks a limit."""
+    """A JSON Schema is not valid, or exceeds a limit."""
 
 
 class SchemaUnsupported(_Copied, SchemaError):
-    """A valid JSON Schema that the chosen engine cannot serve.
+    """A valid JSON Schema uses a keyword that the chosen engine does not support.
 
     Attributes:
-        keyword: The keyword that the engine cannot serve.
+        keyword: The unsupported keyword.
     """
 
     def __init__(self, message: str, keyword: str) -> None:
@@ -78,10 +78,10 @@ class SchemaUnsupported(_Copied, SchemaError):
 
 
 class ToolError(_Copied):
-    """Raised by a tool to answer `isError: true` with a text or content of its own choice.
+    """A tool raises this to answer with `isError: true` and content for the model.
 
     Args:
-        content: A text, one content block, or a list of either; what the model will read.
+        content: A text, one content block, or a list of either.
         meta: Sent as `_meta` of the result.
     """
 
@@ -92,7 +92,7 @@ class ToolError(_Copied):
 
 
 class McpError(_Copied):
-    """A JSON-RPC error: raised by a handler to send one, by a client that received one.
+    """A JSON-RPC error. A handler raises it to send one; a client raises it when it receives one.
 
     Attributes:
         code: The JSON-RPC error code.
@@ -112,7 +112,7 @@ class ProtocolError(Exception):
 
 
 class LocalProtocolError(ProtocolError):
-    """This program asked for something that the protocol does not allow now."""
+    """This program tried to do something that the protocol does not allow in this state."""
 
 
 class NoSessionError(LocalProtocolError):
@@ -120,10 +120,10 @@ class NoSessionError(LocalProtocolError):
 
 
 class TaskStarted(_Copied):
-    """The call goes on as a task; only a client that says that it knows tasks gets this.
+    """A call continues as a task. Only a client that declares the tasks extension gets this.
 
     Attributes:
-        task: The `Task` as it began; `tasks/get` says how it goes on.
+        task: The `Task` at its start; `tasks/get` returns its present state.
     """
 
     def __init__(self, task: Any) -> None:
@@ -132,18 +132,18 @@ class TaskStarted(_Copied):
 
 
 class RequestTimeout(Exception):
-    """The peer did not answer in time; it has been told to stop."""
+    """The peer did not answer in time. A cancellation has been sent to it."""
 
 
 class ConnectionClosed(Exception):
-    """The connection ended before the answer came; or the session, and no new one began."""
+    """The connection or the session ended before the answer arrived."""
 
 
 class TransportError(_Copied):
-    """The connection could not be made: the command did not start, the address did not answer.
+    """The connection could not be opened: a command did not start, or an address did not answer.
 
     Attributes:
-        status: The HTTP status, where that is all that came back.
+        status: The HTTP status, if the server answered with nothing else.
     """
 
     def __init__(self, message: str = "", *, status: int | None = None) -> None:
@@ -152,14 +152,14 @@ class TransportError(_Copied):
 
 
 class AuthError(Exception):
-    """The server answered 401 or 403 and the strategy could not satisfy it."""
+    """The server answered with status 401 or 403."""
 
 
 class InvalidToken(_Copied):
-    """A verifier does not take a token; the client hears `invalid_token` and nothing else.
+    """A verifier refuses a token. The client gets the error `invalid_token` without details.
 
     Attributes:
-        reason: What is wrong with it, for the log only.
+        reason: The reason, for the log only.
     """
 
     def __init__(self, reason: str) -> None:
@@ -168,10 +168,10 @@ class InvalidToken(_Copied):
 
 
 class InsufficientScope(_Copied):
-    """Who is calling is known, and may not do this (RFC 6750 section 3.1).
+    """The verified caller lacks scopes for an operation (RFC 6750 section 3.1).
 
     Attributes:
-        scopes: Every scope that the operation needs, those that are held included.
+        scopes: Every scope that the operation needs, including the scopes that the caller holds.
     """
 
     def __init__(self, scopes: Iterable[str]) -> None:
@@ -180,10 +180,10 @@ class InsufficientScope(_Copied):
 
 
 class VerifierUnavailable(_Copied):
-    """Nobody can say now whether a token is good: keys or answers cannot be fetched.
+    """A token cannot be verified now, because keys or answers cannot be fetched.
 
     Attributes:
-        reason: What failed, for the log only.
+        reason: The failure, for the log only.
     """
 
     def __init__(self, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""Every limit by name: what a peer can make this program hold or do."""
+"""Limits on the memory and the work that a peer can cause, by name."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     Field = attrs.Attribute[int]
 
 MIB: Final = 1024 * 1024
-#: Of what is there for all, one client may have this part.
+#: One client may use at most one part in so many of a resource that all clients share.
 PART: Final = 4
 
 
@@ -25,29 +25,30 @@ def _limit(default: int) -> Any:
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class Limits(Value):
-    """The limits of one connection. A breach costs the message that commits it, nothing else.
+    """The limits of one connection. A message over a limit is rejected; the connection stays open.
 
     Attributes:
-        message_size: Bytes of one message. Room for a photograph in base64; past it the message
-            is dropped and answered with -32600.
-        message_values: Values in one message: members and elements, at any depth. Two bytes of text
-            can be one, and each of them costs time to read; half a second for all is the most.
-        message_depth: Nesting of one message. Real ones stay below 20, validators recurse.
-        batch: Messages in one array (2025-03-26). Each one costs a task.
-        in_flight: Requests of one peer that have no answer yet; the next is answered with an error.
+        message_size: Bytes of one message, enough for a photograph in base64. A larger message is
+            answered with error -32600.
+        message_values: Members and elements in one message, at any depth. A value can be as short as
+            two bytes of text, and each takes time to parse: this many take half a second.
+        message_depth: Nesting of one message. Real messages stay below 20; validators recurse.
+        batch: Messages in one array (2025-03-26). Each message may start a task.
+        in_flight: Requests of one peer that have no answer yet. The next request gets an error.
         subscriptions: Open `subscriptions/listen` requests and watched URIs of one peer.
-        outbox: Bytes waiting to be written. Past it the peer's requests are no longer read, and
-            progress and log messages that nobody awaits are dropped.
+        outbox: Bytes waiting to be written. While there are more, no requests of the peer are read,
+            and progress and log messages that no handler awaits are dropped.
         threads: Sync handlers that run at the same time, over all connections of a server.
-        task_threads: The same of calls that go on as tasks: they may take long, and would keep
-            the threads of all others.
-        tasks: Tasks that are kept at once, ended ones too, over all connections over HTTP.
-        tasks_per_principal: How many of them may be of one verified principal.
-        task_memory: Bytes that they hold: what those that run were sent, and what came of those
-            that have ended. One verified principal may have a quarter.
+        task_threads: Sync handlers that run at the same time in tasks. Tasks may run for long, so
+            they must not occupy the threads of requests.
+        tasks: Tasks that are kept at the same time, including finished tasks, over all sessions of
+            an HTTP application.
+        tasks_per_principal: Tasks that one verified principal may have.
+        task_memory: Bytes of the arguments of running tasks and of the results of finished tasks.
+            One verified principal may use a quarter.
 
     Raises:
-        ValueError: A limit is no integer, or below 1.
+        ValueError: A limit is not an integer of at least 1.
     """
 
     message_size: int = _limit(16 * MIB)
@@ -64,5 +65,5 @@ class Limits(Value):
     task_memory: int = _limit(256 * MIB)
 
 
-#: What holds where nothing else is said.
+#: The limits of a server without `limits`.
 DEFAULTS: Final = Limits()

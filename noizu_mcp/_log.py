@@ -1,4 +1,7 @@
-"""The one logger: what no peer may see goes here, bounded where a peer can cause it."""
+"""The logger of the package, and a log that peers cannot fill.
+
+Details of failures go here and never to a peer.
+"""
 
 import logging
 import threading
@@ -13,17 +16,17 @@ logger: Final = logging.getLogger("noizu_mcp")
 
 #: Seconds after which entries of a kind are shown again.
 PERIOD: Final = 60.0
-#: Kinds that are told apart within a period, unless a log says otherwise.
+#: Kinds that a log distinguishes within a period by default.
 MOST: Final = 100
-#: The same of crashes: more than any server has handlers, and a kind takes less than 1 KiB.
+#: Kinds of crashes within a period: more than any server has handlers. A kind takes below 1 KiB.
 MOST_CRASHES: Final = 1000
-#: Entries of one kind that are shown in a period: enough to see what changes from one to the next.
+#: Entries of one kind that are shown in a period: enough to see how they differ.
 SHOWN: Final = 5
 #: Characters of an entry that its count repeats.
 _REPEATED: Final = 200
-#: Frames of a traceback that tell one place from another: a handler, behind up to two wrappers.
+#: Frames of a traceback that identify a place: a handler behind up to two wrappers.
 _FRAMES: Final = 3
-#: Code of these stands between every handler and the entry about it.
+#: Packages with frames between every handler and its entry; they do not identify a place.
 _BETWEEN: Final = frozenset({"noizu_mcp", "trio", "outcome"})
 
 
@@ -39,15 +42,15 @@ class _Kind:
 class Seldom:
     """A log that neither a peer nor a failing handler can fill.
 
-    The first entries of each kind in a period of a minute are shown. Where that is several, a line
-    after them says that more are left out. The first entry of the next period brings their number.
-    Kinds beyond a limit count as one, so that memory is bounded too.
+    The first entries of each kind in a period of a minute are shown. If it shows several,
+    a line after them says that more are left out. The first entry of the next period gives their
+    number. Kinds beyond a limit count as one kind, so memory is bounded too.
 
     Args:
-        clock: Tells the time in seconds.
-        log: Where to.
+        clock: Returns the time in seconds.
+        log: Receives the entries.
         shown: Entries of each kind that are shown in a period.
-        most: Kinds that are told apart within a period.
+        most: Kinds that are distinguished within a period.
     """
 
     def __init__(
@@ -71,12 +74,12 @@ class Seldom:
         self.entry(logging.WARNING, about, text, *args, exc_info=exc_info)
 
     def crash(self, about: Hashable, text: str, *args: object, error: BaseException) -> None:
-        """Log a failure with its traceback; the place where it was raised belongs to its kind.
+        """Log a failure with its traceback. The place that raised it is a part of its kind.
 
         Args:
-            about: The code that failed, as far as it is known; see `entry`.
-            text: As for `logger.error`.
-            args: As for `logger.error`.
+            about: The code that failed, if it is known; see `entry`.
+            text: A format string, as `logging` takes it.
+            args: Arguments of the format string.
             error: The failure.
         """
         kind = (about, type(error).__qualname__, *islice(_places(error), _FRAMES))
@@ -88,11 +91,12 @@ class Seldom:
         """Log an entry, or count it.
 
         Args:
-            level: Of `logging`.
-            about: The kind. It is kept, so it must be short, and must hold no object of the user.
-            text: As for `logger.log`.
-            args: As for `logger.log`.
-            exc_info: As for `logger.log`.
+            level: A level of `logging`.
+            about: The kind. The log keeps it, so it must be short, and must not refer to objects
+                of the user.
+            text: A format string, as `logging` takes it.
+            args: Arguments of the format string.
+            exc_info: An exception whose traceback is logged.
         """
         now = self._clock()
         over: dict[Hashable, _Kind] = {}
@@ -115,7 +119,7 @@ class Seldom:
         if left_out <= 0:
             self._log.log(level, text, *args, exc_info=exc_info)
         elif left_out == 1 and (self._shown > 1 or about is _OTHERS):
-            # Where one entry of a kind is enough, it says all that the next ones would.
+            # If one entry of a kind is shown, the next ones would say nothing new.
             more = "%s: more of these are counted, not shown, for up to a minute"
             self._log.log(level, more, kind.left_out)
 
@@ -131,9 +135,10 @@ def _brief(text: str, args: tuple[object, ...]) -> str:
 def _places(error: BaseException) -> Iterator[Hashable]:
     """Name the functions of the user that an exception passed, the outermost first.
 
-    Functions and not lines: then a handler cannot make new kinds by failing elsewhere.
+    Functions identify a place better than lines: a handler cannot make new kinds by failing at
+    another line.
     """
-    # What is raised in our own code, since the user's raised something else, says so as its cause.
+    # An exception that our own code raised about one of the user has the latter as its cause.
     for each in (error, error.__cause__):
         traceback = None if each is None else each.__traceback__
         while traceback is not None:
@@ -144,5 +149,5 @@ def _places(error: BaseException) -> Iterator[Hashable]:
             traceback = traceback.tb_next
 
 
-#: Where it goes what belongs to no server: a server has a log of its own.
+#: The log for failures outside of any server. Every server has a log of its own.
 seldom: Final = Seldom(shown=SHOWN, most=MOST_CRASHES)
