@@ -1,6 +1,6 @@
 """The exceptions of the package. They are in one file, so that every layer can import them.
 
-`DefinitionError` and `SchemaError` are raised while a program is defined. The others are raised while
+`DefinitionError` and `SchemaError` are raised while a program is defined, the others while
 it runs. One failure raises one exception, never an `ExceptionGroup`.
 """
 

@@ -30,8 +30,8 @@ class Limits(Value):
     Attributes:
         message_size: Bytes of one message, enough for a photograph in base64. A larger message is
             answered with error -32600.
-        message_values: Members and elements in one message, at any depth. A value can be as short as
-            two bytes of text, and each takes time to parse: this many take half a second.
+        message_values: Members and elements in one message, at any depth. A value can be two
+            bytes of text, and each takes time to parse: this many take half a second.
         message_depth: Nesting of one message. Real messages stay below 20; validators recurse.
         batch: Messages in one array (2025-03-26). Each message may start a task.
         in_flight: Requests of one peer that have no answer yet. The next request gets an error.
