@@ -88,26 +88,12 @@ LATE = {
 
 # Names of a private file that another layer uses, each with its reason.
 PRIVATE = {
-    ("skills/_folder", "components._frozen"): "folders of skills are declared like components",
-    ("skills/_folder", "components._options"): "the same",
-    ("skills/_folder", "components._resource_spec"): "files of skills are resources",
-    ("skills/_frontmatter", "components._options"): "the same",
-    ("skills/_offers", "components._declare"): "they are registered like components",
-    ("skills/_offers", "components._registration"): "the same",
-    ("components/_options", "schema.jsonschema._nearest"): "the nearest name, for messages",
-    ("components/_misses", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("components/declare/_options", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("components/declare/_typos", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
     ("client/_session", "server._authored"): "the same",
-    ("server/_options", "components._options"): "a server's options are read like a tool's",
-    ("server/_server", "components._declare"): "a server is declared by the same metaclass",
-    ("server/_statement", "components._declare"): "the same",
-    ("server/_statement", "components._mcp"): "a mark in a server is refused",
-    ("server/_statement", "components._options"): "wrong values are named like a tool's",
-    ("server/_statement", "components._registration"): "what a list of registrations holds",
-    ("server/_statement", "components._signature"): "overrides are read like the methods of tools",
-    ("tools/__init__", "components._catalog"): "the folder gives it its public name",
 }
 
 

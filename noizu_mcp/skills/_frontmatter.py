@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from ..components._options import got
+from .._util import got
 from ._scalars import YamlFault
 from ._yaml import read_yaml
 

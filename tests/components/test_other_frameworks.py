@@ -357,7 +357,7 @@ CASES = {
         f"{KIT}    def add(self, a: int, b, ctx): ...",
         2,
         (
-            "K.add: takes (a, b, ctx) but at most (args, ctx) is passed; write def add(self, ctx,"
+            "K.add: takes (a, b, ctx) but is passed (args, ctx); write def add(self, ctx,"
             " *, a: int, b: …)"
         ),
     ),

@@ -12,13 +12,11 @@ import pytest
 from noizu_mcp._errors import DefinitionError
 from noizu_mcp._util import UNSET
 from noizu_mcp.components import (
-    ComponentMeta,
+    Resource,
     Tool,
     Toolkit,
-    check_registrations,
+    check,
     expand,
-    is_abstract,
-    kind_of,
     mcp,
     prepare,
     tool,
@@ -97,7 +95,7 @@ def test_classes_with_slots() -> None:
         *(("slotted.tool", "C"), ("times", "C"), ("other", "C")),
     ]
     assert [each.invoke({"a": 5}, None) for each in specs] == [11, 15, 21]
-    assert check_registrations([Slotted])[0].text.startswith("Slotted() needs factor;")
+    assert check([Slotted])[0].text.startswith("Slotted() needs factor;")
 
 
 def test_a_class_an_instance_and_a_registration() -> None:
@@ -188,7 +186,7 @@ def test_names_of_a_run_time_are_free() -> None:
     """A program may register any printable name; source code keeps the specification's rule."""
     registration = tool(Echo, name="workflow:Tech News Digest")
     assert expand([registration])[0].name == "workflow:Tech News Digest"
-    (problem,) = check_registrations([registration])
+    (problem,) = check([registration])
     assert str(problem) == (
         "tools[0]: name must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.',"
         " got 'workflow:Tech News Digest'"
@@ -234,8 +232,8 @@ def test_check_registrations_makes_no_instance() -> None:
 
         def call(self) -> None: ...
 
-    assert check_registrations([Fails, Echo, tool(Two, hidden=True)]) == []
-    found = check_registrations([Echo, Base, tool(Echo, title="T"), Two, "x", One()])
+    assert check([Fails, Echo, tool(Two, hidden=True)]) == []
+    found = check([Echo, Base, tool(Echo, title="T"), Two, "x", One()])
     assert [str(problem) for problem in found] == [
         "tools[1]: Base is abstract; register a subclass of it",
         "tools[4]: 'x' is a text; register the class itself",
@@ -256,17 +254,9 @@ def test_expand_refuses_the_same() -> None:
 def test_other_components_are_sent_where_they_belong() -> None:
     """A resource among the tools is told its place."""
 
-    class Root(metaclass=ComponentMeta):
-        __mcp_kind__ = "resources"
-        __mcp_table__: Any = {}
+    class Thing(Resource, uri="thing://x"):
+        def read(self) -> str:
+            return "x"
 
-        @classmethod
-        def _read_class(cls, declaration: Any) -> None: ...
-
-    class Thing(Root):
-        pass
-
-    (problem,) = check_registrations([Thing])
+    (problem,) = check([Thing])
     assert problem.text == "Thing is no tool; register it in resources = […]"
-    assert (kind_of(Thing()), kind_of(Echo), kind_of(3)) == ("resources", "tools", None)
-    assert (is_abstract(Root), is_abstract(Thing), is_abstract(Base)) == (True, False, True)

@@ -301,8 +301,8 @@ def test_one_skill_is_served_once(write):
         (
             {"requires": 1},
             (
-                "SkillFolder.requires: must be RequireScopes('read'), the name of a scope or some,"
-                " got 1"
+                "SkillFolder.requires: must be RequireScopes('read'), the name of a scope or a"
+                " list of names, got 1"
             ),
         ),
     ],

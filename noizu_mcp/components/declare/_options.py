@@ -1,7 +1,7 @@
-"""The options of components: their names, what each may be, and what to write instead.
+"""The options of components: their names, their values, and the kinds that have them.
 
-A reader takes the value an author gave and returns the value to keep; it raises `ValueError` with
-the text of the problem. The tables say which options a place takes.
+A reader takes the value that an author wrote and returns the value to keep; it raises `ValueError`
+with the text of the problem. A new option is a row of `_ROWS`.
 """
 
 import math
@@ -11,13 +11,10 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from .._foreign import advice
-from .._util import json_text
-from ..schema.jsonschema._nearest import nearest
-from ..types import Annotations, ContentAnnotations, Icon, RequireScopes
-
-#: Longest quotation of a wrong value in a problem, in characters.
-MAX_QUOTED: Final = 60
+from ..._foreign import advice
+from ..._util import got, json_text
+from ...schema.jsonschema._nearest import nearest
+from ...types import Annotations, ContentAnnotations, Icon, RequireScopes
 
 Reader = Callable[[Any], Any]
 Table = Mapping[str, Reader]
@@ -37,30 +34,12 @@ _META_KEY: Final = re.compile(
 _RESERVED_LABELS: Final = ("modelcontextprotocol", "mcp")
 
 
-def got(value: Any) -> str:
-    """Quote a wrong value, shortened."""
-    shown = repr(value)
-    return f"got {shown if len(shown) <= MAX_QUOTED else shown[: MAX_QUOTED - 1] + '…'}"
-
-
-def called(value: Any) -> str:
-    """Name a value by its kind, where its `repr` would be an address in memory."""
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if hasattr(value, "__code__"):
-        return f"the function {value.__name__}"
-    if " at 0x" in repr(value):
-        kind = type(value).__name__
-        return f"a {kind}" if kind.islower() else f"an instance of {kind}"
-    return got(value).removeprefix("got ")
-
-
 def _of_one_tool(_: Any) -> Any:
     raise ValueError("a kit has many tools; write it in the @mcp(…) of each")
 
 
 def read_any(value: Any) -> Any:
-    """Take anything; what it is checked by stands elsewhere."""
+    """Take any value; it is checked where it is used."""
     return value
 
 
@@ -86,14 +65,13 @@ def read_run_time_name(value: Any) -> str:
 
 
 def read_flag(value: Any) -> bool:
-    """Take True or False; no other truth counts."""
+    """Take True or False; other values that count as true or false are refused."""
     if not isinstance(value, bool):
         raise ValueError(f"must be True or False, {got(value)}")
     return value
 
 
-def read_category(value: Any) -> str | None:
-    """Take a category, or None for none."""
+def _read_category(value: Any) -> str | None:
     return None if value is None else read_text(value)
 
 
@@ -107,17 +85,13 @@ def read_seconds(value: Any) -> float | None:
     return float(value)
 
 
-def read_count(value: Any) -> int | None:
-    """Take a number of calls, or None for no limit."""
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+def _read_count(value: Any) -> int | None:
+    if value is not None and (type(value) is not int or value < 1):
         raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
     return value
 
 
-def read_task(value: Any) -> str | None:
-    """Take whether calls go on as tasks: `optional`, `required`, or None for never."""
+def _read_task(value: Any) -> str | None:
     if value not in (None, "optional", "required"):
         raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
     return None if value is None else str(value)
@@ -131,13 +105,12 @@ def read_requires(value: Any) -> RequireScopes | None:
     # A set has no order, and clients are told the scopes in theirs.
     if not isinstance(names, list | tuple):
         raise ValueError(
-            f"must be RequireScopes('read'), the name of a scope or some, {got(value)}"
+            f"must be RequireScopes('read'), the name of a scope or a list of names, {got(value)}"
         )
     return RequireScopes(*names)
 
 
-def read_annotations(value: Any) -> Annotations | None:
-    """Take hints as `Annotations` or as a mapping of its fields, or None."""
+def _read_annotations(value: Any) -> Annotations | None:
     return _read_hints(Annotations, value)
 
 
@@ -181,14 +154,21 @@ def read_icons(value: Any) -> tuple[Icon, ...]:
     return icons
 
 
-def read_meta(value: Any) -> dict[str, Any] | None:
+def _read_meta(value: Any) -> dict[str, Any] | None:
     """Take `_meta`: a mapping with keys that the protocol allows and JSON values, or None."""
     if value is None:
         return None
     if not isinstance(value, Mapping):
         raise ValueError(f"must be a mapping, {got(value)}")
     for key in value:
-        _check_meta_key(key)
+        match = _META_KEY.fullmatch(key) if isinstance(key, str) and key else None
+        if match is None:
+            raise ValueError(f"{key!r} is not a valid key; write a word or 'com.example/word'")
+        labels = (match["prefix"] or "").split(".")
+        if labels[1:2] and labels[1] in _RESERVED_LABELS:
+            raise ValueError(
+                f"{key!r} is reserved by the protocol; use a prefix of your own domain"
+            )
     try:
         json_text(dict(value))
     except (TypeError, ValueError, RecursionError) as error:
@@ -196,62 +176,64 @@ def read_meta(value: Any) -> dict[str, Any] | None:
     return dict(value)
 
 
-def _check_meta_key(key: Any) -> None:
-    match = _META_KEY.fullmatch(key) if isinstance(key, str) and key else None
-    if match is None:
-        raise ValueError(f"{key!r} is no key for it; write a word or 'com.example/word'")
-    labels = (match["prefix"] or "").split(".")
-    if labels[1:2] and labels[1] in _RESERVED_LABELS:
-        raise ValueError(f"{key!r} is reserved by the protocol; use a prefix of your own domain")
+# The places that options are written in: `Tool`, `Toolkit` and so on are class statements, the
+# lower-case names are `@mcp(…)` and the functions that register: `tool(…)`.
+_ONE: Final = "Tool mcp Resource ResourceTemplate Prompt"
+_ALL: Final = f"{_ONE} Toolkit tool resource resource_template prompt"
+_TOOLS: Final = "Tool mcp Toolkit tool"
+_CALLS: Final = "Tool mcp Toolkit"
+
+# Each option with its reader and with the places that have it. Options that only resources have
+# stand in `_uri_options`, which most servers never load.
+_ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
+    ("name", read_declared_name, "Tool mcp Prompt"),
+    (
+        "name",
+        read_run_time_name,
+        "Resource ResourceTemplate tool resource resource_template prompt",
+    ),
+    ("title", read_text, _ALL),
+    ("description", read_text, _ALL),
+    ("category", _read_category, _TOOLS),
+    ("annotations", _read_annotations, _TOOLS),
+    ("icons", read_icons, _ALL),
+    ("meta", _read_meta, _ALL),
+    ("hidden", read_flag, _ALL),
+    ("visible", read_flag, _ALL),
+    ("timeout", read_seconds, _ALL),
+    ("max_concurrency", _read_count, _TOOLS),
+    ("requires", read_requires, _ALL),
+    ("inline", read_flag, _CALLS),
+    ("strict", read_flag, _CALLS),
+    ("task", _read_task, _CALLS),
+    ("starts_task", read_flag, _CALLS),
+    ("input", read_any, "Tool mcp"),
+    ("output", read_any, "Tool mcp"),
+    ("input_schema", read_any, "Tool mcp"),
+    ("output_schema", read_any, "Tool mcp"),
+    ("arguments", read_any, "ResourceTemplate Prompt"),
+    *(
+        (name, _of_one_tool, "Toolkit")
+        for name in ("name", "title", "description", "input", "output")
+    ),
+    *((name, _of_one_tool, "Toolkit") for name in ("input_schema", "output_schema")),
+    ("abstract", read_flag, "Tool Toolkit Resource ResourceTemplate Prompt"),
+)
+
+#: Options that are no field of a bound component, beside those that it has under another form.
+STATEMENT_ONLY: Final = frozenset(
+    {"visible", "inline", "strict", "abstract", "traversal", "arguments"}
+    | {"input", "output", "input_schema", "output_schema", "uri_template"}
+)
 
 
-def suggest(word: str, names: Iterable[str]) -> str:
-    """Say what to write instead of an unknown word: the nearest known one, else all of them."""
-    known = list(names)
-    longer = next((name for name in known if name.startswith(f"{word}_")), None)
-    near = nearest(word, known) or longer
-    return f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+def options_of(place: str) -> dict[str, Reader]:
+    """Give the options of a place: `Tool`, `mcp`, `tool`.
 
-
-_LOOKS: Final[dict[str, Reader]] = {
-    "title": read_text,
-    "description": read_text,
-    "category": read_category,
-    "annotations": read_annotations,
-    "icons": read_icons,
-    "meta": read_meta,
-    "hidden": read_flag,
-    "visible": read_flag,
-    "timeout": read_seconds,
-    "max_concurrency": read_count,
-    "requires": read_requires,
-}
-_SCHEMAS: Final[dict[str, Reader]] = {
-    "input": read_any,
-    "output": read_any,
-    "input_schema": read_any,
-    "output_schema": read_any,
-}
-_CALLS: Final[dict[str, Reader]] = {
-    "inline": read_flag,
-    "strict": read_flag,
-    "task": read_task,
-    "starts_task": read_flag,
-}
-
-#: What `@mcp(…)` takes.
-METHOD_OPTIONS: Final[Table] = {"name": read_declared_name, **_LOOKS, **_CALLS, **_SCHEMAS}
-#: What the statement of a `Tool` takes.
-TOOL_OPTIONS: Final[Table] = {**METHOD_OPTIONS, "abstract": read_flag}
-#: What the statement of a `Toolkit` takes: defaults for its tools.
-TOOLKIT_OPTIONS: Final[Table] = {
-    **_LOOKS,
-    **_CALLS,
-    **dict.fromkeys(("name", "title", "description", *_SCHEMAS), _of_one_tool),
-    "abstract": read_flag,
-}
-#: What `tool(target, …)` takes.
-REGISTRATION_OPTIONS: Final[Table] = {"name": read_run_time_name, **_LOOKS}
+    Returns:
+        The reader of each.
+    """
+    return {name: read for name, read, places in _ROWS if place in places.split()}
 
 
 def read_options(
@@ -260,7 +242,7 @@ def read_options(
     """Check options against a table.
 
     Args:
-        table: The options that there are.
+        table: The known options.
         given: The options as written.
 
     Returns:
@@ -280,7 +262,15 @@ def read_options(
     return good, bad
 
 
-def hidden_by(*rows: Mapping[str, Any]) -> bool:
+def suggest(word: str, names: Iterable[str]) -> str:
+    """Suggest the nearest known name for an unknown word; without one, list all."""
+    known = list(names)
+    longer = next((name for name in known if name.startswith(f"{word}_")), None)
+    near = nearest(word, known) or longer
+    return f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+
+
+def is_hidden(*rows: Mapping[str, Any]) -> bool:
     """Tell whether options hide a component.
 
     Args:

@@ -1,0 +1,1 @@
+"""Registrations: what a server is given, and what it serves."""
