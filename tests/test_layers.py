@@ -53,6 +53,7 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib"}}
 LATE = {
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("components/declare/_options", "...uri"): "loads with the first URI template",
     ("schema/engines/_validator", "..report._explain"): "loads with the first violation",
     ("schema/engines/_native", "._native_errors"): "loads with the first violation",
     ("schema/_check", ".report._explain"): "loads with the first default of a schema",

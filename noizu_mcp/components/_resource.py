@@ -8,15 +8,10 @@ from ..types import ContentAnnotations
 from ..uri import UriTemplate
 from .declare._arguments import ArgumentReader, Arguments
 from .declare._kind import Component, Kind
+from .declare._options import options_of
 from .declare._reader import Reader
 from .declare._statement import ComponentMeta, Declaration
 from .declare._typos import is_class, takes
-from .declare._uri_options import (
-    RESOURCE_OPTIONS,
-    RESOURCE_OVERRIDES,
-    TEMPLATE_OPTIONS,
-    TEMPLATE_OVERRIDES,
-)
 from .handlers._bound import ResourceSpec, TemplateSpec
 from .handlers._completion import completer
 from .handlers._signature import Handler, Row
@@ -31,8 +26,8 @@ RESOURCE: Final = Kind(
     feature="resources",
     noun="resource",
     key="uri",
-    options=RESOURCE_OPTIONS,
-    overrides=RESOURCE_OVERRIDES,
+    options=options_of("Resource"),
+    overrides=options_of("resource"),
     methods={"read": Row(("uri", "ctx"))},
     bound=ResourceSpec,
 )
@@ -40,8 +35,8 @@ TEMPLATE: Final = Kind(
     feature="resources",
     noun="resource template",
     key="uri_template",
-    options=TEMPLATE_OPTIONS,
-    overrides=TEMPLATE_OVERRIDES,
+    options=options_of("ResourceTemplate"),
+    overrides=options_of("resource_template"),
     members={"Arguments": is_class, "complete": takes(3, 4)},
     methods={
         "read": Row(("uri", "args", "ctx"), least=2),

@@ -88,9 +88,9 @@ CASES = {
             "case.py:5: Bad.mime_type: must be a media type like 'application/json', got 'json'\n"
             "case.py:5: Bad.size: must be a whole number of bytes, got -1\n"
             "case.py:5: Bad.subscribable: must be True or False, got 1\n"
-            "case.py:5: Bad.bogus: unknown option; there are: uri, name, title, description, icons,"
-            " meta, hidden, visible, timeout, requires, abstract, mime_type, annotations,"
-            " subscribable, size\n"
+            "case.py:5: Bad.bogus: unknown option; there are: uri, name, title, description,"
+            " mime_type, size, annotations, icons, meta, hidden, visible, timeout, requires,"
+            " subscribable, abstract\n"
             "case.py:5: Bad.annotations: audience lists 'user' and 'assistant', got 'all'\n"
             "case.py:5: Bad.name: must be a printable text that is not empty, got ' '\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got 0"
@@ -118,9 +118,8 @@ CASES = {
         ),
         (
             "case.py:5: Bad.size: unknown option; there are: uri_template, name, title,"
-            " description,"
-            " icons, meta, hidden, visible, timeout, requires, arguments, abstract, mime_type,"
-            " annotations, subscribable, traversal"
+            " description, mime_type, annotations, icons, meta, hidden, visible, timeout,"
+            " requires, subscribable, traversal, arguments, abstract"
         ),
     ),
     "no_read": (

@@ -70,9 +70,8 @@ class ClassSchemas:
     ) -> None:
         self._declaration = declaration
         self._method = method
-        self._handler = handler
-        self._strict = options.get("strict", False)
-        self._descriptions = descriptions
+        strict = options.get("strict", False)
+        self._reading: dict[str, Any] = {"strict": strict, "descriptions": descriptions}
         self._in_kit = in_kit
         # Nearest first: a class, its bases and mixins.
         places: Iterable[Mapping[str, Any]] = [options]
@@ -115,14 +114,13 @@ class ClassSchemas:
 
     def _shape(self, side: Side, name: str, value: Any) -> Shape | None:
         path = f"{self._method}.{name}" if self._in_kit else name
-        is_input = side == "input"
-        strict = self._strict and is_input
+        reading = {**self._reading, "input": side == "input"}
+        reading["strict"] &= reading["input"]
         if name.endswith("_schema"):
-            found = read_raw(value, input=is_input, strict=strict)
+            del reading["descriptions"]
+            found = read_raw(value, **reading)
         else:
-            found = read_shape(
-                value, strict=strict, descriptions=self._descriptions, input=is_input
-            )
+            found = read_shape(value, **reading)
         return self._keep(path, found, None if self._in_kit else name)
 
     def _keep(
@@ -135,12 +133,7 @@ class ClassSchemas:
     def _arguments(self, handler: Handler) -> Shape | None:
         """Read the input that a signature declares: any object if it declares none."""
         if handler.keywords:
-            found = read_parameters(
-                handler.function,
-                list(handler.keywords),
-                strict=self._strict,
-                descriptions=self._descriptions,
-            )
+            found = read_parameters(handler.function, list(handler.keywords), **self._reading)
             return self._keep(self._method, found)
         if not handler.positional:
             return open_object()
@@ -163,7 +156,7 @@ class ClassSchemas:
             return None
         if annotation in _PLAIN or typing.get_origin(annotation) in _PLAIN:
             return open_object()
-        found = read_shape(annotation, strict=self._strict, descriptions=self._descriptions)
+        found = read_shape(annotation, **self._reading)
         return self._keep(f"{self._method}.args", found)
 
     def _returned(self, handler: Handler) -> Shape | None:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from ..._foreign import advice
-from ..._util import got, json_text
+from ..._util import got, is_uri, json_text
 from ...schema.jsonschema._nearest import nearest
 from ...types import Annotations, ContentAnnotations, Icon, RequireScopes
 
@@ -32,6 +32,9 @@ _META_KEY: Final = re.compile(
     rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?)?"
 )
 _RESERVED_LABELS: Final = ("modelcontextprotocol", "mcp")
+
+_RESTRICTED_NAME: Final = r"[A-Za-z0-9!#$&^_.+-]+"
+_MIME_TYPE: Final = rf"{_RESTRICTED_NAME}/{_RESTRICTED_NAME}(?:\s*;[ -~]+)?"
 
 
 def _of_one_tool(_: Any) -> Any:
@@ -57,7 +60,7 @@ def read_declared_name(value: Any) -> str:
     return value
 
 
-def read_run_time_name(value: Any) -> str:
+def _read_run_time_name(value: Any) -> str:
     """Take a name that a program computed: any printable text, `workflow:Tech News Digest`."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError(f"must be a printable text that is not empty, {got(value)}")
@@ -114,8 +117,7 @@ def _read_annotations(value: Any) -> Annotations | None:
     return _read_hints(Annotations, value)
 
 
-def read_content_annotations(value: Any) -> ContentAnnotations | None:
-    """Take hints as `ContentAnnotations` or as a mapping of its fields, or None."""
+def _read_content_annotations(value: Any) -> ContentAnnotations | None:
     hints = _read_hints(ContentAnnotations, value)
     if hints is None:
         return None
@@ -176,26 +178,71 @@ def _read_meta(value: Any) -> dict[str, Any] | None:
     return dict(value)
 
 
+def _read_uri(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"must be a text like 'config://app', {got(value)}")
+    if "{" in value:
+        raise ValueError(f"has a variable in it; make it a ResourceTemplate, {got(value)}")
+    if not is_uri(value):
+        raise ValueError(
+            "must be an absolute URI like 'config://app', other characters percent-encoded"
+            f" (RFC 3986), {got(value)}"
+        )
+    return value
+
+
+def _read_uri_template(value: Any) -> str:
+    """Take a template of absolute URIs from which its variables can be told."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"must be a text like 'db://{{table}}/schema', {got(value)}")
+    from ...uri import UriTemplate
+
+    template = UriTemplate(value)
+    if template.faults:
+        raise ValueError("; ".join(template.faults))
+    if not template.variables:
+        raise ValueError(f"has no variable in it; make it a Resource, {got(value)}")
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value):
+        raise ValueError(f"must begin with a scheme, like 'db://{{table}}', {got(value)}")
+    return value
+
+
+def _read_mime_type(value: Any) -> str:
+    # RFC 6838, with parameters.
+    if not isinstance(value, str) or not re.fullmatch(_MIME_TYPE, value):
+        raise ValueError(f"must be a media type like 'application/json', {got(value)}")
+    return value
+
+
+def _read_size(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"must be a whole number of bytes, {got(value)}")
+    return value
+
+
 # The places that options are written in: `Tool`, `Toolkit` and so on are class statements, the
 # lower-case names are `@mcp(…)` and the functions that register: `tool(…)`.
 _ONE: Final = "Tool mcp Resource ResourceTemplate Prompt"
 _ALL: Final = f"{_ONE} Toolkit tool resource resource_template prompt"
 _TOOLS: Final = "Tool mcp Toolkit tool"
 _CALLS: Final = "Tool mcp Toolkit"
+_CONTENTS: Final = "Resource ResourceTemplate resource resource_template"
 
-# Each option with its reader and with the places that have it. Options that only resources have
-# stand in `_uri_options`, which most servers never load.
+_SCHEMAS: Final = ("input", "output", "input_schema", "output_schema")
+
+# Each option with its reader and with the places that have it.
 _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
+    ("uri", _read_uri, "Resource resource"),
+    ("uri_template", _read_uri_template, "ResourceTemplate"),
     ("name", read_declared_name, "Tool mcp Prompt"),
-    (
-        "name",
-        read_run_time_name,
-        "Resource ResourceTemplate tool resource resource_template prompt",
-    ),
+    ("name", _read_run_time_name, f"{_CONTENTS} tool prompt"),
     ("title", read_text, _ALL),
     ("description", read_text, _ALL),
     ("category", _read_category, _TOOLS),
+    ("mime_type", _read_mime_type, _CONTENTS),
+    ("size", _read_size, "Resource resource"),
     ("annotations", _read_annotations, _TOOLS),
+    ("annotations", _read_content_annotations, _CONTENTS),
     ("icons", read_icons, _ALL),
     ("meta", _read_meta, _ALL),
     ("hidden", read_flag, _ALL),
@@ -203,27 +250,21 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("timeout", read_seconds, _ALL),
     ("max_concurrency", _read_count, _TOOLS),
     ("requires", read_requires, _ALL),
+    ("subscribable", read_flag, _CONTENTS),
+    ("traversal", read_flag, "ResourceTemplate"),
     ("inline", read_flag, _CALLS),
     ("strict", read_flag, _CALLS),
     ("task", _read_task, _CALLS),
     ("starts_task", read_flag, _CALLS),
-    ("input", read_any, "Tool mcp"),
-    ("output", read_any, "Tool mcp"),
-    ("input_schema", read_any, "Tool mcp"),
-    ("output_schema", read_any, "Tool mcp"),
+    *((name, read_any, "Tool mcp") for name in _SCHEMAS),
     ("arguments", read_any, "ResourceTemplate Prompt"),
-    *(
-        (name, _of_one_tool, "Toolkit")
-        for name in ("name", "title", "description", "input", "output")
-    ),
-    *((name, _of_one_tool, "Toolkit") for name in ("input_schema", "output_schema")),
+    *((name, _of_one_tool, "Toolkit") for name in ("name", "title", "description", *_SCHEMAS)),
     ("abstract", read_flag, "Tool Toolkit Resource ResourceTemplate Prompt"),
 )
 
 #: Options that are no field of a bound component, beside those that it has under another form.
 STATEMENT_ONLY: Final = frozenset(
-    {"visible", "inline", "strict", "abstract", "traversal", "arguments"}
-    | {"input", "output", "input_schema", "output_schema", "uri_template"}
+    {"visible", "inline", "strict", "abstract", "traversal", "arguments", "uri_template", *_SCHEMAS}
 )
 
 
