@@ -1,4 +1,4 @@
-"""Components: the classes that users subclass, and what a server makes of them.
+"""Components: the classes that users subclass, and the machinery that reads and serves them.
 
 At the root of the folder stands all that users subclass or call; the rooms hold the machinery, and
 each imports only from those above it:
@@ -6,7 +6,7 @@ each imports only from those above it:
     _context, _asking, _outbound   the request, as handlers see it
     handlers/       methods: signatures, arguments, results
     declare/        class statements: options, marks, schemas
-    registration/   what a server is given
+    registration/   the components of a server
     _tool, _toolkit, _resource, _prompt, _catalog
 
 Resources, templates, prompts and completion load when they are first used: most servers have tools
@@ -16,40 +16,49 @@ only.
 from typing import TYPE_CHECKING
 
 from .._util import late, publish
-from ._asking import (
-    ELICIT_TIMEOUT,
-    SAMPLE_TIMEOUT,
-    TIMEOUTS,
-    adapt_request,
-    needed_by,
-    read_by_hand,
-)
-from ._context import Context
-from ._tool import Tool, tool
-from ._toolkit import Toolkit, mcp
-from .declare._kind import Kind
-from .declare._marks import is_marked
-from .declare._options import (
-    Table,
-    read_flag,
-    read_icons,
-    read_options,
-    read_requires,
-    read_seconds,
-    read_text,
-)
-from .declare._statement import ComponentMeta, Declaration, class_of, is_abstract, kind_of
-from .handlers._bound import Bound, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
-from .handlers._signature import UNRESOLVED, Signature, is_context
-from .handlers._tool_calls import FAILED, error_result, prepare, to_result
-from .registration._registration import (
-    Registration,
-    as_registration,
-    check,
-    expand,
-    keys_of,
-    label_of,
-)
+from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
+from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
+from ._asking import TIMEOUTS as TIMEOUTS
+from ._asking import adapt_request as adapt_request
+from ._asking import needed_by as needed_by
+from ._asking import read_by_hand as read_by_hand
+from ._context import Context as Context
+from ._tool import Tool as Tool
+from ._tool import tool as tool
+from ._toolkit import Toolkit as Toolkit
+from ._toolkit import mcp as mcp
+from .declare._kind import Kind as Kind
+from .declare._marks import is_marked as is_marked
+from .declare._options import Table as Table
+from .declare._options import read_flag as read_flag
+from .declare._options import read_icons as read_icons
+from .declare._options import read_options as read_options
+from .declare._options import read_requires as read_requires
+from .declare._options import read_seconds as read_seconds
+from .declare._options import read_text as read_text
+from .declare._statement import ComponentMeta as ComponentMeta
+from .declare._statement import Declaration as Declaration
+from .declare._statement import class_of as class_of
+from .declare._statement import is_abstract as is_abstract
+from .declare._statement import kind_of as kind_of
+from .handlers._bound import Bound as Bound
+from .handlers._bound import PromptSpec as PromptSpec
+from .handlers._bound import ResourceSpec as ResourceSpec
+from .handlers._bound import TemplateSpec as TemplateSpec
+from .handlers._bound import ToolSpec as ToolSpec
+from .handlers._signature import UNRESOLVED as UNRESOLVED
+from .handlers._signature import Signature as Signature
+from .handlers._signature import is_context as is_context
+from .handlers._tool_calls import FAILED as FAILED
+from .handlers._tool_calls import error_result as error_result
+from .handlers._tool_calls import prepare as prepare
+from .handlers._tool_calls import to_result as to_result
+from .registration._registration import Registration as Registration
+from .registration._registration import as_registration as as_registration
+from .registration._registration import check as check
+from .registration._registration import expand as expand
+from .registration._registration import keys_of as keys_of
+from .registration._registration import label_of as label_of
 
 _LATE = {
     **dict.fromkeys(("Completer", "Source", "complete_from"), ".handlers._completion"),
@@ -62,11 +71,20 @@ _LATE = {
 }
 
 if TYPE_CHECKING:
-    from ._catalog import Catalog
-    from ._prompt import Prompt, prompt
-    from ._resource import Resource, ResourceTemplate, resource, resource_template
-    from .handlers._completion import Completer, Source, complete_from, to_completion
-    from .handlers._contents import to_contents, to_listed, to_prompt_result
+    from ._catalog import Catalog as Catalog
+    from ._prompt import Prompt as Prompt
+    from ._prompt import prompt as prompt
+    from ._resource import Resource as Resource
+    from ._resource import ResourceTemplate as ResourceTemplate
+    from ._resource import resource as resource
+    from ._resource import resource_template as resource_template
+    from .handlers._completion import Completer as Completer
+    from .handlers._completion import Source as Source
+    from .handlers._completion import complete_from as complete_from
+    from .handlers._completion import to_completion as to_completion
+    from .handlers._contents import to_contents as to_contents
+    from .handlers._contents import to_listed as to_listed
+    from .handlers._contents import to_prompt_result as to_prompt_result
 else:
     __getattr__, __dir__ = late(globals(), _LATE)
 

@@ -42,7 +42,7 @@ class Catalog(
 
         Args:
             args: `type`, `query`, `category` and `include_hidden`, all optional.
-            ctx: Its server's registry is what is listed.
+            ctx: The request; the registry of its server is listed.
 
         Returns:
             For each kind that was asked for the full definitions, each with `hidden` and, if it has
@@ -66,7 +66,7 @@ def _entry(item: tuple[Mapping[str, Any], bool]) -> dict[str, Any]:
 def _matches(entry: Mapping[str, Any], args: Any) -> bool:
     if entry["hidden"] and not args.include_hidden:
         return False
-    # A model fills in "" for what it does not want to say: no filter.
+    # Models fill in "" for a filter that they do not want.
     if args.category and str(entry.get("category", "")).lower() != args.category.lower():
         return False
     query = (args.query or "").lower()

@@ -1,6 +1,7 @@
 """`Prompt`, a class that is one prompt, and `prompt()`, which registers prompts."""
 
 from collections.abc import Mapping
+from inspect import isclass
 from typing import Any, ClassVar, Final, TypeAlias, Unpack
 
 from .declare._arguments import ArgumentReader
@@ -8,7 +9,7 @@ from .declare._kind import Component, Kind
 from .declare._options import options_of
 from .declare._reader import is_one_value
 from .declare._statement import ComponentMeta, Declaration
-from .declare._typos import is_class, takes
+from .declare._typos import takes
 from .handlers._bound import PromptSpec
 from .handlers._completion import completer
 from .handlers._signature import Handler, Row
@@ -23,7 +24,7 @@ PROMPT: Final = Kind(
     noun="prompt",
     options=options_of("Prompt"),
     overrides=options_of("prompt"),
-    members={"Arguments": is_class, "complete": takes(3, 4)},
+    members={"Arguments": isclass, "complete": takes(3, 4)},
     methods={"get": Row(("args", "ctx")), "complete": Row(("argument", "prefix", "ctx"), least=2)},
     bound=PromptSpec,
 )

@@ -1,6 +1,7 @@
 """`Resource` and `ResourceTemplate`: classes that are one resource, or many of one form."""
 
 from collections.abc import Iterator, Mapping
+from inspect import isclass
 from typing import Any, ClassVar, Final, TypeAlias, Unpack, cast
 
 from ..schema import Shape, fields, read_shape
@@ -11,7 +12,7 @@ from .declare._kind import Component, Kind
 from .declare._options import options_of
 from .declare._reader import Reader
 from .declare._statement import ComponentMeta, Declaration
-from .declare._typos import is_class, takes
+from .declare._typos import takes
 from .handlers._bound import ResourceSpec, TemplateSpec
 from .handlers._completion import completer
 from .handlers._signature import Handler, Row
@@ -37,7 +38,7 @@ TEMPLATE: Final = Kind(
     key="uri_template",
     options=options_of("ResourceTemplate"),
     overrides=options_of("resource_template"),
-    members={"Arguments": is_class, "complete": takes(3, 4)},
+    members={"Arguments": isclass, "complete": takes(3, 4)},
     methods={
         "read": Row(("uri", "args", "ctx"), least=2),
         "complete": Row(("variable", "prefix", "ctx"), least=2),
@@ -98,10 +99,6 @@ class Resource(Component, metaclass=ComponentMeta):
 
 class _ResourceReader(Reader):
     missing = "a resource needs a uri: write uri='config://app', or abstract=True"
-
-    def parts(self, _: Handler | None) -> Mapping[str, Any]:
-        """Give the field of the URI."""
-        return {"fields": lambda _: {}}
 
 
 class ResourceTemplate(Component, metaclass=ComponentMeta):

@@ -1,6 +1,7 @@
 """`Tool`, a class that is one tool, and `tool()`, which registers tools."""
 
 from collections.abc import Mapping
+from inspect import isclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, Unpack
 
 from ..types import Annotations
@@ -9,7 +10,6 @@ from .declare._kind import Component, Kind
 from .declare._options import options_of
 from .declare._reader import Reader
 from .declare._statement import ComponentMeta, Declaration
-from .declare._typos import is_class
 from .handlers._bound import ToolSpec
 from .handlers._signature import Handler, Row
 from .registration._registration import Overrides, Registration, refuses_decorating, register
@@ -25,7 +25,7 @@ TOOL: Final = Kind(
     noun="tool",
     options=options_of("Tool"),
     overrides=options_of("tool"),
-    members={"Input": is_class, "Output": is_class},
+    members={"Input": isclass, "Output": isclass},
     methods={"call": Row(("args", "ctx"), advice="declare a class Input, and ")},
     bound=ToolSpec,
 )

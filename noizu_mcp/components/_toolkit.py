@@ -80,7 +80,7 @@ def mcp(*args: Any, **options: Any) -> Any:
 
 def _no_server(method: str, *_: Any, **__: Any) -> NoReturn:
     """Stand for a method of a server; in other frameworks a server is often named `mcp`."""
-    text = f"mcp is no server, it marks the methods of a Toolkit; {_INSTEAD[method]}"
+    text = f"mcp is not a server, it marks the methods of a Toolkit; {_INSTEAD[method]}"
     raise DefinitionError([problem_at(f"mcp.{method}", text, calling_frame())])
 
 
@@ -172,7 +172,7 @@ def _read_method(
     defaults = {k: v for k, v in declaration.options.items() if k not in left_out}
     options = {**defaults, **own}
     if not DECLARED_NAME.fullmatch(options.get("name", name)):
-        report("the method gives the tool no valid name; write name=…")
+        report("the method gives the tool an invalid name; write name=…")
     handler = read_handler(
         name,
         value,

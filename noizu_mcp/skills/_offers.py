@@ -65,5 +65,5 @@ def _is_folder(item: Any) -> bool:
 def _stranger(item: Any) -> str:
     kind = kind_of(item)
     if kind is not None:
-        return f"{label_of(item)} is no skill; register it in {kind.feature} = […]"
-    return f"{item!r} is no skill; write SkillFolder('skills')"
+        return f"{label_of(item)} is not a skill; register it in {kind.feature} = […]"
+    return f"{item!r} is not a skill; write SkillFolder('skills')"

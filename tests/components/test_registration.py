@@ -203,10 +203,10 @@ WRONG = {
     "tool(Echo, hidden='no')": "tool(Echo).hidden: must be True or False, got 'no'",
     "tool(Base)": "tool(Base): Base is abstract; register a subclass of it",
     "tool(Needs)": "tool(Needs): Needs() needs index; register an instance: Needs(index)",
-    "tool(Two, name='x')": "tool(Two): name= would make all 2 tools of Two the same; set it in the",
-    "tool(Two, title='x', description='y')": "tool(Two): title= and description= would make all 2",
-    "tool(3)": "tool(3): 3 is no tool; register a Tool or a Toolkit",
-    "tool(str)": "tool(str): the class str is no tool; write class str(Tool)",
+    "tool(Two, name='x')": "tool(Two): name= would be shared by all 2 tools of Two; write it in",
+    "tool(Two, title='x', description='y')": "tool(Two): title= and description= would be shared",
+    "tool(3)": "tool(3): 3 is not a tool; register a Tool or a Toolkit",
+    "tool(str)": "tool(str): the class str is not a tool; write class str(Tool)",
     "tool(one)": "tool(one): one is a function; make it a method of a Toolkit, under @mcp",
 }
 
@@ -259,4 +259,4 @@ def test_other_components_are_sent_where_they_belong() -> None:
             return "x"
 
     (problem,) = check([Thing])
-    assert problem.text == "Thing is no tool; register it in resources = […]"
+    assert problem.text == "Thing is not a tool; register it in resources = […]"

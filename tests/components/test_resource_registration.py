@@ -109,18 +109,18 @@ WRONG = {
     "resource(Table)": (
         "resource(Table): Table is a resource template; write resource_template(Table)"
     ),
-    "resource(Echo)": "resource(Echo): Echo is no resource; register it in tools = […]",
-    "resource(3)": "resource(3): 3 is no resource; register a Resource or a ResourceTemplate",
+    "resource(Echo)": "resource(Echo): Echo is not a resource; register it in tools = […]",
+    "resource(3)": "resource(3): 3 is not a resource; register a Resource or a ResourceTemplate",
     "resource_template(Config)": (
         "resource_template(Config): Config is a resource; write resource(Config)"
     ),
     "resource_template(Table, uri='x:a')": "resource_template(Table).uri: unknown option",
     "resource_template(Review)": (
-        "resource_template(Review): Review is no resource; register it in prompts = […]"
+        "resource_template(Review): Review is not a resource; register it in prompts = […]"
     ),
-    "prompt(Config)": "prompt(Config): Config is no prompt; register it in resources = […]",
+    "prompt(Config)": "prompt(Config): Config is not a prompt; register it in resources = […]",
     "prompt(Prompt)": "prompt(Prompt): Prompt is abstract; register a subclass of it",
-    "prompt(str)": "prompt(str): the class str is no prompt; write class str(Prompt)",
+    "prompt(str)": "prompt(str): the class str is not a prompt; write class str(Prompt)",
     "prompt(Review, name='')": "prompt(Review).name: must be a printable text that is not empty",
 }
 
@@ -152,7 +152,7 @@ def test_check_resources_makes_no_instance() -> None:
     assert [str(problem) for problem in found] == [
         "resources[1]: Base is abstract; register a subclass of it",
         "resources[2]: File() needs path; register an instance: File(path)",
-        "resources[6]: Echo is no resource; register it in tools = […]",
+        "resources[6]: Echo is not a resource; register it in tools = […]",
         (
             "resources: the uri 'config://app' is registered 2 times; give all but one another with"
             " resource(…, uri=…)"
@@ -175,7 +175,7 @@ def test_check_prompts() -> None:
     assert check([Review, prompt(Review, name="other")], "prompts") == []
     found = check([Review, Config, prompt(Review, title="T")], "prompts")
     assert [str(problem) for problem in found] == [
-        "prompts[1]: Config is no prompt; register it in resources = […]",
+        "prompts[1]: Config is not a prompt; register it in resources = […]",
         TWICE,
     ]
 
@@ -185,7 +185,7 @@ def test_expand_refuses_the_same() -> None:
     with pytest.raises(DefinitionError) as caught:
         expand([File, Config, Config], "resources")
     assert len(caught.value.problems) == 2
-    with pytest.raises(DefinitionError, match=r"prompts\[0\]: 3 is no prompt; register a Prompt"):
+    with pytest.raises(DefinitionError, match=r"prompts\[0\]: 3 is not a prompt; register"):
         expand([3, Review, Review], "prompts")
     with pytest.raises(DefinitionError) as caught:
         expand([Review, Review()], "prompts")
@@ -195,8 +195,8 @@ def test_expand_refuses_the_same() -> None:
 def test_tools_are_told_apart_too() -> None:
     """What belongs elsewhere is told its place, whichever way round."""
     (problem,) = check([Config])
-    assert problem.text == "Config is no tool; register it in resources = […]"
-    with pytest.raises(DefinitionError, match="Review is no tool; register it in prompts"):
+    assert problem.text == "Config is not a tool; register it in resources = […]"
+    with pytest.raises(DefinitionError, match="Review is not a tool; register it in prompts"):
         tool(Review)
 
 

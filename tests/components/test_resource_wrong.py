@@ -190,9 +190,9 @@ CASES = {
     "abstract": (
         "class Bad(Resource, uri='x:a', name='n', title='t', abstract=True): pass",
         (
-            "case.py:5: Bad.uri: an abstract base is no resource; leave it to the subclasses\n"
-            "case.py:5: Bad.name: an abstract base is no resource; leave it to the subclasses\n"
-            "case.py:5: Bad.title: an abstract base is no resource; leave it to the subclasses"
+            "case.py:5: Bad.uri: an abstract base is not a resource; leave it to the subclasses\n"
+            "case.py:5: Bad.name: an abstract base is not a resource; leave it to the subclasses\n"
+            "case.py:5: Bad.title: an abstract base is not a resource; leave it to the subclasses"
         ),
     ),
     "subclass": (
@@ -411,7 +411,7 @@ CASES = {
     ),
     "prompt_name_from_class": (
         "class Größe(Prompt):\n    def get(self): ...",
-        "case.py:5: Größe: the class gives the prompt no valid name: 'größe'; write name=…",
+        "case.py:5: Größe: the class gives the prompt an invalid name: 'größe'; write name=…",
     ),
     "prompt_subclass": (
         "class One(Prompt):\n    def get(self): ...\nclass Bad(One): pass",
@@ -423,7 +423,7 @@ CASES = {
     ),
     "prompt_abstract": (
         "class Bad(Prompt, name='n', abstract=True): pass",
-        "case.py:5: Bad.name: an abstract base is no prompt; leave it to the subclasses",
+        "case.py:5: Bad.name: an abstract base is not a prompt; leave it to the subclasses",
     ),
 }
 

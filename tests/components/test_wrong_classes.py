@@ -43,7 +43,7 @@ CASES = {
     ),
     "name_from_class": (
         ("class Größe(Tool):\n    def call(self): ..."),
-        "case.py:4: Größe: the class gives the tool no valid name: 'größe'; write name=…",
+        "case.py:4: Größe: the class gives the tool an invalid name: 'größe'; write name=…",
     ),
     "blank_description": (
         ("class Bad(Tool):\n    description = ' '\n    def call(self): ..."),
@@ -140,7 +140,7 @@ CASES = {
     ),
     "abstract_name": (
         ("class Base(Tool, abstract=True, name='base'):\n    def call(self): ..."),
-        "case.py:4: Base.name: an abstract base is no tool; leave it to the subclasses",
+        "case.py:4: Base.name: an abstract base is not a tool; leave it to the subclasses",
     ),
     "inline_async": (
         ("class Bad(Tool, inline=True):\n    async def call(self): ..."),
@@ -493,7 +493,7 @@ CASES = {
     ),
     "kit_bad_name": (
         ("class Kit(Toolkit):\n    @mcp\n    def größe(self): ..."),
-        "case.py:6: Kit.größe: the method gives the tool no valid name; write name=…",
+        "case.py:6: Kit.größe: the method gives the tool an invalid name; write name=…",
     ),
     "kit_inline_async": (
         ("class Kit(Toolkit):\n    @mcp(inline=True)\n    async def a(self): ..."),

@@ -48,7 +48,7 @@ class ClassSchemas:
     Args:
         declaration: The class statement.
         method: The method that answers: `call`, or the method of a kit.
-        handler: The same, read; None if its annotations do not count.
+        handler: This method, read; None if its annotations do not count.
         options: The options of the tool.
         descriptions: The descriptions of arguments in docstrings.
         in_kit: True if the options stand on the method; False if on the class and its bases.

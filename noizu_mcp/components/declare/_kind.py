@@ -1,7 +1,7 @@
 """Kinds of components, one row each, and components as their classes declare them.
 
 A class statement is read by the row of its kind, and leaves a `Declared` for each component in the
-class. A registration binds it to an instance: that makes what a server lists and serves.
+class. A registration binds it to an instance: the component that a server lists and serves.
 """
 
 import copy
@@ -97,7 +97,7 @@ class Declared(Frozen):
         return {name: value for name, value in wire.items() if value is not None}
 
     def bind(self, instance: object, overrides: Mapping[str, Any]) -> Any:
-        """Make what a server lists and serves.
+        """Make the component that a server lists and serves.
 
         Args:
             instance: The object that has the method.

@@ -54,7 +54,7 @@ class Mark:
         return method
 
     def problem(self) -> str:
-        """Say what is wrong with a line that marks nothing."""
+        """Explain why the line marks nothing."""
         if self.stray:
             return "@mcp takes keywords only; write @mcp(name=…)"
         if self.misplaced is None:

@@ -7,6 +7,7 @@ with the text of the problem. A new option is a row of `_ROWS`.
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -111,10 +112,6 @@ def read_requires(value: Any) -> RequireScopes | None:
             f"must be RequireScopes('read'), the name of a scope or a list of names, {got(value)}"
         )
     return RequireScopes(*names)
-
-
-def _read_annotations(value: Any) -> Annotations | None:
-    return _read_hints(Annotations, value)
 
 
 def _read_content_annotations(value: Any) -> ContentAnnotations | None:
@@ -241,7 +238,7 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("category", _read_category, _TOOLS),
     ("mime_type", _read_mime_type, _CONTENTS),
     ("size", _read_size, "Resource resource"),
-    ("annotations", _read_annotations, _TOOLS),
+    ("annotations", partial(_read_hints, Annotations), _TOOLS),
     ("annotations", _read_content_annotations, _CONTENTS),
     ("icons", read_icons, _ALL),
     ("meta", _read_meta, _ALL),
@@ -262,7 +259,7 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("abstract", read_flag, "Tool Toolkit Resource ResourceTemplate Prompt"),
 )
 
-#: Options that are no field of a bound component, beside those that it has under another form.
+#: Options that do not become a field of the bound component, or not as they are written.
 STATEMENT_ONLY: Final = frozenset(
     {"visible", "inline", "strict", "abstract", "traversal", "arguments", "uri_template", *_SCHEMAS}
 )

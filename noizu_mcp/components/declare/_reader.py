@@ -43,16 +43,16 @@ class Reader:
         self.noun = declaration.kind.noun
         self.options: dict[str, Any] = dict(declaration.options)
 
-    def parts(self, handler: Handler | None) -> Mapping[str, Any]:
+    def parts(self, _handler: Handler | None) -> Mapping[str, Any]:
         """Read the parts of the body that only this kind has.
 
         Args:
-            handler: The method that answers; None for an abstract base, and after problems.
+            _handler: The method that answers; None for an abstract base, and after problems.
 
         Returns:
             The fields of `Declared` beside those that all kinds have; of no use after problems.
         """
-        raise NotImplementedError
+        return {"fields": lambda _: {}}
 
     def read(self) -> tuple[Declared, ...]:
         """Read the statement; a base, and a class with problems, declares nothing."""
@@ -79,7 +79,7 @@ class Reader:
         if declaration.abstract:
             for name in dict.fromkeys((key, "name", "title")):
                 if name in declaration.given:
-                    text = f"an abstract base is no {self.noun}; leave it to the subclasses"
+                    text = f"an abstract base is not a {self.noun}; leave it to the subclasses"
                     self.problem(name, text)
             return
         if key in declaration.given:
@@ -99,7 +99,7 @@ class Reader:
             return
         self.options["name"] = name = snake_case(self.cls.__name__)
         if not DECLARED_NAME.fullmatch(name):
-            text = f"the class gives the {self.noun} no valid name: {name!r}; write name=…"
+            text = f"the class gives the {self.noun} an invalid name: {name!r}; write name=…"
             self.problem("", text)
 
     def _handler(self, name: str, row: Row) -> Handler | None:

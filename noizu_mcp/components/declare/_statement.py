@@ -89,7 +89,7 @@ class Declaration:
 
         Args:
             path: The place from the class on: `Input.limit`; "" for the class itself.
-            text: What is wrong and what to write instead.
+            text: The problem, and what to write instead.
             member: The attribute of the owner whose line is shown; the first of the path by
                 default. Without such an attribute it is the line of the class.
             owner: The class whose source is searched; the new one by default.
@@ -178,7 +178,7 @@ class ComponentMeta(type):
     ) -> "ComponentMeta":
         cls = super().__new__(mcs, name, bases, namespace)
         # `attrs.define` and `dataclass(slots=True)` make a class a second time, from its namespace
-        # and without its keywords: the namespace has what was read the first time.
+        # and without its keywords: the namespace has the options of the first time.
         is_copy = "__mcp_options__" in namespace and not keywords
         if any(isinstance(base, ComponentMeta) for base in bases) and not is_copy:
             # The statement runs in the first frame outside of metaclasses.
@@ -203,7 +203,7 @@ def class_of(target: Any) -> type:
 
 
 def kind_of(target: Any) -> Kind | None:
-    """Give the kind of a class or of an instance; None for anything that is no component."""
+    """Give the kind of a class or of an instance; None for anything else."""
     cls = class_of(target)
     return cls.__mcp_kind__ if isinstance(cls, ComponentMeta) else None
 

@@ -12,7 +12,7 @@ from ...schema.jsonschema._nearest import nearest
 from ._kind import Kind
 from ._options import Reader, read_any
 
-#: Shorter words differ by a letter too easily: `game` is no typo of `name`, but `nmae` is.
+#: Shorter words differ by a letter too easily: `game` is not a typo of `name`, but `nmae` is.
 _LONG: Final = 7
 
 
@@ -62,11 +62,6 @@ def _fits(kind: Kind, name: str, test: Reader, value: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def is_class(value: Any) -> bool:
-    """Tell a class, as `Input` is one."""
-    return isinstance(value, type)
 
 
 def takes(*counts: int) -> Callable[[Any], bool]:

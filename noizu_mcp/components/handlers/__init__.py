@@ -1,1 +1,1 @@
-"""Methods that answer requests: their signatures, what they are passed, what they return."""
+"""Methods that answer requests: their signatures, arguments and results."""

@@ -1,7 +1,7 @@
-"""Methods that answer requests: what they take, whether they may block, and how they are called.
+"""Methods that answer requests: the values they take, whether they may block, how they are called.
 
-A signature is read once, when the class is made. What is left for a request is one function of the
-values that the method is offered, which passes on those that the method takes.
+A signature is read once, when the class is made. A request calls one function with all values that
+the method is offered; this function passes on those that the method takes.
 """
 
 import inspect

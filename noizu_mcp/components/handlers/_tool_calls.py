@@ -84,7 +84,7 @@ def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
     # These could be written as JSON, but are surely not meant so.
     refuse_coroutine(value, "the handler")
     if output is None and isinstance(value, (bytes, bytearray)):
-        raise TypeError("bytes are no answer; return Content.image(…), .audio(…) or .resource(…)")
+        raise TypeError("bytes cannot be sent; return Content.image(…), .audio(…) or .resource(…)")
     ready = dump_value(value)
     if output is not None and not output.compiled.is_valid(ready):
         return _broken_schema(spec, output, ready)

@@ -1,1 +1,1 @@
-"""Registrations: what a server is given, and what it serves."""
+"""Registrations: the components of a server, checked and bound to instances."""

@@ -1,13 +1,13 @@
 """Registrations: classes, instances, and `tool(target, …)`, checked and bound to instances.
 
 `check` looks at the lists of a server when its class is made, and makes no instance of anything;
-`expand` makes what the server serves. Both go by the kinds of the components.
+`expand` binds them to instances. Both go by the kinds of the components.
 """
 
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, ParamSpec, TypedDict, overload
+from typing import Any, Final, Literal, ParamSpec, TypedDict, overload
 
 import attrs
 
@@ -21,38 +21,17 @@ from ..declare._options import read_declared_name, read_options
 from ..declare._statement import ComponentMeta, class_of, is_abstract, kind_of, missing_arguments
 from ..handlers._bound import Bound, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
 
-# For a kit of several tools these options would make all of them the same.
+# Options that several tools must not share.
 _SINGULAR: Final = ("name", "title", "description")
 
 _P = ParamSpec("_P")
 
 
-class Feature(NamedTuple):
-    """One list of a server, in messages.
-
-    Attributes:
-        noun: The name of one item.
-        example: The classes of its items.
-        method: What a function could be instead: `make it …`.
-        declares_names: True if names given in the class of a server keep the rule for names in
-            source code.
-    """
-
-    noun: str
-    example: str
-    method: str
-    declares_names: bool = True
-
-
-_FEATURES: Final = {
-    "tools": Feature("tool", "a Tool or a Toolkit", "a method of a Toolkit, under @mcp"),
-    "resources": Feature(
-        "resource",
-        "a Resource or a ResourceTemplate",
-        "the method read of a Resource or a ResourceTemplate",
-        declares_names=False,
-    ),
-    "prompts": Feature("prompt", "a Prompt", "the method get of a Prompt"),
+# For messages: the classes of the items of each list, and what a function could be instead.
+_EXAMPLES: Final = {
+    "tools": ("a Tool or a Toolkit", "a method of a Toolkit, under @mcp"),
+    "resources": ("a Resource or a ResourceTemplate", "the method read of a Resource"),
+    "prompts": ("a Prompt", "the method get of a Prompt"),
 }
 
 
@@ -131,13 +110,13 @@ def register(kind: Kind, target: Any, overrides: Mapping[str, Any]) -> Registrat
     inner = as_registration(target)
     target = inner.target
     good, bad = read_options(kind.overrides, {**inner.overrides, **overrides})
-    named = isinstance(target, type) or hasattr(target, "__code__")
-    shown = target.__name__ if named else called(target)
-    where = f"{_maker(kind)}({shown if kind_of(target) is None else label_of(target)})"
+    given, label = kind_of(target), label_of(target)
+    if given is None:
+        named = isinstance(target, type) or hasattr(target, "__code__")
+        label = target.__name__ if named else called(target)
+    where = f"{_maker(kind)}({label})"
     found = [(f"{where}.{name}", text) for name, text in bad]
-    given = kind_of(target)
     if given is not None and given.feature == kind.feature and given.noun != kind.noun:
-        label = label_of(target)
         found.append((where, f"{label} is a {given.noun}; write {_maker(given)}({label})"))
     else:
         found += [(where, text) for text in _problems(target, good, kind.feature)]
@@ -165,7 +144,7 @@ def keys_of(item: Any) -> Iterator[tuple[str, str]]:
     """Yield the option that identifies each component of a registration, and its value.
 
     Args:
-        item: A component class, an instance, or a registration; nothing may be wrong with it.
+        item: A component class, an instance, or a registration; it must be free of problems.
     """
     registration = as_registration(item)
     for declared in registration.target.__mcp__:
@@ -192,7 +171,7 @@ def check(items: Iterable[Any], feature: str = "tools", *, in_class: bool = True
         texts = _problems(registration.target, registration.overrides, feature)
         if not texts:
             keys.update(keys_of(registration))
-            if in_class and _FEATURES[feature].declares_names:
+            if in_class and feature != "resources":  # the names of these are for people
                 try:
                     read_declared_name(registration.overrides.get("name", "-"))
                 except ValueError as error:
@@ -200,7 +179,7 @@ def check(items: Iterable[Any], feature: str = "tools", *, in_class: bool = True
         problems += [Problem(f"{feature}[{index}]", text) for text in texts]
     for (option, value), count in keys.items():
         if count > 1:
-            cure = f"give all but one another with {_FEATURES[feature].noun}(…, {option}=…)"
+            cure = f"give all but one another with {feature.removesuffix('s')}(…, {option}=…)"
             if option == "uri_template":  # no registration changes it
                 cure = "the first would answer for all; keep one of them"
             text = f"the {option} {value!r} is registered {count} times; {cure}"
@@ -247,7 +226,7 @@ def _problems(target: Any, overrides: Mapping[str, Any], feature: str) -> list[s
     """Find the reasons why a target cannot be registered with these overrides."""
     kind = kind_of(target)
     if kind is None or kind.feature != feature:
-        return [_stranger(target, _FEATURES[feature])]
+        return [_stranger(target, feature)]
     label = label_of(target)
     if is_abstract(class_of(target)):
         return [f"{label} is abstract; register a subclass of it"]
@@ -257,28 +236,29 @@ def _problems(target: Any, overrides: Mapping[str, Any], feature: str) -> list[s
     given = [f"{name}=" for name in _SINGULAR if name in overrides]
     count = len(target.__mcp__)
     if given and count > 1:
-        what = f"{' and '.join(given)} would make all {count} tools of {label}"
-        return [f"{what} the same; set it in the @mcp(…) of each"]
+        options = " and ".join(given)
+        text = f"{options} would be shared by all {count} tools of {label}"
+        return [f"{text}; write it in the @mcp(…) of each"]
     return []
 
 
-def _stranger(target: Any, feature: Feature) -> str:
-    """Say that something cannot be registered here, and where, or what to write instead."""
-    noun, example = feature.noun, feature.example
+def _stranger(target: Any, feature: str) -> str:
+    """Say that something cannot be registered here, and where it can be or how to write it."""
+    noun, (example, method) = feature.removesuffix("s"), _EXAMPLES[feature]
     kind = kind_of(target)
     if kind is not None:
         where = f"it in {kind.feature} = […]" if kind.noun else example
-        return f"{label_of(target)} is no {noun}; register {where}"
+        return f"{label_of(target)} is not a {noun}; register {where}"
     owner = class_of(getattr(target, "__self__", None))
     if isinstance(owner, ComponentMeta):
         return f"{target.__name__} is a method of {owner.__name__}; register {owner.__name__}"
     if hasattr(target, "__code__"):
-        return f"{target.__name__} is a function; make it {feature.method}"
+        return f"{target.__name__} is a function; make it {method}"
     if isinstance(target, type):
         root = example.split()[1]
-        return f"the class {target.__name__} is no {noun}; write class {target.__name__}({root})"
+        return f"the class {target.__name__} is not a {noun}; write class {target.__name__}({root})"
     if not isinstance(target, str):
-        return f"{called(target)} is no {noun}; register {example}"
+        return f"{called(target)} is not a {noun}; register {example}"
     cure = "register the class itself"
     if noun != "tool" and "://" in target:
         root, option = (
