@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "noizu_mcp"
@@ -19,11 +20,20 @@ MANY = {
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Parse every file of the package."""
+    return {
+        path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    }
+
+
 def functions() -> Iterator[tuple[str, Function]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for file, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, Function):
-                yield f"{path.relative_to(PACKAGE).as_posix()}: {node.name}", node
+                yield f"{file}: {node.name}", node
 
 
 def body_lines(function: Function) -> int:
@@ -68,10 +78,4 @@ def test_positional_parameters() -> None:
 
 def test_every_file_says_what_it_is() -> None:
     """The first line of a file is a docstring."""
-    silent = [
-        path.relative_to(PACKAGE).as_posix()
-        for path in PACKAGE.rglob("*.py")
-        if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
-    ]
-
-    assert silent == []
+    assert [file for file, tree in trees().items() if not ast.get_docstring(tree)] == []

@@ -14,7 +14,8 @@ PACKAGES = sorted(
 )
 HIDE = """\
 import sys
-for name in ("hypercorn", "h11", "h2", "httpx2", "jwt", "opentelemetry", "prometheus_client"):
+hidden = "hypercorn h11 h2 httpx2 jwt opentelemetry prometheus_client yaml"
+for name in hidden.split():
     sys.modules[name] = None
 """
 SERVER = """\
@@ -33,6 +34,7 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_all_public_names_are_there(package: str) -> None:
     """Whoever imports all names, or looks at them, needs no extra."""
@@ -58,6 +60,7 @@ from noizu_mcp.transports.http import HostOptions, serve_asgi
 HostOptions(max_streams=3)
 trio.run(serve_asgi, None)
 """
+SKILLS = "reading skills needs PyYAML: pip install 'noizu-mcp[skills]'"
 LISTENERS = "from noizu_mcp.telemetry import *\n"
 
 
@@ -69,6 +72,7 @@ LISTENERS = "from noizu_mcp.telemetry import *\n"
         (SERVE_ASGI, HTTP),
         (f"{SERVER}{LISTENERS}Metrics(Weather())", METRICS),
         (f"{LISTENERS}Tracing()", TRACING),
+        ("from noizu_mcp import SkillFolder\nSkillFolder('docs/examples/skills').skills", SKILLS),
     ],
 )
 def test_what_needs_an_extra_says_which(code: str, text: str) -> None:

@@ -149,6 +149,7 @@ def test_the_cipher_loads_with_the_first_sealed_state() -> None:
     assert loaded.split() == ["False", "True"]
 
 
+@pytest.mark.slow
 def test_the_libraries_of_verifiers_load_when_one_needs_them() -> None:
     """Neither PyJWT nor httpx2 is needed to import the folder, nor for API keys."""
     loaded = run(
@@ -186,6 +187,7 @@ def test_authorization_loads_with_the_first_auth() -> None:
     assert loaded.split() == ["False", "True"]
 
 
+@pytest.mark.slow
 def test_the_import_is_cheap() -> None:
     """The best of five imports costs less than `import trio`, in processor time."""
     code = (

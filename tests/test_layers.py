@@ -26,7 +26,8 @@ LAYERS: dict[str, set[str]] = {
     | {"uri", "skills"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
-    "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
+    "client": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    | {"transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"}
@@ -51,6 +52,7 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib"}}
 
 # Function-level imports, each with its reason.
 LATE = {
+    ("skills/_frontmatter", "._yaml"): "PyYAML, an extra, loads with the first skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",
@@ -93,8 +95,8 @@ PRIVATE = {
     ("components/declare/_typos", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
-    ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
-    ("client/_session", "server._authored"): "the same",
+    ("client/_handlers", "server._authored"): "the author's code is awaited alike on both ends",
+    ("client/_handlers", "schema.jsonschema._nearest"): "the nearest name, for messages",
 }
 
 
@@ -302,7 +304,7 @@ def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
-    known |= {"opentelemetry", "prometheus_client"}  # of the extras `otel` and `prometheus`
+    known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"hypercorn", "h11", "h2"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 

@@ -11,7 +11,7 @@ from noizu_mcp import Accept, Context, Schema, Server, Toolkit, field, mcp
 
 
 class Guest(Schema):
-    """What the form asks for."""
+    """One page of the form."""
 
     guest: str = field(min_length=2, description="Name of a guest")
     room: Literal["quiet", "view"] = "quiet"
@@ -19,13 +19,13 @@ class Guest(Schema):
 
 
 class Hotel(Toolkit):
-    """A hotel that books rooms, and asks for whom."""
+    """A hotel that asks for the guests and books their rooms."""
 
     def __init__(self) -> None:
         self.booked: list[str] = []
 
     def reserve(self, guests: list[str]) -> int:
-        """Reserve rooms; a side effect, that must happen once."""
+        """Reserve rooms. This side effect must happen once."""
         self.booked += guests
         return len(self.booked)
 
@@ -47,13 +47,13 @@ class Hotel(Toolkit):
 
     @mcp
     async def connect_calendar(self, args: dict[str, object], ctx: Context) -> str:
-        """Let the user sign in at the calendar; no password passes through here."""
+        """Let the user sign in at the calendar. The server never sees the password."""
         agreed = await ctx.elicit_url("Sign in to your calendar", "https://calendar.example/oauth")
         return "signing in" if isinstance(agreed, Accept) else "not connected"
 
     @mcp
     async def slogan(self, args: dict[str, object], ctx: Context) -> str:
-        """Let the client's model write a slogan for the project it works on."""
+        """Let the client's model write a slogan for its project."""
         roots = await ctx.list_roots()
         answer = await ctx.sample(f"A slogan for {roots[0].name or roots[0].uri}", max_tokens=50)
         return answer.text

@@ -1,7 +1,7 @@
 """Tools that are computed, and tools that come and go while the server runs.
 
-`Notes` registers nothing: it computes its tools for each caller in `list_tools`, and answers calls
-in `call_tool`. `Plugins` adds and removes registered tools; clients are told.
+`Notes` has no registrations: `list_tools` computes the tools for each caller, and `call_tool`
+answers calls. `Plugins` adds and removes registered tools, and clients are notified.
 
 Try it:
 
@@ -73,7 +73,7 @@ class ChangeText(Tool):
 
 
 class Load(Tool):
-    """Load a plugin: it adds a tool."""
+    """Load a plugin, which adds a tool."""
 
     class Input(Schema):
         plugin: Plugin
@@ -87,7 +87,7 @@ class Load(Tool):
 
 
 class Unload(Tool):
-    """Unload a plugin: its tool goes away."""
+    """Unload a plugin and remove its tool."""
 
     class Input(Schema):
         plugin: Plugin

@@ -1,9 +1,9 @@
-"""A server with everything that a client can use: the fixture of the MCP conformance suite.
+"""A server with every feature that a client can use: the fixture of the MCP conformance suite.
 
-The suite calls tools, prompts and resources by the names here. Most of them are a line or two;
-those that ask the client come twice. With `ctx.elicit`, `ctx.sample` and `ctx.list_roots` a handler
-just waits for the answer, on every revision. And a handler may return `InputRequired` and be run
-again with the answers in `ctx.input_responses`: then the keys are its own, and so are the checks.
+The suite calls tools, prompts and resources by the names here. Handlers that ask the client come in
+two forms. With `ctx.elicit`, `ctx.sample` and `ctx.list_roots`, a handler awaits the answer, on
+every revision. A handler that returns `InputRequired` is run again, with the answers in
+`ctx.input_responses`; it chooses the keys and checks the answers itself.
 
 Try it:
 
@@ -44,7 +44,7 @@ from noizu_mcp import (
 )
 from noizu_mcp import fields as f
 
-#: Seconds between two signs of life of a tool that takes its time.
+#: Seconds between two messages of a slow tool.
 PAUSE = 0.05
 #: One red pixel, and one sample of silence.
 PNG = base64.b64decode(
@@ -54,7 +54,7 @@ WAV = base64.b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIA
 
 
 class Answers(Toolkit):
-    """What a tool can answer with."""
+    """The kinds of content that a tool can return."""
 
     @mcp
     async def test_simple_text(self) -> str:
@@ -96,11 +96,11 @@ class Answers(Toolkit):
 
 
 class Reports(Toolkit):
-    """What a tool can tell while it runs."""
+    """Messages that a tool can send while it runs."""
 
     @mcp
     async def test_tool_with_logging(self, args: Any, ctx: Context) -> str:
-        """Log what happens."""
+        """Log three messages."""
         await ctx.info("Tool execution started")
         await trio.sleep(PAUSE)
         await ctx.info("Tool processing data")
@@ -124,14 +124,14 @@ class Reports(Toolkit):
 
     @mcp
     async def test_reconnection(self, args: Any, ctx: Context) -> str:
-        """Answer after a while; over HTTP the client is let go meanwhile, and comes back."""
+        """Answer after a while. Over HTTP the client disconnects meanwhile, and reconnects."""
         await ctx.release_stream(retry_after=PAUSE)
         await trio.sleep(2 * PAUSE)
         return "Reconnection test completed"
 
 
 class Contact(Schema):
-    """A form: its fields are what the user fills in."""
+    """A form with two fields."""
 
     username: str = field(description="User name")
     email: str = field(description="Address")
@@ -142,7 +142,7 @@ class Consent(Schema):
 
 
 class Profile(Schema):
-    """A form that is filled in already."""
+    """A form with a default for each field."""
 
     name: str = field(default="John Doe", description="User name")
     age: int = field(default=30, description="Age in years")
@@ -153,7 +153,7 @@ class Profile(Schema):
 
 OPTIONS = ["option1", "option2", "option3"]
 TITLED = [{"const": f"value{n}", "title": f"Value {n}"} for n in (1, 2, 3)]
-#: A form as JSON Schema; titles in the place where they used to be can only be written like this.
+#: A form as JSON Schema; only a raw schema can have titles in the deprecated `enumNames`.
 CHOICES = {
     "type": "object",
     "properties": {
@@ -167,7 +167,7 @@ CHOICES = {
 
 
 class Questions(Toolkit):
-    """What a tool can ask the client; it waits for the answer where it asks."""
+    """Questions to the client that a tool awaits."""
 
     @mcp
     async def test_sampling(self, ctx: Context, *, prompt: str) -> str:
@@ -214,7 +214,7 @@ class Questions(Toolkit):
         return f"User response: {answer.action}"
 
 
-#: What a handler returns that asks by hand.
+#: The result of a handler that asks by hand.
 Asked = str | InputRequired
 
 
@@ -232,21 +232,22 @@ def prompt_of(text: str, max_tokens: int) -> InputRequest:
 
 
 def filled_in(ctx: Context, key: str, name: str, kind: type = str) -> Any:
-    """Read the one field of a form; None while there is no good answer.
+    """Read the one field of a form; None while there is no valid answer.
 
-    What comes back to questions asked by hand is what the client sent, whatever that is.
+    Answers to questions that are asked by hand are not validated: the client may send anything.
     """
     match ctx.input_responses.get(key):
-        case {"action": "accept", "content": dict(content)}:
+        case {"action": "accept", "content": {**content}}:
             value = content.get(name)
             return value if isinstance(value, kind) else None
         case {"action": "decline" | "cancel"}:
             raise McpError(-1, "The user did not answer")
-    return None
+        case _:
+            return None
 
 
 class Rounds(Toolkit):
-    """What a tool can ask by hand, and what becomes of it in several rounds."""
+    """Questions that a tool asks by hand, in one round or several."""
 
     @mcp
     async def test_input_required_result_elicitation(self, args: Any, ctx: Context) -> Asked:
@@ -262,20 +263,22 @@ class Rounds(Toolkit):
         match ctx.input_responses.get("capital_question"):
             case {"content": {"text": str(text)}}:
                 return f"The model said: {text}"
-        question = prompt_of("What is the capital of France?", 100)
-        return InputRequired({"capital_question": question})
+            case _:
+                question = prompt_of("What is the capital of France?", 100)
+                return InputRequired({"capital_question": question})
 
     @mcp
     async def test_input_required_result_list_roots(self, args: Any, ctx: Context) -> Asked:
         """Ask where the server may work."""
         match ctx.input_responses.get("client_roots"):
-            case {"roots": list(roots)}:
+            case {"roots": [*roots]}:
                 return f"Roots: {', '.join(root['uri'] for root in roots)}"
-        return InputRequired({"client_roots": InputRequest("roots/list")})
+            case _:
+                return InputRequired({"client_roots": InputRequest("roots/list")})
 
     @mcp
     async def test_input_required_result_request_state(self, args: Any, ctx: Context) -> Asked:
-        """Send a state along with the question; it comes back as it was, or not at all."""
+        """Send a state with the question. It comes back unchanged, or the call is refused."""
         if ctx.request_state is None or filled_in(ctx, "confirm", "ok", bool) is None:
             confirm = form("Please confirm", "ok", "boolean")
             return InputRequired({"confirm": confirm}, state="state-ok")
@@ -304,34 +307,34 @@ class Rounds(Toolkit):
 
     @mcp
     async def test_input_required_result_tampered_state(self, args: Any, ctx: Context) -> str:
-        """Ask for consent; a state that was touched on its way is refused before this runs."""
+        """Ask for consent. A changed state is refused before the handler runs."""
         answer = await ctx.elicit("Please confirm", Consent)
         return f"User response: {answer.action}"
 
     @mcp
     async def test_input_required_result_capabilities(self, args: Any, ctx: Context) -> str:
-        """Ask in a way that the client has."""
+        """Ask with a capability that the client declares."""
         if ctx.client_capabilities.sampling is not None:
             return (await ctx.sample("Say hello", max_tokens=50)).text
         return (await ctx.elicit("Say hello", Consent)).action
 
 
 class Passing(Tool):
-    """A tool that is gone at once."""
+    """A tool that is removed at once."""
 
     async def call(self) -> str:
         return "Still here"
 
 
 class PassingPrompt(Prompt):
-    """A prompt that is gone at once."""
+    """A prompt that is removed at once."""
 
     async def get(self) -> str:
         return "Still here"
 
 
 class Changes(Toolkit):
-    """Lists that change while the server runs; every client that listens is told."""
+    """Lists that change while the server runs. Listening clients are notified."""
 
     @mcp
     async def test_trigger_tool_change(self, args: Any, ctx: Context) -> str:
@@ -385,7 +388,7 @@ class JsonSchemaTool(Tool, name="json_schema_2020_12_tool"):
 
 
 class HeaderTool(Tool, name="test_x_mcp_header"):
-    """Take an argument that clients repeat as an HTTP header, for whoever routes requests."""
+    """Take an argument that clients mirror as an HTTP header, for proxies."""
 
     class Input(Schema):
         region: str = field(default="anywhere", header="Region", description="Where to run")
@@ -395,14 +398,14 @@ class HeaderTool(Tool, name="test_x_mcp_header"):
 
 
 class Jobs(Toolkit):
-    """What a tool can do when its call goes on as a task, after the request has its answer.
+    """Tools whose calls run as tasks, after the request has its answer.
 
-    A client that knows no tasks gets the same from the same code, within its request.
+    For a client that does not support tasks, these handlers run within the request.
     """
 
     @mcp
     async def greet(self, *, name: str) -> str:
-        """Greet somebody; this one has its answer at once."""
+        """Greet somebody, with an immediate answer."""
         return f"Hello, {name}!"
 
     @mcp(task="optional")
@@ -435,9 +438,9 @@ class Jobs(Toolkit):
         """Ask two things at the same time."""
         answers: dict[str, str] = {}
 
-        async def ask(what: str) -> None:
-            answer = await ctx.elicit(f"What is the {what} name?", {"name": f.string()})
-            answers[what] = answer.content.name if isinstance(answer, Accept) else "nobody"
+        async def ask(kind: str) -> None:
+            answer = await ctx.elicit(f"What is the {kind} name?", {"name": f.string()})
+            answers[kind] = answer.content.name if isinstance(answer, Accept) else "nobody"
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ask, "first")
@@ -446,7 +449,7 @@ class Jobs(Toolkit):
 
     @mcp(task="required", starts_task=True)
     async def test_tool_with_task(self, args: Any, ctx: Context) -> Asked:
-        """Ask the user before there is a task, then go on in one."""
+        """Ask the user within the request, then continue as a task."""
         name = filled_in(ctx, "user_name", "name")
         if name is None:
             return InputRequired({"user_name": form("What is your name?", "name")})
@@ -499,7 +502,7 @@ class SimplePrompt(Prompt, name="test_simple_prompt"):
 
 
 async def complete_second(prefix: str, ctx: Context) -> list[str]:
-    """Complete an argument in the light of the one before it."""
+    """Complete an argument; the values depend on the argument before it."""
     first = ctx.completion_arguments.get("arg1", "")
     return [word for word in ("testValue2", f"{first}2") if word.startswith(prefix)]
 
@@ -516,7 +519,7 @@ class TwoArguments(Prompt, name="test_prompt_with_arguments"):
 
 
 class ResourcePrompt(Prompt, name="test_prompt_with_embedded_resource"):
-    """A prompt that brings a resource along."""
+    """A prompt with an embedded resource."""
 
     class Arguments(Schema):
         resourceUri: str = argument(description="URI of the resource")
@@ -531,7 +534,7 @@ class ResourcePrompt(Prompt, name="test_prompt_with_embedded_resource"):
 
 
 class ImagePrompt(Prompt, name="test_prompt_with_image"):
-    """A prompt that brings an image along."""
+    """A prompt with an image."""
 
     async def get(self) -> list[PromptMessage]:
         return [

@@ -1,9 +1,10 @@
 """Tools that a session sees only after it has called `unlock`.
 
-Sessions exist in the revisions with a handshake, up to 2025-11-25. On 2026-07-28 there are none:
-there `unlock` hands out a key, and `drop_table` takes it as an argument.
+Sessions exist in the revisions with a handshake, up to 2025-11-25. On 2026-07-28, which has no
+sessions, `unlock` returns a key, and `drop_table` takes it as an argument.
 
-Hidden is not forbidden: who knows the name can call the tool, so `drop_table` checks for itself.
+Hiding is not access control. Anyone who knows the name can call the tool, so `drop_table` checks
+its caller itself.
 
 Try it:
 
@@ -25,7 +26,7 @@ from noizu_mcp import (
     field,
 )
 
-# A real server would take both from its secrets and make a key for each caller.
+# A real server reads both from its secrets, and makes a key for each caller.
 PASSWORD, KEY = "sesame", "open-sesame"
 
 

@@ -14,7 +14,7 @@ DIALECTS = {"English": ["American", "Australian", "British"], "German": ["Austri
 
 
 async def dialects(prefix: str, ctx: Context) -> Sequence[str]:
-    """Complete a dialect by the language that is filled in already."""
+    """Complete a dialect of the language that is already filled in."""
     known = DIALECTS.get(ctx.completion_arguments.get("language", ""), [])
     return [name for name in known if name.lower().startswith(prefix.lower())]
 
@@ -25,7 +25,7 @@ class CodeReview(Prompt):
     class Arguments(Schema):
         code: str = argument(description="The code to review")
         style: Literal["strict", "friendly"] = argument(default="strict")
-        limit: int = argument(default=5, description="At most so many remarks")
+        limit: int = argument(default=5, description="Maximum number of remarks")
 
     def get(self, args: Arguments) -> Sequence[PromptMessage]:
         return [

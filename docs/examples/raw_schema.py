@@ -1,6 +1,6 @@
 """Raw JSON Schema, as a mapping and as JSON text.
 
-Arguments are checked against it and arrive as a plain dict, unknown keys included.
+Arguments are validated, and arrive as a plain dict with all keys, also unknown ones.
 
 Try it:
 
@@ -21,7 +21,7 @@ CURRENCY = {"type": "string", "enum": list(RATES)}
 class Convert(Tool):
     """Convert an amount of money."""
 
-    # `from` is no name for a Python attribute; a raw schema does not need one.
+    # `from` is a keyword of Python, so only a raw schema can declare it.
     input_schema = {
         "type": "object",
         "properties": {

@@ -1,4 +1,4 @@
-"""Resources: one document, many of a kind, and a log that can be watched.
+"""Resources: a document, a template, and a log that clients can watch.
 
 noizu-mcp list --all docs/examples/resources.py
 noizu-mcp read docs/examples/resources.py config://app
@@ -56,7 +56,7 @@ class Notes(ResourceTemplate, uri_template="notes://{year}/{title}", mime_type="
 
 
 class Log(Resource, uri="log://today", mime_type="text/plain", subscribable=True):
-    """What happened today; watch it to hear of news."""
+    """The log of today. Clients can watch it."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines

@@ -1,4 +1,4 @@
-"""Many small tools in one class, each way to declare arguments once.
+"""Many small tools in one class, with each way to declare arguments.
 
 Try it:
 
@@ -30,7 +30,7 @@ class Receipt(Schema):
 
 
 class Utilities(Toolkit, category="Utility"):
-    """Small things that need no class of their own."""
+    """Small tools that need no class of their own."""
 
     @mcp(
         name="files.read",
@@ -52,7 +52,7 @@ class Utilities(Toolkit, category="Utility"):
     @mcp(visible=False)
     @mcp(input='{"type": "object", "properties": {"q": {"type": "string"}}}')
     def lookup(self, args: dict[str, Any]) -> str:
-        """Repeat a word; it is not listed, but it can be called."""
+        """Repeat a word. The tool is not listed, but clients can call it."""
         return str(args.get("q", ""))
 
     @mcp

@@ -9,7 +9,7 @@ Try it:
 
 from noizu_mcp import Schema, Server, Tool, ToolError, field
 
-# City: °C and what the sky looks like; data without a network, so that answers never change.
+# Temperature in °C and sky of each city; constants, so that answers never change.
 REPORTS = {"Lima": (19.5, "fog"), "Nairobi": (24.0, "sun"), "Oslo": (-3.5, "snow")}
 
 

@@ -3,25 +3,26 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import attrs
 
 from .._errors import InsufficientScope, InvalidToken, VerifierUnavailable
 from .._log import SHOWN, Seldom
-from ..types import Principal, RequireScopes
+from ..jsonrpc import render
+from ..types import Principal, RequireScopes, as_scopes
 from ._challenge import AuthChallenge, format_challenge
-from ._documents import ResourceMetadata, as_servers, check_scopes
-from ._request import AUTHORIZATION, AuthRequest, is_well_formed
-from ._verifier import TokenVerifier, ask, logger
+from ._configuration import check_url
+from ._verifier import AUTHORIZATION, AuthRequest, TokenVerifier, ask, is_well_formed, logger
 
 #: Seconds after which a client may try again when a verifier is unavailable.
 RETRY_AFTER: Final = 5
 
-#: Reasons of refusals that the log tells apart within a minute, and characters of one that do so.
+#: Number of reasons that the log tells apart within a minute, and the characters that do so.
 _REASONS: Final = 20
 _REASON: Final = 100
 
-# What clients hear: nothing that tells one bad token from another.
+# The texts for clients tell no bad token from another: an attacker could learn from that.
 _INVALID: Final = "The access token is not valid for this server"
 _MALFORMED: Final = "The request must have exactly one well-formed token"
 _SCOPE: Final = "The access token does not allow this"
@@ -35,12 +36,12 @@ _BODIES: Final = {
 
 
 class Challenge(Exception):
-    """The answer to a request that may not go on; the HTTP application sends it as it is.
+    """The answer to a request that is refused; the HTTP application sends it unchanged.
 
     Attributes:
-        status: 401 without a good token, 403 without the scopes, 400 for a malformed one; 503 if
-            nobody can say at present, and 500 if a verifier is broken.
-        headers: Names in lower case and values; `content-length` is left to the application.
+        status: 401 without a valid token, 403 without the scopes, 400 for a malformed token, 503 if
+            tokens cannot be judged at present, 500 if a verifier is broken.
+        headers: Names in lower case, and values; the application adds `content-length`.
         body: A short text for people.
     """
 
@@ -56,25 +57,26 @@ class Challenge(Exception):
 
 
 class BearerAuth:
-    """Lets requests with a good token in, and tells the others where to get one.
+    """Lets requests with a valid token in, and tells other clients where to get one.
 
     It holds no connection: the HTTP application asks it about each request.
 
     Args:
-        verifier: Tells good tokens from bad ones.
+        verifier: Finds the caller behind a token.
         resource: The URL of the MCP endpoint as clients write it; tokens are issued for it.
-        authorization_servers: The issuers of tokens. None at all (`()`), for API keys that are
-            handed out by other means: clients are then not told where to get a token.
-        scopes_supported: The scopes that a client should ask for at first: a small set; those that
-            are required unless given.
-        required_scopes: What every request needs; a `RequireScopes` where one scope stands for
-            others.
+        authorization_servers: The issuers of tokens. An empty tuple is for API keys that are handed
+            out by other means: clients are then not told where to get a token.
+        scopes_supported: The scopes that a client should ask for at first, a small set; by default
+            the required ones.
+        required_scopes: The scopes that every request needs; a `RequireScopes` if one scope
+            includes others.
         resource_name: The name of this server for people.
         resource_documentation: The URL of a page for developers.
         extra: More members of the metadata document (RFC 9728 section 2).
 
     Raises:
-        ValueError: A URL or a scope is not one, or is not safe.
+        TypeError: `authorization_servers` is a single string.
+        ValueError: A URL or a scope is malformed, or not safe.
     """
 
     def __init__(
@@ -89,14 +91,16 @@ class BearerAuth:
         resource_documentation: str | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
+        if isinstance(authorization_servers, str):
+            raise TypeError("authorization_servers is a list of URLs, not one string")
         self._verifier = verifier
         self._log = Seldom(log=logger, shown=SHOWN, most=_REASONS)
         self._required = _as_required(required_scopes)
         self._scopes = self._required.scopes if self._required else ()
         self._supported = tuple(scopes_supported)
-        self._metadata = ResourceMetadata(
+        self._metadata = _Metadata(
             resource=resource,
-            authorization_servers=as_servers(authorization_servers),
+            authorization_servers=tuple(authorization_servers),
             scopes_supported=self._supported or self._scopes,
             resource_name=resource_name,
             resource_documentation=resource_documentation,
@@ -111,22 +115,22 @@ class BearerAuth:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers that tokens stand in, in lower case."""
+        """The headers that carry tokens, in lower case."""
         return tuple(self._verifier.headers)
 
     async def authenticate(self, request: AuthRequest, scopes: Iterable[str] = ()) -> Principal:
-        """Find out who sent a request.
+        """Find the caller behind a request.
 
         Args:
             request: Any request of the endpoint: POST, GET and DELETE alike.
-            scopes: What the server behind it requires of all requests, and checks by itself:
-                challenges name them, so that the first token is enough.
+            scopes: The scopes that the server behind it requires of all requests, and checks by
+                itself. Challenges name them, so that the first token is enough.
 
         Returns:
-            Who sent it.
+            The caller.
 
         Raises:
-            Challenge: It may not go on; what to answer.
+            Challenge: The request is refused; the exception is the answer.
         """
         header, token = self._take(request, scopes)
         seen = request if header == request.header else attrs.evolve(request, header=header)
@@ -143,10 +147,10 @@ class BearerAuth:
         return principal
 
     def challenge(self, scopes: Iterable[str]) -> Challenge:
-        """Make the answer to somebody who is known and lacks scopes (RFC 6750 section 3.1).
+        """Make the answer to a known caller that lacks scopes (RFC 6750 section 3.1).
 
         Args:
-            scopes: All that the operation needs; what every request needs is added.
+            scopes: All scopes that the operation needs; those of every request are added.
 
         Returns:
             403 with `insufficient_scope` and all scopes, so that one new token is enough.
@@ -156,34 +160,34 @@ class BearerAuth:
     def metadata_documents(
         self, endpoint_path: str, scopes: Iterable[str] = ()
     ) -> dict[str, bytes]:
-        """Give the metadata documents to serve, as `application/json`, without authorisation.
+        """Give the metadata documents to serve, as `application/json`, without authorization.
 
         Args:
             endpoint_path: The path of the MCP endpoint within the application: `/mcp`.
-            scopes: What the server behind it requires of all requests: they name these, too,
-                unless `scopes_supported` was given.
+            scopes: The scopes that the server behind it requires of all requests. The documents
+                name them, too, unless `scopes_supported` was given.
 
         Returns:
-            Bodies by their paths.
+            Bodies by their paths: below `/.well-known/oauth-protected-resource` for the endpoint
+            and the resource, and that path alone; empty without an authorization server.
 
         Raises:
-            ValueError: One is no scope that clients may be told to ask for.
+            ValueError: A scope is malformed, or clients must not be told to ask for it.
         """
-        wanted = self._supported or self._with(check_scopes(scopes, "requires"))
+        wanted = self._supported or self._with(_check_scopes(scopes, "requires"))
         return attrs.evolve(self._metadata, scopes_supported=wanted).documents(endpoint_path)
 
     def _with(self, scopes: Iterable[str]) -> tuple[str, ...]:
-        """Add what every request needs to the scopes of one."""
         return tuple(dict.fromkeys((*self._scopes, *scopes)))
 
     def _take(self, request: AuthRequest, scopes: Iterable[str]) -> tuple[str, str]:
-        """Take the one token out of a request, never out of its URL."""
+        """Take the one token out of the headers of a request; a token in a URL is ignored."""
         found = [each for name in self._verifier.headers for each in _tokens(request, name)]
         several = len(found) > 1 or len(request.values(AUTHORIZATION)) > 1
         if several or (found and not is_well_formed(*found[0])):
             raise self._challenge(400, "invalid_request", _MALFORMED)
         if not found:
-            # RFC 6750 section 3.1: no error code for a client that did not know.
+            # RFC 6750 section 3.1: no error code for a client that sent no token.
             raise self._challenge(401, None, None, self._with(scopes))
         return found[0]
 
@@ -195,7 +199,7 @@ class BearerAuth:
         if isinstance(error, InsufficientScope):
             return self.challenge((*scopes, *error.scopes))
         if isinstance(error, InvalidToken):
-            # A verifier may quote the token in its reason: how many reasons there are is bounded.
+            # A verifier may quote the token in its reason, so the number of reasons is bounded.
             self._log.warning(error.reason[:_REASON], "a token was refused: %s", error.reason)
             return self._challenge(401, "invalid_token", _INVALID, self._with(scopes))
         text, reason = "tokens cannot be verified: %s", error.reason
@@ -218,20 +222,109 @@ class BearerAuth:
 
 def _as_required(scopes: Iterable[str] | RequireScopes) -> RequireScopes | None:
     if isinstance(scopes, RequireScopes):
-        check_scopes(scopes.scopes, "required_scopes")
+        _check_scopes(scopes.scopes, "required_scopes")
         return scopes
-    names = check_scopes(scopes, "required_scopes")
+    names = _check_scopes(scopes, "required_scopes")
     return RequireScopes(*names) if names else None
 
 
 def _tokens(request: AuthRequest, name: str) -> list[tuple[str, str]]:
-    values = request.values(name)
-    if name == AUTHORIZATION:
-        values = [token for value in values if (token := _bearer(value)) is not None]
-    return [(name, value) for value in values]
+    found = []
+    for value in request.values(name):
+        if name != AUTHORIZATION:
+            found.append((name, value))
+            continue
+        scheme, _, rest = value.strip(" \t").partition(" ")
+        if scheme.lower() == "bearer":  # a middleware may use another scheme
+            found.append((name, rest.strip(" \t")))
+    return found
 
 
-def _bearer(value: str) -> str | None:
-    """Give what stands after `Bearer`; another scheme is for somebody else."""
-    scheme, _, rest = value.strip(" \t").partition(" ")
-    return rest.strip(" \t") if scheme.lower() == "bearer" else None
+#: The place of the metadata document; the path of the resource follows (RFC 9728 section 3.1).
+WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+
+_MEMBERS: Final = frozenset(
+    {"resource", "authorization_servers", "bearer_methods_supported", "scopes_supported"}
+    | {"resource_name", "resource_documentation"}
+)
+
+
+@attrs.frozen(kw_only=True)
+class _Metadata:
+    """Protected Resource Metadata: tells clients where to get tokens (RFC 9728 section 2).
+
+    The fields are the options of `BearerAuth`.
+
+    Raises:
+        ValueError: A URL, a scope or a member of `extra` is malformed or not allowed.
+    """
+
+    resource: str
+    authorization_servers: tuple[str, ...]
+    scopes_supported: tuple[str, ...]
+    resource_name: str | None
+    resource_documentation: str | None
+    extra: Mapping[str, Any]
+
+    def __attrs_post_init__(self) -> None:
+        check_url(self.resource, "resource", query=False)
+        for issuer in self.authorization_servers:
+            check_url(issuer, "an authorization server", query=False)
+        _check_scopes(self.scopes_supported, "scopes_supported")
+        if self.resource_documentation is not None:
+            check_url(self.resource_documentation, "resource_documentation")
+        if taken := _MEMBERS & self.extra.keys():
+            raise ValueError(f"extra must not hold {', '.join(sorted(taken))}: there are options")
+        self._render()
+
+    @property
+    def url(self) -> str | None:
+        """The URL of the document; None without an authorization server to tell about."""
+        if not self.authorization_servers:
+            return None
+        parts = urlsplit(self.resource)
+        return f"{parts.scheme}://{parts.netloc}{_well_known(parts.path)}"
+
+    def documents(self, endpoint_path: str) -> dict[str, bytes]:
+        """Give one body by every path where clients may look for it; see `BearerAuth`."""
+        if not self.authorization_servers:
+            return {}
+        # A proxy may take away a prefix, so the path of the endpoint may differ from the path of
+        # the resource; clients that know neither look at the root.
+        paths = (endpoint_path, urlsplit(self.resource).path, "")
+        return dict.fromkeys(map(_well_known, paths), self._render())
+
+    def _render(self) -> bytes:
+        optional = {
+            "scopes_supported": list(self.scopes_supported) or None,
+            "resource_name": self.resource_name,
+            "resource_documentation": self.resource_documentation,
+        }
+        document = {
+            "resource": self.resource,
+            "authorization_servers": list(self.authorization_servers),
+            "bearer_methods_supported": ["header"],
+            **{name: value for name, value in optional.items() if value is not None},
+            **self.extra,
+        }
+        try:
+            return bytes(render(document))
+        except TypeError as error:
+            raise ValueError(f"extra: {error}") from None
+
+
+def _well_known(path: str) -> str:
+    return WELL_KNOWN + ("" if path == "/" else path)
+
+
+def _check_scopes(scopes: Iterable[str], name: str) -> tuple[str, ...]:
+    """Check scopes that clients are told to ask for.
+
+    Raises:
+        ValueError: One is not the name of a scope, or is `offline_access`: a refresh token is a
+            matter of the client and its issuer (2026-07-28, basic/authorization).
+    """
+    found = as_scopes(scopes)
+    if "offline_access" in found:
+        raise ValueError(f"{name} must not hold offline_access: it is not a scope of this server")
+    return found

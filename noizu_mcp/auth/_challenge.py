@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import attrs
 
-#: Characters of one header that are read: real challenges have a few hundred.
+#: Longest header that is read, in characters. Real challenges have a few hundred.
 MAX_CHALLENGE: Final = 16 * 1024
 
 _TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -17,8 +17,8 @@ _SKIP: Final = re.compile(r"[ \t,]*")
 _SCHEME: Final = re.compile(rf"({_TOKEN})(?=[ \t,]|$){_SPACE}")
 _TOKEN68: Final = r"[A-Za-z0-9\-._~+/]+=*"
 _ONLY_TOKEN68: Final = re.compile(rf"({_TOKEN68}){_SPACE}(?=,|$)")
-# Quoted text may hold anything but controls. Values without quotes are tokens; servers that forget
-# the quotes of a URL mean well and are understood.
+# A quoted string may hold anything but control characters. A value without quotes should be a
+# token; URLs without quotes are read, too, since many servers forget the quotes.
 _QUOTABLE: Final = r"[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]"
 _QUOTED: Final = rf'"((?:{_QUOTABLE}|\\[\t \x21-\x7e\x80-\xff])*)"'
 _PARAM: Final = re.compile(rf'({_TOKEN}){_SPACE}={_SPACE}(?:{_QUOTED}|([^\s,"]+)){_SPACE}(?=,|$)')
@@ -35,9 +35,9 @@ class AuthChallenge:
     """One challenge of a `WWW-Authenticate` header.
 
     Attributes:
-        scheme: `Bearer`, as it was written; schemes are compared without case.
+        scheme: The scheme, such as `Bearer`, in the sender's spelling; its case does not matter.
         params: The parameters, names in lower case.
-        token68: What schemes such as `Negotiate` send instead of parameters.
+        token68: The value that schemes such as `Negotiate` send instead of parameters.
     """
 
     scheme: str
@@ -45,13 +45,13 @@ class AuthChallenge:
     token68: str | None = None
 
     def is_scheme(self, name: str) -> bool:
-        """Tell whether it is of a scheme.
+        """Compare the scheme without case.
 
         Args:
             name: The scheme, in any case: `bearer`.
 
         Returns:
-            True if it is.
+            True if the challenge is of that scheme.
         """
         return self.scheme.lower() == name.lower()
 
@@ -66,15 +66,15 @@ def format_challenge(challenge: AuthChallenge) -> str:
         The value: `Bearer realm="mcp"`.
 
     Raises:
-        ValueError: A name is no token, a value has characters that no header can carry, or there
-            are parameters beside a token68.
+        ValueError: A name is not a token (RFC 9110 section 5.6.2), a value has characters that no
+            header can carry, or there are parameters beside a token68.
     """
     for name in (challenge.scheme, *challenge.params):
         if not _NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no token")
+            raise ValueError(f"{name!r} is not a token")
     if challenge.token68 is not None:
         if challenge.params or not re.fullmatch(_TOKEN68, challenge.token68):
-            raise ValueError("a challenge has parameters, or one token68")
+            raise ValueError("a challenge has parameters or one token68, not both")
         return f"{challenge.scheme} {challenge.token68}"
     params = ", ".join(f"{name}={_quote(value)}" for name, value in challenge.params.items())
     return f"{challenge.scheme} {params}".rstrip()
@@ -88,13 +88,13 @@ def _quote(value: str) -> str:
 
 
 def parse_challenges(value: str) -> list[AuthChallenge]:
-    """Read a `WWW-Authenticate` header; several headers are joined with commas first.
+    """Read a `WWW-Authenticate` header; join several headers with commas first.
 
     Args:
-        value: The value of the header, bytes above ASCII as Latin-1.
+        value: The value of the header, decoded as Latin-1.
 
     Returns:
-        The challenges, in order; none for an empty header.
+        The challenges, in order; an empty list for an empty header.
 
     Raises:
         ValueError: It is malformed or longer than `MAX_CHALLENGE`.
@@ -110,7 +110,7 @@ def parse_challenges(value: str) -> list[AuthChallenge]:
 
 
 def _skip(value: str, at: int) -> int:
-    match: Any = _SKIP.match(value, at)  # it matches nothing, too
+    match: Any = _SKIP.match(value, at)  # never None: it matches the empty string
     end: int = match.end()
     return end
 

@@ -1,6 +1,7 @@
-"""What the claims of a token must say, once it is known who wrote them (RFC 7519, RFC 9068)."""
+"""Rules for the claims of a token, and the principal that they name (RFC 7519, RFC 9068)."""
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -8,156 +9,137 @@ import attrs
 from .._errors import InvalidToken
 from ..types import Principal
 
-#: Seconds by which clocks may differ.
+#: Default `leeway`, in seconds: the clocks of issuer and server may differ by this much.
 LEEWAY: Final = 30.0
 
-# Claims in which issuers say what a token is for (Keycloak, Cognito, and others after them), and
-# what they call those that are not for servers: an ID token is for the client that it names.
+# Claims that tell the purpose of a token (Keycloak, Cognito, and others after them), and the values
+# for tokens that are not for servers: an ID token, for example, is for the client that it names.
 _KINDS: Final = ("typ", "token_use", "token_type")
 _NOT_FOR_ACCESS: Final = frozenset(
     {"id", "id_token", "refresh", "refresh_token", "offline", "offline_token"}
     | {"logout", "logout_token"}
 )
 
-# Seconds of Unix time that no clock will show; NaN and infinity are not below it either.
+#: The claims that are times (RFC 7519 section 2, NumericDate).
+TIMES: Final = ("exp", "nbf", "iat")
+# Seconds of Unix time that no clock will reach. NaN and infinity are not below it either.
 _END_OF_TIME: Final = 1e15
-
-
-def read_audience(audience: str | Sequence[str] | None, who: str) -> frozenset[str]:
-    """Read the option that names this server to token issuers.
-
-    Raises:
-        ValueError: None is given, or one is empty.
-    """
-    names: list[Any] = [audience] if isinstance(audience, str) else list(audience or ())
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(
-            f"{who} needs audience=, the name of this server in tokens, such as its URL: without "
-            "it a token that was issued for any other server would be good here (RFC 8707)"
-        )
-    return frozenset(names)
-
-
-def read_issuer(issuer: str | None, who: str) -> str:
-    """Read the option that names who may issue tokens.
-
-    Raises:
-        ValueError: None is given.
-    """
-    if not isinstance(issuer, str) or not issuer:
-        raise ValueError(f"{who} needs issuer=, exactly as it stands in `iss` of the tokens")
-    return issuer
 
 
 @attrs.frozen(kw_only=True)
 class ClaimRules:
-    """What claims must say.
+    """The rules of one verifier for claims.
+
+    PyJWT checks the registered claims of JWTs against them. The answer to an introspection request
+    is not a JWT, so `check` does it there.
 
     Attributes:
-        issuer: What `iss` must be, letter by letter.
-        audience: One of them must be in `aud`.
-        required: Claims that must be there.
+        issuer: The only accepted `iss`, compared letter by letter.
+        audience: The names of this server; one of them must be in `aud`.
+        required: Claims that must be present.
         leeway: Seconds by which clocks may differ.
-        clock: Tells the time, in seconds of Unix time.
     """
 
     issuer: str
     audience: frozenset[str]
     required: tuple[str, ...]
     leeway: float
-    clock: Callable[[], float]
 
-    def principal(self, claims: Mapping[str, Any]) -> Principal:
-        """Check claims, and make out of them who is calling.
+    def check(self, claims: Mapping[str, Any]) -> None:
+        """Check the registered claims of an answer to introspection (RFC 7662 section 2.2).
+
+        An answer without `iss` is from the issuer that was asked. For a JWT that PyJWT has refused
+        this method finds the reason for the log.
 
         Raises:
-            InvalidToken: They are not what they must be.
+            InvalidToken: A required claim is missing, or one breaks a rule.
         """
         missing = [name for name in self.required if claims.get(name) is None]
         if missing:
             raise InvalidToken(f"claims are missing: {', '.join(missing)}")
-        if claims.get("cnf") is not None:
-            # RFC 7800: good only together with a proof that nobody here can check.
-            raise InvalidToken("it is bound to a key of its owner (`cnf`), not a bearer token")
-        _check_kind(claims)
-        self._check_times(claims)
-        self._check_issuer(claims)
-        self._check_audience(claims)
-        return self._make(claims)
-
-    def _check_times(self, claims: Mapping[str, Any]) -> None:
-        now = self.clock()
-        times = {name: _time(claims, name) for name in ("exp", "nbf", "iat")}
-        if times["exp"] is not None and now >= times["exp"] + self.leeway:
-            raise InvalidToken(f"it expired {now - times['exp']:.0f} s ago")
+        now = time.time()
+        exp = read_time(claims, "exp")
+        if exp is not None and now >= exp + self.leeway:
+            raise InvalidToken(f"it expired {now - exp:.0f} s ago")
         for name in ("nbf", "iat"):
-            at = times[name]
+            at = read_time(claims, name)
             if at is not None and now < at - self.leeway:
-                raise InvalidToken(f"it is not good yet: `{name}` is {at - now:.0f} s from now")
+                raise InvalidToken(f"it is not valid yet: `{name}` is {at - now:.0f} s from now")
+        if (issuer := claims.get("iss", self.issuer)) != self.issuer:
+            raise InvalidToken(f"it is from another issuer: {shown(issuer)}")
+        audience = _texts("aud", claims["aud"])
+        if self.audience.isdisjoint(audience):
+            raise InvalidToken(f"it is for another server: {shown(audience)}")
 
-    def _check_issuer(self, claims: Mapping[str, Any]) -> None:
-        issuer = claims.get("iss", self.issuer)
-        if issuer != self.issuer:
-            raise InvalidToken(f"it is of another issuer: {shown(issuer)}")
+    def principal(self, claims: Mapping[str, Any]) -> Principal:
+        """Make the principal of a token whose registered claims are good.
 
-    def _check_audience(self, claims: Mapping[str, Any]) -> None:
-        given = claims["aud"]
-        names = [given] if isinstance(given, str) else given
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise InvalidToken("`aud` is neither a text nor a list of texts")
-        if self.audience.isdisjoint(names):
-            raise InvalidToken(f"it is for another server: {shown(names)}")
-
-    def _make(self, claims: Mapping[str, Any]) -> Principal:
-        subject = _name(claims, "sub")
-        client = _name(claims, "client_id") or _name(claims, "azp")
+        Raises:
+            InvalidToken: It is not an access token, is bound to a key, or names nobody.
+        """
+        if claims.get("cnf") is not None:
+            # RFC 7800: it is good only together with a proof, which nothing here can check.
+            raise InvalidToken("it is bound to a key of its owner (`cnf`), not a bearer token")
+        for name in _KINDS:
+            kind = claims.get(name)
+            if kind is not None and (not isinstance(kind, str) or kind.lower() in _NOT_FOR_ACCESS):
+                raise InvalidToken(f"`{name}` says that it is not an access token: {shown(kind)}")
+        subject = read_name(claims, "sub")
+        client = read_name(claims, "client_id") or read_name(claims, "azp")
         if subject is None and client is None:
             raise InvalidToken("it names neither a user nor a client")
+        # RFC 8693 section 4.2 and RFC 9068 section 2.2.3 have `scope`, a string; `scp` is older,
+        # and some issuers send lists.
+        scopes = "scope" if claims.get("scope") is not None else "scp"
         return Principal(
             subject=subject,
             client_id=client,
             issuer=self.issuer,
-            scopes=_scopes(claims),
-            expires_at=_time(claims, "exp"),
+            scopes=_texts(scopes, claims.get(scopes, ""), split=True),
+            expires_at=read_time(claims, "exp"),
             claims=claims,
         )
 
 
 def shown(value: object) -> str:
-    """Write what a client chose for the log: on one line, not too long."""
+    """Write a value that a client chose for the log: on one line, and not too long."""
     text = ascii(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def _check_kind(claims: Mapping[str, Any]) -> None:
-    for name in _KINDS:
-        kind = claims.get(name)
-        if kind is not None and (not isinstance(kind, str) or kind.lower() in _NOT_FOR_ACCESS):
-            raise InvalidToken(f"`{name}` says that it is no access token: {shown(kind)}")
+def read_time(claims: Mapping[str, Any], name: str) -> float | None:
+    """Read a claim that is a time; stricter than `int`, which accepts strings and booleans.
 
+    Returns:
+        Seconds of Unix time; None if the claim is absent or null.
 
-def _time(claims: Mapping[str, Any], name: str) -> float | None:
+    Raises:
+        InvalidToken: It is not a number that a clock can show.
+    """
     value = claims.get(name)
     if value is None:
         return None
-    # True is an int to Python, and an int may be too large for a float.
+    # A bool is an int in Python, and an int may be too large for a float.
     if type(value) not in {int, float} or not abs(value) < _END_OF_TIME:
-        raise InvalidToken(f"`{name}` is no number of seconds")
+        raise InvalidToken(f"`{name}` is not a number of seconds")
     return float(value)
 
 
-def _name(claims: Mapping[str, Any], name: str) -> str | None:
+def read_name(claims: Mapping[str, Any], name: str) -> str | None:
+    """Read a claim that names somebody.
+
+    Raises:
+        InvalidToken: It is not a string, or empty.
+    """
     value = claims.get(name)
     if value is not None and (not isinstance(value, str) or not value):
-        raise InvalidToken(f"`{name}` is no text, or empty")
+        raise InvalidToken(f"`{name}` is not a string, or empty")
     return value
 
 
-def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
-    """Read `scope` (RFC 8693, 9068: text with spaces), else `scp`; some issuers send lists."""
-    given = claims.get("scope")
-    name, value = ("scope", given) if given is not None else ("scp", claims.get("scp", ""))
-    scopes = value.split() if isinstance(value, str) else value
-    if not isinstance(scopes, list) or not all(isinstance(scope, str) for scope in scopes):
-        raise InvalidToken(f"`{name}` is neither a text nor a list of texts")
-    return frozenset(scopes)
+def _texts(name: str, value: Any, *, split: bool = False) -> list[str]:
+    if isinstance(value, str):
+        return value.split() if split else [value]
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise InvalidToken(f"`{name}` is neither a string nor a list of strings")
+    return value

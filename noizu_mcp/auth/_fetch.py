@@ -1,4 +1,4 @@
-"""The one seam to an HTTP client library: a bounded request to a configured URL."""
+"""Bounded HTTP requests of verifiers to URLs of the configuration."""
 
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -6,7 +6,7 @@ import attrs
 import trio
 
 from .._limits import MIB
-from ._options import read_count, read_seconds
+from ._configuration import read_count, read_seconds
 
 if TYPE_CHECKING:
     import ssl
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
 
 #: Seconds for one exchange, from the first packet to the last byte.
 FETCH_TIMEOUT: Final = 5.0
-#: Bytes of one answer. Key sets have some kilobytes.
+#: Largest answer, in bytes. Key sets have some kilobytes.
 FETCH_SIZE: Final = MIB
 
 
 class FetchError(Exception):
-    """There is no answer, or none that can be used."""
+    """No answer came, or one that cannot be used."""
 
 
 @attrs.frozen(kw_only=True)
 class FetchRequest:
-    """A request to a URL that the configuration names.
+    """A request to a URL of the configuration.
 
     Attributes:
-        url: Absolute.
+        url: The absolute URL.
         method: `GET` or `POST`.
         headers: Names and values.
-        body: What is sent.
+        body: The bytes to send.
     """
 
     url: str
     method: str = "GET"
-    # Not shown: secrets stand in both.
+    # Left out of the repr: both may hold secrets.
     headers: tuple[tuple[str, str], ...] = attrs.field(default=(), repr=False)
     body: bytes = attrs.field(default=b"", repr=False)
 
@@ -46,8 +46,8 @@ class FetchResponse:
     """The answer to a request.
 
     Attributes:
-        status: The status code, whichever it is.
-        body: All of it.
+        status: The status code.
+        body: The whole body.
     """
 
     status: int
@@ -55,10 +55,10 @@ class FetchResponse:
 
     @property
     def good_body(self) -> bytes:
-        """The body of a 200.
+        """The body of an answer with status 200.
 
         Raises:
-            FetchError: It is another status; redirects are, too.
+            FetchError: The status is another one; a redirect counts as a failure.
         """
         if self.status != 200:
             raise FetchError(f"it answered {self.status}")
@@ -66,7 +66,7 @@ class FetchResponse:
 
 
 class Fetcher(Protocol):
-    """What makes a request; another one can be given to each verifier that fetches."""
+    """The interface for requests; verifiers that fetch take one as `fetcher`."""
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
         """Make one request; follow no redirect.
@@ -75,27 +75,26 @@ class Fetcher(Protocol):
             request: The request.
 
         Returns:
-            The answer, whatever its status.
+            The answer, with any status.
 
         Raises:
-            FetchError: There is no answer within the limits.
+            FetchError: No answer came within the limits of time and size.
         """
 
 
 class HTTPFetcher:
-    """The `Fetcher` that is used unless another one is given: httpx2 on trio.
+    """The default `Fetcher`: httpx2 on trio.
 
-    Requests are few and far between, so a connection is opened for each and closed after it:
-    nothing has to be closed at the end. Redirects are not followed: the URL of a configuration is
-    the one that is meant.
+    Each request opens a connection and closes it, so there is nothing to close at the end; requests
+    of verifiers are rare. Redirects are not followed: only the URL of the configuration is trusted.
 
     Args:
         timeout: Seconds for one exchange.
-        max_size: Bytes of a body.
-        ssl_context: Whom to trust; the system's certificates unless given.
+        max_size: Largest body, in bytes.
+        ssl_context: The trusted certificates; by default those of the system.
 
     Raises:
-        ValueError: `timeout` or `max_size` is no number above 0.
+        ValueError: `timeout` or `max_size` is not a number above 0.
         ImportError: httpx2 is not installed; the extra `auth` brings it.
     """
 
@@ -115,7 +114,7 @@ class HTTPFetcher:
         self._library = httpx2
         self._timeout = read_seconds(timeout, "timeout")
         self._max_size = read_count(max_size, "max_size")
-        # Certificates are read once, here, not while requests wait.
+        # Reading the certificates takes milliseconds: once, here, not while requests wait.
         self._context = httpx2.create_ssl_context() if ssl_context is None else ssl_context
 
     async def fetch(self, request: FetchRequest) -> FetchResponse:
@@ -125,10 +124,10 @@ class HTTPFetcher:
             request: The request.
 
         Returns:
-            The answer, whatever its status.
+            The answer, with any status.
 
         Raises:
-            FetchError: There is none within the time, it is too large, or the network failed.
+            FetchError: No answer came in time, it is too large, or the network failed.
         """
         try:
             with trio.fail_after(self._timeout):
@@ -139,7 +138,7 @@ class HTTPFetcher:
             raise FetchError(f"{type(error).__name__}: {error}") from error
 
     async def _exchange(self, request: FetchRequest) -> FetchResponse:
-        # One time limit holds for all of it; those of the library are for each step.
+        # `fetch` limits the time of the whole exchange; the timeouts of httpx2 are for each step.
         client = self._library.AsyncClient(
             verify=self._context, timeout=None, follow_redirects=False
         )
@@ -157,8 +156,8 @@ class HTTPFetcher:
         if response.headers.get("content-encoding", "identity") != "identity":
             raise FetchError("the answer is compressed, which was not asked for")
         body = bytearray()
-        # Leaving the loop would leave the library's nested generators unfinished; cancelled while
-        # they wait for more, they end in order.
+        # Breaking out of the loop would leave the nested async generators of httpx2 unfinished.
+        # Cancelled while they wait for more, they run to their end.
         with trio.CancelScope() as enough:
             async for part in response.aiter_raw():
                 body += part

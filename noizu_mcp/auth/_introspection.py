@@ -1,9 +1,9 @@
-"""Tokens whose issuer has to be asked (RFC 7662)."""
+"""A verifier that asks the issuer about each token: OAuth 2.0 token introspection (RFC 7662)."""
 
 import base64
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote_plus, urlencode
 
@@ -13,23 +13,31 @@ import trio
 from .._errors import InvalidToken, VerifierUnavailable
 from ..jsonrpc import parse_json
 from ..types import Principal
-from ._claims import LEEWAY, ClaimRules, read_audience, read_issuer, shown
+from ._claims import LEEWAY, ClaimRules, shown
+from ._configuration import (
+    check_url,
+    read_audience,
+    read_claims,
+    read_count,
+    read_issuer,
+    read_leeway,
+    read_seconds,
+    read_text,
+)
 from ._fetch import Fetcher, FetchError, FetchRequest, HTTPFetcher
-from ._options import read_claims, read_count, read_leeway, read_seconds, read_text
-from ._request import AuthRequest
-from ._urls import check_url
-from ._verifier import TokenVerifier
+from ._verifier import AuthRequest, TokenVerifier
 
-#: Seconds that an answer is believed; so long a token outlives its revocation.
+#: Default seconds that a good answer is kept; a revoked token may be accepted for that long.
 INTROSPECTION_TTL: Final = 30.0
-#: Answers that are remembered.
+#: Default number of answers that are kept.
 INTROSPECTION_CACHE: Final = 1000
-#: Questions to the issuer at one time: anybody can make up tokens.
+#: Requests to the issuer at one time; anyone can make up tokens.
 INTROSPECTION_CONCURRENCY: Final = 20
-#: Seconds that a request waits for its turn and its answer.
+#: Longest wait for a turn and an answer together, in seconds.
 INTROSPECTION_PATIENCE: Final = 10.0
 
-# RFC 7662 section 2.2 has `token_type` as in RFC 6749 section 5.1; some give the kind of the hint.
+# Issuers answer for refresh tokens, too (RFC 7662 section 2.1). `token_type` is that of RFC 6749
+# section 5.1; some issuers repeat the value of `token_type_hint` instead.
 _TYPES: Final = frozenset({"bearer", "access_token"})
 
 
@@ -40,23 +48,23 @@ class _Answer:
 
 
 class IntrospectionVerifier(TokenVerifier):
-    """Asks the issuer about each token; good answers are remembered for a short time.
+    """Asks the issuer about each token; good answers are kept for a short time.
 
     Args:
         url: The introspection endpoint.
         client_id: The name of this server at the issuer.
-        client_secret: Its secret; sent as HTTP Basic (RFC 6749 section 2.3.1).
-        issuer: What `iss` must be where the answer has one.
-        audience: What must be in `aud` of the answer (RFC 8707); several: any one of them.
+        client_secret: The secret of this server; sent as HTTP Basic (RFC 6749 section 2.3.1).
+        issuer: The only accepted value of `iss`; the answer may leave it out.
+        audience: The name of this server, which must be in `aud` of the answer (RFC 8707); several:
+            any one of them.
         required_claims: Members that the answer must have besides `active` and `aud`.
         leeway: Seconds by which clocks may differ, 300 at most.
-        cache_ttl: Seconds that a good answer is believed; 0: every request asks.
-        cache_size: How many answers are remembered; 0: none.
-        fetcher: What asks; `HTTPFetcher()` unless given.
-        clock: Tells the time, in seconds of Unix time.
+        cache_ttl: Seconds that a good answer is kept; with 0 every request asks the issuer.
+        cache_size: Number of answers that are kept; 0 keeps none.
+        fetcher: Sends the requests; `HTTPFetcher()` by default.
 
     Raises:
-        ValueError: Something is missing, not safe, or no number of its kind.
+        ValueError: An option is missing, not safe, or not a number of its kind.
         ImportError: httpx2 is not installed; the extra `auth` brings it.
     """
 
@@ -73,7 +81,6 @@ class IntrospectionVerifier(TokenVerifier):
         cache_ttl: float = INTROSPECTION_TTL,
         cache_size: int = INTROSPECTION_CACHE,
         fetcher: Fetcher | None = None,
-        clock: Callable[[], float] = time.time,
     ) -> None:
         check_url(url, "the introspection endpoint")
         self._url = url
@@ -87,12 +94,10 @@ class IntrospectionVerifier(TokenVerifier):
             audience=read_audience(audience, "IntrospectionVerifier"),
             required=("aud", *read_claims(required_claims, "required_claims")),
             leeway=read_leeway(leeway),
-            clock=clock,
         )
         self._cache = _Cache(
             read_seconds(cache_ttl, "cache_ttl", zero=True),
             read_count(cache_size, "cache_size", zero=True),
-            clock,
         )
         self._fetcher = fetcher or HTTPFetcher()
         self._turns = trio.CapacityLimiter(INTROSPECTION_CONCURRENCY)
@@ -101,25 +106,28 @@ class IntrospectionVerifier(TokenVerifier):
         """Verify a token; see `TokenVerifier.verify`."""
         await trio.lowlevel.checkpoint()
         if not token.isascii():
-            raise InvalidToken("no token has other characters than ASCII")
-        # The token itself is kept nowhere.
+            raise InvalidToken("it has characters beyond ASCII")
+        # The cache must not hold tokens: a dump of the memory would give them away.
         digest = hashlib.sha256(token.encode()).digest()
         if known := self._cache.get(digest):
             return known
         try:
             with trio.fail_after(INTROSPECTION_PATIENCE):
                 async with self._turns:
-                    # Whoever had the turn before may have asked about the same token.
+                    # The request before this one may have asked about this token.
                     return self._cache.get(digest) or await self._ask(token, digest)
         except trio.TooSlowError:
             raise VerifierUnavailable("the introspection endpoint is too slow") from None
 
     async def _ask(self, token: str, digest: bytes) -> Principal:
         claims = await self._introspect(token)
-        # Not anything that is true: "false" is.
+        # Only `true` (RFC 7662 section 2.2): "false", a string, is true in Python.
         if claims.get("active") is not True:
             raise InvalidToken("its issuer says that it is not active")
-        _check_type(claims.get("token_type"))
+        kind = claims.get("token_type")
+        if kind is not None and (not isinstance(kind, str) or kind.lower() not in _TYPES):
+            raise InvalidToken(f"a token of type {shown(kind)} is not a bearer token for access")
+        self._rules.check(claims)
         principal = self._rules.principal(claims)
         self._cache.put(digest, principal)
         return principal
@@ -132,30 +140,31 @@ class IntrospectionVerifier(TokenVerifier):
         except (FetchError, ValueError, RecursionError) as error:
             raise VerifierUnavailable(f"introspection at {self._url} failed: {error}") from error
         if not isinstance(answer, dict):
-            raise VerifierUnavailable(f"introspection at {self._url} gave no object")
+            raise VerifierUnavailable(
+                f"introspection at {self._url} gave something else than an object"
+            )
         return answer
 
 
 class _Cache:
-    """Good answers by the digest of their token; the one that was put first goes first."""
+    """Good answers by the digest of their token; a full cache drops the oldest answer."""
 
-    def __init__(self, ttl: float, size: int, clock: Callable[[], float]) -> None:
+    def __init__(self, ttl: float, size: int) -> None:
         self._ttl = ttl
         self._size = size
-        self._clock = clock
         self._answers: dict[bytes, _Answer] = {}
 
     def get(self, digest: bytes) -> Principal | None:
         answer = self._answers.get(digest)
         if answer is None:
             return None
-        if self._clock() >= answer.until:
+        if time.time() >= answer.until:
             del self._answers[digest]
             return None
         return answer.principal
 
     def put(self, digest: bytes, principal: Principal) -> None:
-        until = self._clock() + self._ttl
+        until = time.time() + self._ttl
         if principal.expires_at is not None:
             until = min(until, principal.expires_at)
         self._answers.pop(digest, None)
@@ -165,15 +174,9 @@ class _Cache:
             self._answers[digest] = _Answer(principal, until)
 
 
-def _check_type(given: Any) -> None:
-    """Let bearer tokens pass: issuers answer for refresh tokens, too (RFC 7662 section 2.1)."""
-    if given is not None and (not isinstance(given, str) or given.lower() not in _TYPES):
-        raise InvalidToken(f"a token of type {shown(given)} is no bearer token for access")
-
-
 def _basic(client_id: str, secret: str) -> str:
     read_text(client_id, "client_id")
     read_text(secret, "client_secret")
-    # RFC 6749 section 2.3.1: both are form-encoded first, so that a colon is no separator.
+    # RFC 6749 section 2.3.1: both are form-encoded first, so that a colon in them stays in them.
     pair = f"{quote_plus(client_id)}:{quote_plus(secret)}"
     return f"Basic {base64.b64encode(pair.encode()).decode()}"

@@ -1,10 +1,11 @@
-"""The seam to the JWT library: keys, headers and signatures; loads with the first JWT verifier.
+"""Headers, signatures, claims and keys of JWTs, by PyJWT; loads with the first JWT verifier.
 
-PyJWT and cryptography do the cryptography. What a header says about how to verify it is believed
-only as far as a choice among what the configuration allows (RFC 8725 sections 3.1 and 3.2).
+The sender of a token writes its header. It only chooses among the algorithms and keys that the
+configuration allows (RFC 8725 sections 3.1 and 3.2).
 """
 
 import functools
+from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,27 +19,33 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from .._errors import InvalidToken
 from ..jsonrpc import parse_json
-from ._claims import shown
+from ._claims import TIMES, ClaimRules, read_time, shown
 
-#: Bits of an RSA key below which it could be factored (RFC 7518 section 3.3).
+#: Smallest RSA key, in bits (RFC 7518 section 3.3).
 MIN_RSA: Final = 2048
-#: Keys of one set. Issuers have two or three.
+#: Most keys of one set. Issuers have two or three.
 MAX_KEYS: Final = 64
 
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
 _CURVES: Final = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 _PUBLIC_MEMBERS: Final = ("kty", "crv", "x", "y", "n", "e")
 
-_jws: Final = jwt.PyJWS(options={"verify_signature": True, "enforce_minimum_key_length": True})
+_jwt: Final = jwt.PyJWT({"enforce_minimum_key_length": True})
+
+# PyJWT raises these before it looks at claims; the others are about claims.
+_SIGNATURE_ERRORS: Final = (
+    *(jwt.DecodeError, jwt.InvalidAlgorithmError, jwt.InvalidKeyError),
+    *(ValueError, TypeError),
+)
 
 
 class NotSigned(InvalidToken):
-    """None of the given keys has signed the token; another one may have."""
+    """No given key has signed the token; another key may have."""
 
 
 @attrs.frozen
 class Header:
-    """The header of a token; nobody has vouched for it yet."""
+    """The header of a token, before anything in it is verified."""
 
     alg: str
     kid: str | None
@@ -58,45 +65,81 @@ def read_header(token: str) -> Header:
     """Read the header of a token in compact form.
 
     Raises:
-        InvalidToken: It is no JWS, or says something that must be understood and is not.
+        InvalidToken: The token is not a JWS, or its header has an extension that is not supported.
     """
     return _read_header(token.partition(".")[0])
 
 
-# All tokens of one key have the same first part; those that somebody makes up push it out at worst.
+# All tokens of one key have equal headers. Made-up headers only push them out of the cache.
 @functools.lru_cache(maxsize=64)
 def _read_header(segment: str) -> Header:
     try:
         header = jwt.get_unverified_header(f"{segment}..")
     except (jwt.PyJWTError, ValueError, RecursionError) as error:
-        raise InvalidToken(f"it is no JWT: {shown(str(error))}") from None
+        raise InvalidToken(f"it is not a JWT: {shown(str(error))}") from None
     alg, typ = header.get("alg"), header.get("typ")
     if not isinstance(alg, str) or not (typ is None or isinstance(typ, str)):
-        raise InvalidToken("`alg` or `typ` of its header is no text")
+        raise InvalidToken("`alg` or `typ` of its header is not a string")
     return Header(alg, header.get("kid"), typ)
 
 
-def verify_signature(token: str, alg: str, keys: Iterable[Any]) -> dict[str, Any]:
-    """Check the signature of a token against keys, and read its claims.
+def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> dict[str, Any]:
+    """Verify the signature of a token and its registered claims.
 
     Args:
         token: A JWS in compact form.
-        alg: The algorithm, one that was allowed beforehand.
-        keys: Those that may have signed it; the first one that did counts.
+        alg: The algorithm, which the caller has found in the list of allowed ones.
+        keys: Keys that may have signed the token; the first one that did counts.
+        rules: The rules for its claims.
+
+    Returns:
+        All claims of the token.
 
     Raises:
-        NotSigned: None of them did.
-        InvalidToken: What was signed is no object of JSON.
+        NotSigned: No key has signed the token.
+        InvalidToken: Its claims are malformed, or a key has signed it and they break a rule.
     """
+    # Claims are read as strict JSON first. PyJWT reads them with `json.loads`, and its errors for
+    # malformed times could not be told from a bad signature.
+    claims = _read_claims(token)
     reason = "there is no key"
     for key in keys:
         try:
-            payload = _jws.decode(token, key, algorithms=[alg])
-        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            _jwt.decode(
+                token,
+                key,
+                algorithms=[alg],
+                options={"require": list(rules.required)},
+                audience=rules.audience,
+                issuer=rules.issuer,
+                leeway=rules.leeway,
+            )
+        except _SIGNATURE_ERRORS as error:
             reason = str(error)
+        except jwt.PyJWTError as error:
+            # PyJWT says "Invalid issuer", and not which one it is; the log should.
+            rules.check(claims)
+            raise InvalidToken(f"its claims break RFC 7519: {shown(str(error))}") from None
         else:
-            return _read_claims(payload)
+            return claims
     raise NotSigned(f"no trusted key has signed it: {shown(reason)}")
+
+
+def _read_claims(token: str) -> dict[str, Any]:
+    parts = token.split(".")
+    if len(parts) != 3:  # RFC 7515 section 7.1
+        raise InvalidToken("it is not a JWT: it must have three parts")
+    try:
+        claims = parse_json(urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (ValueError, RecursionError) as error:
+        raise InvalidToken(f"its claims are not JSON: {shown(str(error))}") from None
+    if not isinstance(claims, dict):
+        raise InvalidToken("its claims are not an object")
+    # PyJWT reads times with `int`, which accepts "9999999999", True and numbers of any size.
+    for name in TIMES:
+        if read_time(claims, name) is None and name in claims:
+            raise InvalidToken(f"`{name}` is not a number of seconds")
+    return claims
 
 
 def check_secret(secret: bytes) -> None:
@@ -111,40 +154,29 @@ def check_secret(secret: bytes) -> None:
         raise ValueError(f"this cannot be a shared secret: {error}") from None
 
 
-def _read_claims(payload: bytes) -> dict[str, Any]:
-    try:
-        claims = parse_json(payload)
-    except (ValueError, RecursionError) as error:
-        raise InvalidToken(f"its claims are no JSON: {shown(str(error))}") from None
-    if not isinstance(claims, dict):
-        raise InvalidToken("its claims are no object")
-    return claims
-
-
 def read_key_set(document: Any) -> list[Key]:
-    """Read a JWK Set (RFC 7517 section 5); keys that are not for this are left out.
+    """Read a JWK Set (RFC 7517 section 5), without the keys that cannot verify tokens.
 
     Returns:
-        The keys; none is an answer, too: that of an issuer that has withdrawn them all.
+        The keys. An empty list is an answer, too: the issuer has withdrawn all of its keys.
 
     Raises:
-        ValueError: It is no key set, or has too many keys.
+        ValueError: It is not a key set, or has more than `MAX_KEYS` keys.
     """
     found = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(found, list) or len(found) > MAX_KEYS:
-        raise ValueError(f"no JWK Set, or one with more than {MAX_KEYS} keys")
+        raise ValueError(f"not a JWK Set, or one with more than {MAX_KEYS} keys")
     keys = [key for jwk in found if (key := _usable(jwk)) is not None]
-    # Garbage withdraws no keys.
+    # Only an empty set, or one of other keys, withdraws the known keys; garbage must not.
     if not keys and not all(isinstance(jwk, Mapping) for jwk in found):
-        raise ValueError("no JWK Set: it holds something else than keys")
+        raise ValueError("not a JWK Set: it holds something else than keys")
     return keys
 
 
 def _usable(jwk: Any) -> Key | None:
-    # RFC 7517 section 5: kinds that are not understood should be ignored.
     try:
         return read_jwk(jwk)
-    except ValueError:
+    except ValueError:  # RFC 7517 section 5: keys that are not understood should be ignored
         return None
 
 
@@ -152,7 +184,7 @@ def read_jwk(jwk: Any) -> Key:
     """Read one public key (RFC 7517 section 4).
 
     Raises:
-        ValueError: It is no public key, is for something else, or is too weak.
+        ValueError: It is not a public key, not for signatures, or too weak.
     """
     if not isinstance(jwk, Mapping):
         raise ValueError("a JWK is an object")
@@ -176,25 +208,11 @@ def _load_jwk(jwk: Mapping[str, Any]) -> Any:
         raise ValueError(f"the JWK cannot be read: {type(error).__name__}") from None
 
 
-def read_pem(pem: str | bytes) -> Key:
-    """Read a public key in PEM.
-
-    Raises:
-        ValueError: It is none, or is too weak.
-    """
-    data = pem.encode() if isinstance(pem, str) else pem
-    try:
-        key = load_pem_public_key(data)
-    except (ValueError, UnsupportedAlgorithm):
-        raise ValueError("a key must be a public key in PEM, or a JWK") from None
-    return Key(None, _algorithms(key), key)
-
-
 def read_keys(keys: Any) -> list[Key]:
-    """Read the option `keys=`: a JWK Set, or one or several of PEM, JWK and public key objects.
+    """Read the option `keys`: a JWK Set, or one or several of PEM, JWK and public key objects.
 
     Raises:
-        ValueError: One of them is no public key, or there is none.
+        ValueError: One of them is not a public key, or there is no key at all.
     """
     if isinstance(keys, Mapping) and "keys" in keys:
         found = read_key_set(keys)
@@ -207,10 +225,13 @@ def read_keys(keys: Any) -> list[Key]:
 
 
 def _read_any(key: Any) -> Key:
-    if isinstance(key, str | bytes):
-        return read_pem(key)
     if isinstance(key, Mapping):
         return read_jwk(key)
+    if isinstance(key, str | bytes):
+        try:
+            key = load_pem_public_key(key.encode() if isinstance(key, str) else key)
+        except (ValueError, UnsupportedAlgorithm):
+            raise ValueError("a key must be a public key in PEM, or a JWK") from None
     return Key(None, _algorithms(key), key)
 
 
@@ -223,4 +244,4 @@ def _algorithms(key: Any) -> frozenset[str]:
         return frozenset({_CURVES[key.curve.name]})
     if isinstance(key, Ed25519PublicKey):
         return frozenset({"EdDSA"})
-    raise ValueError(f"{type(key).__name__} is no public key that tokens are signed for")
+    raise ValueError(f"{type(key).__name__} is not a public key that can verify tokens")

@@ -1,4 +1,14 @@
-"""The keys of an issuer: fetched, kept, and fetched again when they have changed."""
+"""The keys of an issuer: fetched, kept, and fetched again when they may have changed.
+
+A set of keys is fetched when the first token needs it, again after `ttl`, and early for a token
+that no known key fits. Anyone can make up such tokens, so `cooldown` seconds pass between two
+fetches, whatever tokens ask for. One fetch runs at a time, under a lock. It is bounded in time and
+is not cancelled with the request that began it, so the lock is always released. Requests that have
+a key go on without the lock while a fetch runs; the others wait for its outcome.
+
+A failed fetch keeps the known keys, for `JWKS_STALE` at most. An answer without keys does not: the
+issuer has withdrawn them.
+"""
 
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -14,18 +24,18 @@ from ._verifier import logger
 if TYPE_CHECKING:
     from ._jose import Key
 
-#: Seconds that keys are used before they are looked at again.
+#: Default seconds until keys are fetched again.
 JWKS_TTL: Final = 600.0
-#: Seconds between two fetches, whatever tokens ask for: anybody can make up a key's name.
+#: Default least seconds between two fetches.
 JWKS_COOLDOWN: Final = 30.0
-#: The same after a failure without any keys: nobody gets in before.
+#: Least seconds until the next fetch if there are no keys at all: nobody gets in before.
 JWKS_RETRY: Final = 1.0
-#: Seconds that a request waits for newer keys when it has one that will do.
+#: Longest wait of a request for newer keys while it has a known one, in seconds.
 JWKS_PATIENCE: Final = 1.0
-#: Seconds after their time from which it waits as long as any other: an issuer that is always slow
-#: must be heard when it withdraws a key.
+#: Seconds after `ttl` from which such a request waits as long as any other: an issuer that is
+#: always slow must be able to withdraw a key.
 JWKS_OVERDUE: Final = 3600.0
-#: Seconds that keys are trusted while their issuer cannot be reached.
+#: Seconds after `ttl` that keys are trusted while their issuer cannot be reached.
 JWKS_STALE: Final = 24 * 3600.0
 
 
@@ -33,12 +43,11 @@ class KeySet:
     """The public keys behind a `jwks_uri`.
 
     Args:
-        uri: Where they are.
-        fetcher: How to get them.
+        uri: The URL of the keys.
+        fetcher: Fetches the document.
         read: Makes keys out of the document; raises ValueError.
         ttl: Seconds until they are fetched again.
-        cooldown: Seconds between two fetches, at least.
-        clock: Tells the time, in seconds from anywhere, never backwards.
+        cooldown: Least seconds between two fetches.
     """
 
     def __init__(
@@ -49,14 +58,12 @@ class KeySet:
         *,
         ttl: float = JWKS_TTL,
         cooldown: float = JWKS_COOLDOWN,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._uri = uri
         self._fetcher = fetcher
         self._read = read
         self._ttl = ttl
         self._cooldown = cooldown
-        self._clock = clock
         self._keys: Sequence[Key] = ()
         self._fetched = float("-inf")
         self._refresh_at = float("-inf")
@@ -67,67 +74,63 @@ class KeySet:
     async def find(self, alg: str, kid: str | None) -> "list[Key]":
         """Find the keys that may have signed a token.
 
-        At most one fetch runs at a time; who needs its outcome waits for it.
-
         Args:
-            alg: The algorithm of its header.
+            alg: The algorithm in its header.
             kid: The name of the key in its header; None finds every key for the algorithm.
 
         Returns:
-            The keys; none if the issuer has none of that name, or had none a moment ago.
+            The keys; empty if the issuer has no such key, or had none less than `cooldown` ago.
 
         Raises:
-            VerifierUnavailable: There are no keys, or only very old ones, and no way to get any;
-                or the issuer may have that key by now, and cannot be asked.
+            VerifierUnavailable: There are no keys, or only very old ones, and they cannot be
+                fetched; or the issuer may have such a key by now, and cannot be reached.
         """
         found = select(self._keys, alg, kid)
-        # Known keys go on being used while somebody else looks for newer ones.
+        # A request with a known key does not wait while another one fetches newer keys.
         if self._is_due(found) and not (found and self._lock.locked()):
             async with self._lock:
                 found = select(self._keys, alg, kid)
                 if self._is_due(found):
-                    await self._fetch(hurried=bool(found) and not self._is_overdue())
+                    overdue = time.monotonic() >= self._fetched + self._ttl + JWKS_OVERDUE
+                    await self._fetch(hurried=bool(found) and not overdue)
             found = select(self._keys, alg, kid)
-        too_old = self._clock() - self._fetched > self._ttl + JWKS_STALE
+        too_old = time.monotonic() - self._fetched > self._ttl + JWKS_STALE
         if too_old or (self._failed and not found):
             raise VerifierUnavailable(f"no keys from {self._uri}")
         return found
 
     async def find_newer(self, alg: str, kid: str | None, known: "Collection[Key]") -> "list[Key]":
-        """Find the keys that may have signed a token which no known one has.
+        """Find newer keys for a token that no known key has signed.
 
-        An issuer may give a new key the name of an old one, or none at all. Anybody can sign
-        badly, so that the cool-down holds for this, too.
+        An issuer may give a new key the name of an old one, or no name at all. Anyone can send a
+        bad signature, so the cool-down holds here, too.
 
         Args:
-            alg: The algorithm of its header.
+            alg: The algorithm in its header.
             kid: The name of the key in its header, or None.
             known: The keys that have not signed it.
 
         Returns:
-            Other keys; none if there are no others, or the issuer cannot be asked.
+            Other keys; empty if there are no others, or the issuer cannot be reached.
         """
-        if self._clock() >= self._not_before:
+        if time.monotonic() >= self._not_before:
             async with self._lock:
-                if self._clock() >= self._not_before:
+                if time.monotonic() >= self._not_before:
                     await self._fetch(hurried=False)
         return [key for key in select(self._keys, alg, kid) if key not in known]
 
     def _is_due(self, found: "Sequence[Key]") -> bool:
-        now = self._clock()
+        now = time.monotonic()
         return now >= self._not_before and (not found or now >= self._refresh_at)
 
-    def _is_overdue(self) -> bool:
-        return self._clock() >= self._fetched + self._ttl + JWKS_OVERDUE
-
     async def _fetch(self, *, hurried: bool) -> None:
-        """Fetch the keys; when that fails those that are there stay.
+        """Fetch the keys; a failure keeps the known ones.
 
-        It is finished even if the request that wanted it is cancelled: otherwise a client that
-        hangs up could use up the cool-down of all others. Bounded, so that nothing waits long.
+        Cancelling the request does not cancel the fetch: otherwise a client that hangs up could
+        use up the cool-down of all others.
 
         Args:
-            hurried: Whoever wants them has a key that will do, and waits for a moment only.
+            hurried: True if the request has a known key, and waits for a moment only.
         """
         patience = JWKS_PATIENCE if hurried else FETCH_TIMEOUT + 1
         with trio.move_on_after(patience, shield=True) as scope:
@@ -135,9 +138,10 @@ class KeySet:
         if scope.cancelled_caught:
             reason = f"no answer within {patience:g} s"
             if hurried:
-                # It takes no turn from those who need a key that is not known, and wait longer.
-                self._refresh_at = self._clock() + self._cooldown
-                logger.warning("the known keys of %s are used on: %s", self._uri, reason)
+                # `_not_before` stays: a request that needs an unknown key may fetch at once, and
+                # waits longer.
+                self._refresh_at = time.monotonic() + self._cooldown
+                logger.warning("the known keys of %s stay in use: %s", self._uri, reason)
             else:
                 self._fail(reason)
 
@@ -148,7 +152,7 @@ class KeySet:
         except Exception as error:
             self._fail(error)
             if not isinstance(error, _FAILURES):
-                raise
+                raise  # a broken fetcher; the cool-down holds for it, too
 
     def _take(self, keys: "Sequence[Key]") -> None:
         if not keys:
@@ -156,13 +160,13 @@ class KeySet:
                 "%s has no key that could verify a signature: its tokens are refused", self._uri
             )
         self._keys, self._failed = keys, False
-        self._fetched = self._clock()
+        self._fetched = time.monotonic()
         self._refresh_at = self._fetched + self._ttl
         self._not_before = self._fetched + self._cooldown
 
     def _fail(self, reason: object) -> None:
         self._failed = True
-        self._not_before = self._clock() + (self._cooldown if self._keys else JWKS_RETRY)
+        self._not_before = time.monotonic() + (self._cooldown if self._keys else JWKS_RETRY)
         logger.warning("keys of %s cannot be fetched: %s", self._uri, reason)
 
 
@@ -171,9 +175,9 @@ _ACCEPT: Final = (("accept", "application/jwk-set+json, application/json"),)
 
 
 def select(keys: "Sequence[Key]", alg: str, kid: str | None) -> "list[Key]":
-    """Choose the keys for an algorithm, and of a name if one is given.
+    """Choose the keys for an algorithm, and for a name if one is given.
 
-    A key without a name may be the one of any name.
+    A key without a name fits every name.
     """
     return [
         key

@@ -1,26 +1,115 @@
-"""The contract of what tells good tokens from bad ones."""
+"""The contract of token verifiers, and the request that a verifier may look at."""
 
 import logging
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from typing import Final
+
+import attrs
 
 from .._errors import InvalidToken, VerifierUnavailable
 from ..types import Principal
-from ._request import AUTHORIZATION, AuthRequest
 
-#: What no client may hear goes here: why a token was refused.
+#: The reasons of refusals are logged here; clients do not see them.
 logger: Final = logging.getLogger("noizu_mcp.auth")
+
+#: The header of bearer tokens (RFC 6750 section 2.1). MCP forbids tokens in URLs and bodies.
+AUTHORIZATION: Final = "authorization"
+
+#: Longest token, in characters. Tokens of large companies have three thousand.
+MAX_TOKEN: Final = 16 * 1024
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")  # RFC 6750 section 2.1
+_KEY: Final = re.compile(r"[\x21-\x7e]+")
+
+_Text = str | bytes
+_Headers = Mapping[str, str] | Iterable[tuple[_Text, _Text]]
+
+
+def _text(value: _Text) -> str:
+    return value if isinstance(value, str) else value.decode("latin-1")
+
+
+def _as_headers(headers: _Headers) -> tuple[tuple[str, str], ...]:
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    return tuple((_text(name).lower(), _text(value)) for name, value in pairs)
+
+
+@attrs.frozen
+class AuthRequest:
+    """The part of an HTTP request that a verifier may look at.
+
+    Attributes:
+        method: `POST`, `GET` or `DELETE`.
+        path: The path of the URL, without the query.
+        headers: Name and value of each header, in order; names in lower case. The constructor
+            takes ASGI's pairs of bytes, pairs of strings, or a mapping.
+        client: The address of the peer, if known; behind a proxy, the address of the proxy.
+        header: The header that carried the token, in lower case.
+    """
+
+    method: str
+    path: str
+    # Left out of the repr: the token is in there.
+    headers: tuple[tuple[str, str], ...] = attrs.field(
+        default=(), converter=_as_headers, repr=False
+    )
+    client: str | None = None
+    header: str = attrs.field(default=AUTHORIZATION, kw_only=True)
+
+    def values(self, name: str) -> list[str]:
+        """List the values of a header, in order.
+
+        Args:
+            name: The name of the header, in lower case.
+
+        Returns:
+            One value for each line of the header; an empty list without such a header.
+        """
+        return [value for each, value in self.headers if each == name]
+
+
+def is_well_formed(header: str, token: str) -> bool:
+    """Tell whether a header can carry a token: after `Bearer`, or as its whole value.
+
+    Args:
+        header: The header, in lower case.
+        token: The token.
+    """
+    form = _TOKEN if header == AUTHORIZATION else _KEY
+    return len(token) <= MAX_TOKEN and form.fullmatch(token) is not None
+
+
+def check_well_formed(header: str, token: str, name: str) -> None:
+    """Check a token that clients are to send; the message does not show it.
+
+    Args:
+        header: The header that will carry it, in lower case.
+        token: The token.
+        name: The kind of token, for the message.
+
+    Raises:
+        ValueError: No client can send it: every request with it would be malformed.
+    """
+    if is_well_formed(header, token):
+        return
+    if header == AUTHORIZATION:
+        allowed = "letters, digits and - . _ ~ + /, with = at its end only (RFC 6750 section 2.1)"
+    else:
+        allowed = "visible ASCII characters only, no spaces"
+    raise ValueError(f"{name} that is sent in {header} has {allowed}, {MAX_TOKEN} at most")
 
 
 class TokenVerifier(ABC):
-    """Tells who the bearer of a token is; subclass it for tokens of your own.
+    """Finds the caller behind a token; subclass it for tokens of your own.
 
-    One verifier serves all requests at the same time. Every request is verified, also those of a
-    session (2026-07-28, basic/authorization: a session id is no authentication).
+    One verifier serves all requests, many at a time. Every request is verified, those of a session
+    too: a session id must not be used for authentication (2026-07-28, basic/authorization).
 
     Attributes:
-        headers: The headers that its tokens stand in, in lower case: `authorization` after
-            `Bearer`, any other one as its whole value.
+        headers: The headers that carry its tokens, in lower case: `authorization` after `Bearer`,
+            any other header as its whole value.
     """
 
     headers: tuple[str, ...] = (AUTHORIZATION,)
@@ -30,17 +119,17 @@ class TokenVerifier(ABC):
         """Verify a token.
 
         Args:
-            token: What the client sent, not empty.
-            request: The request that it came with.
+            token: The token, not empty.
+            request: The request that carried it.
 
         Returns:
-            Who sent it. Nothing else is an answer: None, which says "not good" to other frameworks,
-            is taken for a broken verifier (500), and lets nobody in.
+            The caller. Any other value means that the verifier is broken (500) and lets nobody in;
+            None, which means "refused" in other frameworks, too.
 
         Raises:
-            InvalidToken: It is not good, or not for this server.
-            InsufficientScope: It is good, and does not allow this.
-            VerifierUnavailable: Nobody can say at present.
+            InvalidToken: The token is not valid, or not for this server.
+            InsufficientScope: The token is valid, and does not allow this request.
+            VerifierUnavailable: The token cannot be judged at present.
         """
 
 
@@ -48,8 +137,8 @@ async def ask(verifier: TokenVerifier, token: str, request: AuthRequest) -> Prin
     """Let a verifier verify a token; see `TokenVerifier.verify`.
 
     Raises:
-        TypeError: What it gave is no `Principal`. A handler that hears of no principal serves
-            everybody, so this must never pass for one.
+        TypeError: The verifier did not return a `Principal`. None must never pass for one: for
+            handlers it stands for a server that serves everybody.
     """
     given: object = await verifier.verify(token, request)
     if not isinstance(given, Principal):
@@ -61,13 +150,13 @@ async def ask(verifier: TokenVerifier, token: str, request: AuthRequest) -> Prin
 
 
 class AnyVerifier(TokenVerifier):
-    """Asks several verifiers in turn; the first one that takes a token says who it is.
+    """Asks several verifiers in turn; the first one that accepts the token decides.
 
     Args:
-        verifiers: At least one. Each sees only tokens of the headers that it reads.
+        verifiers: One or more verifiers. Each sees only tokens of the headers that it reads.
 
     Raises:
-        ValueError: There is none.
+        ValueError: No verifier is given.
     """
 
     def __init__(self, *verifiers: TokenVerifier) -> None:
@@ -80,7 +169,7 @@ class AnyVerifier(TokenVerifier):
     async def verify(self, token: str, request: AuthRequest) -> Principal:
         """Verify a token; see `TokenVerifier.verify`.
 
-        A verifier that is unavailable counts only if no other one takes the token.
+        `VerifierUnavailable` of one verifier is raised only if no other one accepts the token.
         """
         reasons: list[str] = []
         unavailable: VerifierUnavailable | None = None

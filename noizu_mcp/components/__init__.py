@@ -40,6 +40,7 @@ from .declare._statement import ComponentMeta as ComponentMeta
 from .declare._statement import Declaration as Declaration
 from .declare._statement import class_of as class_of
 from .declare._statement import is_abstract as is_abstract
+from .declare._statement import is_method as is_method
 from .declare._statement import kind_of as kind_of
 from .handlers._bound import Bound as Bound
 from .handlers._bound import PromptSpec as PromptSpec
@@ -124,6 +125,7 @@ __all__ = [
     "is_abstract",
     "is_context",
     "is_marked",
+    "is_method",
     "keys_of",
     "kind_of",
     "label_of",

@@ -14,9 +14,8 @@ from .._util import final, got, relative_path
 from .._value import Frozen
 from ..components import ResourceSpec, Table, read_flag, read_options, read_requires
 from ..types import RequireScopes
-from ._files import MANIFEST, Files, Parts
+from ._files import MANIFEST, Files, Parts, read_media
 from ._frontmatter import read_frontmatter
-from ._media_types import read_media
 
 #: Characters of a path that RFC 3986 lets stand as they are; `%` is none of them.
 _SAFE: Final = "!$&'()*+,;=:@"
@@ -92,7 +91,7 @@ class SkillFolder:
         DefinitionError: One of these is none.
     """
 
-    __mcp_kind__: ClassVar = "skills"
+    __mcp_skills__: ClassVar = True
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
-"""What a server does, for people: events, OpenTelemetry spans, Prometheus metrics, a watchdog.
+"""Telemetry of a server: events, OpenTelemetry spans, Prometheus metrics, a watchdog.
 
-May import: types, jsonrpc, protocol, engine, server. What needs a library loads when it is used.
+May import: types, jsonrpc, protocol, engine, server. Modules that need a library load on first use.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Prometheus metrics of one server, in a registry of their own."""
+"""Prometheus metrics of one server, in their own registry."""
 
 from collections.abc import Mapping
 from operator import is_
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     from ._series import Series
 
-#: Names of tools, prompts and resources that have series of their own; the rest share `other`.
-#: A name costs some twenty series, and names may come and go while a server runs.
+#: Most names of tools, prompts and resources with their own series; the rest share `other`.
+#: A name costs about twenty series, and names may come and go while a server runs.
 MAX_NAMES: Final = 500
-#: What a value is called that could be anything.
+#: The label of all values that are not known.
 OTHER: Final = "other"
 _METHODS: Final = frozenset(
     {
@@ -30,55 +30,55 @@ _METHODS: Final = frozenset(
 
 
 class Metrics:
-    """Counts what a server does; needs the extra `prometheus`.
+    """Counts the requests, tasks and messages of a server; needs the extra `prometheus`.
 
-    It listens from now on. Labels take few values, whatever clients send: methods that the protocol
-    has, names that are registered, and `other`. Metrics:
+    Counting starts with the constructor. Labels take few values, whatever clients send: methods of
+    the protocol, registered names, and `other`. Metrics:
 
     * `mcp_requests_total` and `mcp_request_duration_seconds` (a histogram) by `method` and `name`;
       the former by `outcome`, too: see `Event`
     * `mcp_requests_in_flight` by `method`
     * `mcp_tasks_total` by `name` and `outcome`: tasks that have ended
     * `mcp_tasks_held` by `state`: tasks that run, or are kept for their result
-    * `mcp_received_bytes_total`, `mcp_sent_bytes_total`: of messages, by `method`
+    * `mcp_received_bytes_total`, `mcp_sent_bytes_total`: bytes of messages, by `method`
     * `mcp_notifications_total` by `method` and `direction`: `in`, `out`
     * `mcp_sessions`, `mcp_streams`: see `Telemetry`
     * `mcp_registered` by `kind`: `tools`, `resources` (with templates), `prompts`
 
     Args:
         server: The server.
-        registry: Where the metrics go; a new registry unless given, with nothing else in it.
+        registry: The registry for the metrics; by default a new one.
 
     Attributes:
-        server: As given.
-        registry: Where they are; for pushing, or for a web server of your own.
+        server: The server.
+        registry: The registry, for a push gateway or another web server.
 
     Raises:
-        TypeError: It is no server, but its class for example.
-        ValueError: The registry has such metrics already.
+        TypeError: `server` is not an instance, but its class for example.
+        ValueError: The registry has metrics of another server.
         ImportError: prometheus_client is not installed.
     """
 
-    #: Every release of Prometheus reads this version; names and labels of ours need no later one.
+    #: Every release of Prometheus reads this version; these names and labels need no later one.
     content_type: Final[str] = "text/plain; version=0.0.4; charset=utf-8"
 
     def __init__(self, server: Server, *, registry: "CollectorRegistry | None" = None) -> None:
         if not isinstance(server, Server):
-            raise TypeError(f"metrics are those of one server: give an instance, not {server!r}")
+            raise TypeError(f"metrics belong to one server: give an instance, not {server!r}")
         self.server = server
         self._series = series = _series_of(server, registry)
         self.registry: CollectorRegistry = series.registry
         self._names: set[str] = set()
-        self._running: dict[int, str] = {}  # what waits for its end: its method
+        self._running: dict[int, str] = {}  # methods of requests without an end, by event key
         self._closed = False
         self._offered = self._look()
         server.telemetry.add(self)
 
     def close(self) -> None:
-        """Stop counting; what is counted stays, and nothing is in flight any more.
+        """Stop counting; counters keep their values, and `mcp_requests_in_flight` becomes 0.
 
         Raises:
-            ValueError: It has been closed.
+            ValueError: It is closed already.
         """
         self.server.telemetry.remove(self)
         self._closed = True
@@ -87,16 +87,16 @@ class Metrics:
             self._series.wait(method, -1)
 
     def render(self) -> bytes:
-        """Write everything in Prometheus' text format; from any thread.
+        """Write all metrics in Prometheus' text format; callable from any thread.
 
         Returns:
-            The text, of type `content_type`.
+            The text, of the media type `content_type`.
         """
         return self._series.render()
 
     def __call__(self, event: Event) -> None:
         """Count an event; see `Listener`."""
-        if self._closed:  # while this event was told
+        if self._closed:  # by another listener of this event
             return
         method = event.method if event.outbound or event.method in _METHODS else OTHER
         self._series.count_bytes(method, event)
@@ -108,7 +108,7 @@ class Metrics:
         elif event.kind == "start":
             self._running[event.key] = method
             self._series.wait(method, 1)
-        elif self._running.pop(event.key, None) is not None:  # else it began before we listened
+        elif self._running.pop(event.key, None) is not None:  # None: it began before we listened
             self._series.wait(method, -1)
             self._series.count_request(method, self._name_of(event), event)
 
@@ -125,7 +125,7 @@ class Metrics:
         return name
 
     def _give_back(self) -> None:
-        """Forget the names that are no longer registered, if that has changed since last time."""
+        """Drop the names that are no longer registered, if registrations have changed."""
         offered = self._look()
         if not all(map(is_, offered, self._offered)):
             self._offered = offered
@@ -134,7 +134,7 @@ class Metrics:
             self._series.drop(gone)
 
     def _look(self) -> tuple[Mapping[str, Any], ...]:
-        """Give what is registered: maps that are replaced by each change."""
+        """Give the maps of registrations; each change replaces its map."""
         registry = self.server.registry
         return (
             registry.tool_shelf.specs,

@@ -1,4 +1,4 @@
-"""The series of one server, as prometheus_client keeps them; loads with the first `Metrics`."""
+"""The series of one server in prometheus_client; loads with the first `Metrics`."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -9,20 +9,20 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from ..server import Event, Server
 from ..types import TaskStatus
 
-#: Seconds. Local calls take milliseconds, and `tool_timeout` is 30 s.
+#: Upper bounds in seconds. Local calls take milliseconds, and `tool_timeout` is 30 s.
 BUCKETS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _BY_NAME: Final = ("method", "name")
 
 
 class Series:
-    """Counts what it is told, under the labels that it is given.
+    """The counters, gauges and the histogram of `Metrics`.
 
     Args:
-        server: The server; asked for what is looked up when somebody reads.
-        registry: Where the series go; a new registry unless given.
+        server: The server; some gauges ask it whenever they are read.
+        registry: The registry for the series; by default a new one.
 
     Attributes:
-        registry: Where they are.
+        registry: The registry.
 
     Raises:
         ValueError: The registry has such series already.
@@ -30,7 +30,7 @@ class Series:
 
     def __init__(self, server: Server, registry: CollectorRegistry | None) -> None:
         self.registry = registry = CollectorRegistry() if registry is None else registry
-        # Which series a name has, to give them back.
+        # The series of each name, to remove them when the name is no longer registered.
         self._named: dict[str, set[tuple[Counter | Histogram, tuple[str, ...]]]] = {}
         counter = partial(Counter, registry=registry)
         ended = (*_BY_NAME, "outcome")
@@ -52,7 +52,7 @@ class Series:
         self._look_up(server)
 
     def _look_up(self, server: Server) -> None:
-        """Register what is counted when somebody reads."""
+        """Register the gauges that ask the server when they are read."""
         telemetry = server.telemetry
         gauge = partial(Gauge, registry=self.registry)
         sessions = gauge("mcp_sessions", "Connections after a handshake.")
@@ -62,17 +62,17 @@ class Series:
         held = gauge("mcp_tasks_held", "Tasks that run, or are kept for their result.", ("state",))
         for state in get_args(TaskStatus):
             held.labels(state).set_function(partial(_count, telemetry.tasks_held, state))
-        offered = gauge("mcp_registered", "What is offered.", ("kind",))
+        offered = gauge("mcp_registered", "Registered tools, resources and prompts.", ("kind",))
         offered.labels("tools").set_function(lambda: len(server.tools))
         offered.labels("resources").set_function(lambda: len(server.resources))
         offered.labels("prompts").set_function(lambda: len(server.prompts))
 
     def render(self) -> bytes:
-        """Write everything in Prometheus' text format; from any thread."""
+        """Write all series in Prometheus' text format; callable from any thread."""
         return generate_latest(self.registry)
 
     def count_bytes(self, method: str, event: Event) -> None:
-        """Count the bytes of a message, where they are known."""
+        """Count the bytes of a message, if they are known."""
         if event.bytes_in is not None and event.kind in ("start", "notice"):
             self._received.labels(method).inc(event.bytes_in)
         if event.bytes_out is not None:
@@ -83,11 +83,11 @@ class Series:
         self._notices.labels(method, direction).inc()
 
     def wait(self, method: str, change: int) -> None:
-        """Count a request that begins to wait for its answer (1), or waits no longer (-1)."""
+        """Change the number of requests without an answer, by 1 or -1."""
         self._in_flight.labels(method).inc(change)
 
     def count_request(self, method: str, name: str, event: Event) -> None:
-        """Count a request that has ended, with its time."""
+        """Count a request that has ended, and observe its duration."""
         self._labelled(self._requests, name, method, name, event.outcome).inc()
         self._labelled(self._durations, name, method, name).observe(event.duration or 0.0)
 
@@ -100,7 +100,7 @@ class Series:
         return metric.labels(*labels)
 
     def drop(self, names: Iterable[str]) -> None:
-        """Forget the series of some names."""
+        """Remove the series of some names."""
         for name in names:
             for metric, labels in self._named.pop(name, ()):
                 metric.remove(*labels)

@@ -1,7 +1,7 @@
-"""The spans of one `Tracing`, as OpenTelemetry makes them; loads with the first one.
+"""The OpenTelemetry spans of `Tracing`; loads with the first one.
 
 Sources: SEP-414 (trace context in `_meta`); OpenTelemetry's semantic conventions for MCP, which are
-in development, and take the place of those for JSON-RPC.
+in development and replace the conventions for JSON-RPC.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from ..protocol import CLIENT_REQUESTS, SERVER_REQUESTS
 from ..server import Event
 
 _METHODS: Final = frozenset({*CLIENT_REQUESTS, *SERVER_REQUESTS})
-#: Which attribute holds the name of what a request is about.
+#: The attribute for `Event.name`, by method.
 _NAMES: Final = {
     "tools/call": "gen_ai.tool.name",
     "prompts/get": "gen_ai.prompt.name",
@@ -26,18 +26,18 @@ _NAMES: Final = {
     "resources/subscribe": "mcp.resource.uri",
     "resources/unsubscribe": "mcp.resource.uri",
 }
-#: `network.transport`, by ours; in memory there is no network.
+#: `network.transport` by `Event.transport`; in memory there is no network.
 _TRANSPORTS: Final = {"stdio": "pipe", "http": "tcp"}
 _CONTEXT = TraceContextTextMapPropagator()
 _BAGGAGE = W3CBaggagePropagator()
 
 
 class Spans:
-    """The spans that have begun and not ended.
+    """The open spans, by the keys of their events.
 
     Args:
-        tracer_provider: Makes them; OpenTelemetry's global one unless given.
-        baggage: Let handlers see the `baggage` of the client.
+        tracer_provider: Makes the spans; by default OpenTelemetry's global one.
+        baggage: True to let handlers see the `baggage` of the client.
     """
 
     def __init__(self, tracer_provider: trace.TracerProvider | None, *, baggage: bool) -> None:
@@ -54,14 +54,14 @@ class Spans:
         self._open[event.key] = span, trace.set_span_in_context(span, context)
 
     def end(self, event: Event) -> None:
-        """End a span, if there is one: a notice has none, nor has what began before we listened."""
+        """End a span; notices, and requests older than the listener, have no span."""
         if event.key in self._open:
             span, _ = self._open.pop(event.key)
             _conclude(span, event)
 
     @contextmanager
     def current(self, event: Event) -> Iterator[None]:
-        """Make a span the current one, if there is one."""
+        """Make the span of an event current, if it has one."""
         if event.key not in self._open:
             yield
             return
@@ -77,8 +77,8 @@ class Spans:
             return context, []
         ambient = trace.get_current_span(context).get_span_context()
         if event.task:
-            # It outlives the request, whose trace may be complete by then (OpenTelemetry,
-            # "Links between spans": a trace of its own for long work that a fast request began).
+            # The task outlives the request, whose trace may be complete by then. OpenTelemetry,
+            # "Links between spans", has a linked trace for long work that a fast request began.
             context = trace.set_span_in_context(trace.INVALID_SPAN, context)
         else:
             context = _CONTEXT.extract(event.trace, context)
@@ -90,7 +90,7 @@ class Spans:
 
 
 def _name_of(event: Event) -> str:
-    """Name a span; those that clients make up must not make up names of spans."""
+    """Name a span; clients must not be able to make up names of spans."""
     named = event.target if _NAMES.get(event.method, "").startswith("gen_ai") else None
     known = event.method if event.method in _METHODS else "unknown method"
     return " ".join(filter(None, ("task" if event.task else known, named)))

@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 class Tracing(Listener):
     """Makes an OpenTelemetry span of each request; needs the extra `otel`.
 
-    The parent is the span that `traceparent` in `_meta` names; the span that is current where the
-    request is read, such as that of the HTTP request, is linked then, and the parent otherwise.
-    The span is current in handlers, sync ones in threads too. Requests to the client have spans
-    below it. What goes on as a task has a span in a trace of its own, linked to that of the request
-    that began it. Spans hold no arguments, no results and no principal.
+    The parent is the span that `traceparent` in `_meta` names. The span that is current where the
+    request is read, of the HTTP request for example, is then linked; without `traceparent` it is
+    the parent. The span is current in handlers, also in sync ones, which run in threads. Spans of
+    requests to the client are its children. A task has a span in its own trace, linked to the span
+    of the request that began it. Spans hold no arguments, no results and no principal.
 
     Args:
-        tracer_provider: Makes the spans; OpenTelemetry's global one unless given.
-        baggage: Let handlers see the `baggage` of the client. What they call with an instrumented
-            client then gets it, too: only for clients whose baggage may go there.
+        tracer_provider: Makes the spans; by default OpenTelemetry's global one.
+        baggage: True to let handlers see the `baggage` of the client. Instrumented HTTP clients
+            then send it on to other services, so the clients must be trusted.
 
     Raises:
         ImportError: opentelemetry-api is not installed.
@@ -45,5 +45,5 @@ class Tracing(Listener):
             self._spans.end(event)
 
     def around(self, event: Event) -> AbstractContextManager[None]:
-        """Make the span of a request the current one; see `Listener`."""
+        """Make the span of a request current; see `Listener`."""
         return self._spans.current(event)

@@ -1,4 +1,10 @@
-"""Names the handler that keeps the loop from running."""
+"""A watchdog for blocked event loops, which names the handler that blocks.
+
+A trio instrument notes the beginning and the end of each step of each task. A thread wakes up every
+quarter of the threshold, and reports a step that has run for longer, with its stack. A lock covers
+the report and the end of a step, so a report is always about the step that runs. The thread ends
+with the loop.
+"""
 
 import contextvars
 import math
@@ -16,35 +22,35 @@ import trio
 from ..engine import logger
 from ..server import Event, Listener, running
 
-#: Seconds that are worth a line in the log: a tenth of what people take for a hang.
+#: Default threshold in seconds; people notice a hang after about ten.
 THRESHOLD: Final = 1.0
-#: How often a threshold is looked whether it has passed.
+#: Number of looks of the thread within one threshold.
 LOOKS: Final = 4
-#: Frames of a stack in the log, the innermost ones.
+#: Most frames of a stack in the log; the innermost ones are kept.
 MAX_FRAMES: Final = 20
-#: Seconds that the end of a loop waits for its thread, which only ever sleeps or writes to the log.
+#: Longest wait for the thread at the end of a loop, in seconds; it may be writing to the log.
 JOIN: Final = 1.0
 
-#: The request that a task works on; tasks that its handler starts inherit it.
+#: The request of a task; tasks that its handler starts inherit it.
 _request: Final[contextvars.ContextVar[Event | None]] = contextvars.ContextVar(
     "noizu_mcp.watchdog", default=None
 )
 
 
 class Watchdog(Listener):
-    """Logs which handler blocks the loop, where, and for how long; a listener.
+    """Logs the handler that blocks the loop, with its stack and the time.
 
-    A handler that computes or waits without `await` stops every other request. A thread looks at
-    the loop, from the first request to the end of the loop; it costs about two microseconds for
-    each step of each task. A blocked loop is logged once as a warning with the stack of what blocks
-    it, and once more when it runs again. What holds Python's global lock as well, in an extension,
-    stops the thread, too, and is not seen.
+    A handler that computes, or waits without `await`, stops every other request. A thread watches
+    the loop from the first request to the end of the loop; that costs about two microseconds for
+    each step of each task. A blocked loop is logged once as a warning with the stack, and once more
+    when it runs again. Code in an extension that holds Python's global lock also stops the thread,
+    and is not reported.
 
     Args:
-        threshold: Seconds without a turn of the loop.
+        threshold: Longest step of a task that is not reported, in seconds.
 
     Raises:
-        ValueError: The threshold is no number above 0, or infinite.
+        ValueError: The threshold is not a number above 0, or infinite.
     """
 
     def __init__(self, threshold: float = THRESHOLD) -> None:
@@ -54,7 +60,7 @@ class Watchdog(Listener):
         self._pulse = trio.lowlevel.RunVar("noizu_mcp.watchdog", default=None)
 
     def __call__(self, event: Event) -> None:
-        """Begin to watch the loop with the first request; see `Listener`."""
+        """Watch the loop from the first request on; see `Listener`."""
         if self._pulse.get() is None:
             pulse = _Pulse(self._threshold)
             self._pulse.set(pulse)
@@ -63,7 +69,7 @@ class Watchdog(Listener):
 
     @contextmanager
     def around(self, event: Event) -> Iterator[None]:
-        """Let tasks know whom they work for; see `Listener`."""
+        """Note the request for the tasks of its handler; see `Listener`."""
         token = _request.set(event)
         try:
             yield
@@ -93,17 +99,16 @@ class _Pulse(trio.abc.Instrument):
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
-        self._lock = (
-            threading.Lock()
-        )  # a report is written either before the end of its step or not
+        # Held for a report and at the end of a step: no report is about a step that has ended.
+        self._lock = threading.Lock()
         self._step: _Step | None = None
-        self._culprit: str | None = None  # once the step is reported
+        self._culprit: str | None = None  # set when the step is reported
         self._ended = threading.Event()
         self._loop = threading.get_ident()
         self._thread = threading.Thread(target=self._watch, name="noizu_mcp watchdog", daemon=True)
 
     def start(self) -> None:
-        """Start, in a step of a task: that one counts from now on."""
+        """Start the thread; the running step counts from now on."""
         self._step = _Step(trio.lowlevel.current_task(), monotonic())
         self._thread.start()
 
@@ -130,7 +135,7 @@ class _Pulse(trio.abc.Instrument):
                 self._look()
 
     def _look(self) -> None:
-        """Report the step if it takes too long and is not reported."""
+        """Report the running step if it takes too long and is not reported yet."""
         step = self._step
         if step is None or self._culprit is not None:
             return
@@ -157,7 +162,7 @@ def _place(frame: FrameType) -> tuple[str, int, str]:
 
 
 def _stack(frame: FrameType) -> str:
-    """Write the part of a stack that belongs to the task: what is inside of trio's loop."""
+    """Write the part of a stack that belongs to the task: the frames inside of trio's loop."""
     frames = []
     current: FrameType | None = frame
     while current is not None and current.f_globals is not trio.run.__globals__:

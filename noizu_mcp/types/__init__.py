@@ -1,11 +1,8 @@
-"""Values that cross the wire: frozen, checked when made, unknown keys kept. May import: root."""
+"""Values of the protocol: frozen, checked when made, unknown keys kept. May import: root."""
 
 from typing import TYPE_CHECKING
 
 from .._util import late, publish
-from ._blocks import as_blocks as as_blocks
-from ._blocks import plain_text as plain_text
-from ._blocks import text_content as text_content
 from ._common import LOG_LEVELS as LOG_LEVELS
 from ._common import META_CLIENT_CAPABILITIES as META_CLIENT_CAPABILITIES
 from ._common import META_CLIENT_INFO as META_CLIENT_INFO
@@ -21,12 +18,17 @@ from ._common import ContentAnnotations as ContentAnnotations
 from ._common import Icon as Icon
 from ._common import Implementation as Implementation
 from ._common import LogLevel as LogLevel
-from ._completion import MAX_COMPLETIONS as MAX_COMPLETIONS
-from ._completion import Completion as Completion
-from ._completion import Reference as Reference
 from ._content import Content as Content
 from ._content import ResourceContents as ResourceContents
-from ._identity import Principal as Principal
+from ._content import as_blocks as as_blocks
+from ._content import plain_text as plain_text
+from ._content import text_content as text_content
+from ._extensions import DIRECTORY as DIRECTORY
+from ._extensions import SKILLS as SKILLS
+from ._extensions import TASKS as TASKS
+from ._extensions import SkillDefinition as SkillDefinition
+from ._extensions import Task as Task
+from ._extensions import TaskStatus as TaskStatus
 from ._interaction import ELICIT as ELICIT
 from ._interaction import ROOTS as ROOTS
 from ._interaction import SAMPLE as SAMPLE
@@ -37,23 +39,21 @@ from ._interaction import InputRequest as InputRequest
 from ._interaction import InputRequired as InputRequired
 from ._interaction import Root as Root
 from ._interaction import SamplingResult as SamplingResult
+from ._principal import Principal as Principal
+from ._principal import RequireScopes as RequireScopes
+from ._principal import as_scopes as as_scopes
+from ._prompts import MAX_COMPLETIONS as MAX_COMPLETIONS
+from ._prompts import Completion as Completion
 from ._prompts import PromptArgument as PromptArgument
 from ._prompts import PromptDefinition as PromptDefinition
 from ._prompts import PromptMessage as PromptMessage
 from ._prompts import PromptResult as PromptResult
+from ._prompts import Reference as Reference
 from ._prompts import Role as Role
 from ._prompts import as_messages as as_messages
 from ._resources import ReadResult as ReadResult
 from ._resources import ResourceDefinition as ResourceDefinition
 from ._resources import ResourceTemplateDefinition as ResourceTemplateDefinition
-from ._scopes import RequireScopes as RequireScopes
-from ._scopes import as_scopes as as_scopes
-from ._skills import DIRECTORY as DIRECTORY
-from ._skills import SKILLS as SKILLS
-from ._skills import SkillDefinition as SkillDefinition
-from ._tasks import TASKS as TASKS
-from ._tasks import Task as Task
-from ._tasks import TaskStatus as TaskStatus
 from ._tools import ToolDefinition as ToolDefinition
 from ._tools import ToolResult as ToolResult
 from ._wire import Wire as Wire

@@ -1,4 +1,4 @@
-"""What the two ends can do, by the presence of keys."""
+"""Capabilities of clients and servers, declared by the presence of keys (basic/lifecycle)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,14 +13,14 @@ class _Paths(Wire):
     __slots__ = ()
 
     def has(self, path: str) -> bool:
-        """Tell whether a capability is declared; presence counts, whatever the value.
+        """Tell whether a capability is declared.
 
         Args:
             path: Wire keys joined by dots: `sampling.tools`, `resources.subscribe`,
                 `extensions.io.modelcontextprotocol/tasks`.
 
         Returns:
-            True if every key is there and not null; a false flag is not declared.
+            True if every key of the path is present and neither null nor false.
         """
         return _has(self.to_wire(), path)
 
@@ -28,7 +28,7 @@ class _Paths(Wire):
 def _has(value: Any, path: str) -> bool:
     if not isinstance(value, Mapping):
         return False
-    # The whole rest first: the id of an extension has dots of its own.
+    # The whole rest first: ids of extensions have dots.
     if path in value:
         return value[path] is not None and value[path] is not False
     first, _, rest = path.partition(".")
@@ -38,14 +38,14 @@ def _has(value: Any, path: str) -> bool:
 @final
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class ClientCapabilities(_Paths):
-    """What a client can do for a server.
+    """Capabilities of a client.
 
     Attributes:
         experimental: Capabilities outside the specification.
         extensions: Extensions by id, with their settings (2026-07-28).
-        roots: It can list its roots; `{"listChanged": true}` if it tells when they change.
-        sampling: It can sample from a model; `tools` and `context` inside are parts of it.
-        elicitation: It can ask its user; `form` and `url` inside are the modes, none means form.
+        roots: It can list its roots; `{"listChanged": true}` if it notifies about changes.
+        sampling: It can sample from a model; `tools` and `context` inside are optional parts.
+        elicitation: It can ask its user; `form` and `url` inside are the modes, `{}` means form.
         tasks: It can run requests as tasks (2025-11-25).
     """
 
@@ -60,14 +60,14 @@ class ClientCapabilities(_Paths):
 @final
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class ServerCapabilities(_Paths):
-    """What a server offers.
+    """Capabilities of a server.
 
     Attributes:
         experimental: Capabilities outside the specification.
         extensions: Extensions by id, with their settings (2026-07-28).
         logging: It sends log messages.
         completions: It completes arguments.
-        prompts: It has prompts; `{"listChanged": true}` if it tells when they change.
+        prompts: It has prompts; `{"listChanged": true}` if it notifies about changes.
         resources: It has resources; `subscribe` and `listChanged` inside.
         tools: It has tools; `listChanged` inside.
         tasks: It runs requests as tasks (2025-11-25).

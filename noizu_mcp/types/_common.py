@@ -1,6 +1,7 @@
-"""Values and names that several parts of the protocol share."""
+"""Values and names that several parts of the protocol share, and the base of results."""
 
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal, Self
 
 import attrs
 
@@ -23,7 +24,7 @@ META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 META_RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 META_PROGRESS_TOKEN: Final = "progressToken"
 
-#: Where a result for bad arguments lists them for programs; the text says the same to the model.
+#: Lists bad arguments for programs, in `_meta` of a result; its text lists them for the model.
 META_VIOLATIONS: Final = "noizu.mcp/violations"
 
 
@@ -33,9 +34,9 @@ class Icon(Wire):
 
     Attributes:
         src: An `https:` or `data:` URI.
-        mime_type: Overrides the type that the source declares.
-        sizes: Like `48x48`, or `any` for a scalable picture.
-        theme: `light` or `dark`: the background it is made for.
+        mime_type: The media type; it overrides the one that the source declares.
+        sizes: Sizes such as `48x48`, or `any` for a scalable picture.
+        theme: The background that the picture is for: `light` or `dark`.
     """
 
     src: str
@@ -46,14 +47,14 @@ class Icon(Wire):
 
 @attrs.frozen(eq=False, repr=False)
 class Implementation(Wire):
-    """Who a client or a server is.
+    """Name and version of a client or a server (basic/lifecycle, Implementation).
 
     Attributes:
         name: The name for programs.
-        version: The version of the program, any form.
+        version: The version of the program, in any form.
         title: The name for people.
-        description: What it does (2025-11-25 and later).
-        website_url: Where to read about it (2025-11-25 and later).
+        description: A description for people (2025-11-25 and later).
+        website_url: The URL of its website (2025-11-25 and later).
         icons: Pictures of it (2025-11-25 and later).
     """
 
@@ -67,14 +68,14 @@ class Implementation(Wire):
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class Annotations(Wire):
-    """Hints about what a tool does (`ToolAnnotations`); a client may not trust them.
+    """Hints about the effects of a tool (`ToolAnnotations`); a client must not trust them.
 
     Attributes:
-        title: The name for people; `title` of the tool goes first.
-        read_only_hint: It changes nothing; false when absent.
-        destructive_hint: It may destroy something; true when absent.
-        idempotent_hint: Calling it twice does no more than once; false when absent.
-        open_world_hint: It reaches beyond a closed set of things; true when absent.
+        title: The name for people; `title` of the tool takes precedence.
+        read_only_hint: The tool changes nothing; false if absent.
+        destructive_hint: The tool may destroy something; true if absent.
+        idempotent_hint: Repeated calls have no further effect; false if absent.
+        open_world_hint: The tool reaches beyond a closed set of things; true if absent.
     """
 
     title: str | None = None
@@ -86,10 +87,10 @@ class Annotations(Wire):
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class ContentAnnotations(Wire):
-    """For whom a content block or a resource is, and how much it matters.
+    """Audience and importance of a content block or a resource (`Annotations`).
 
     Attributes:
-        audience: `user`, `assistant` or both.
+        audience: The intended readers: `user`, `assistant` or both.
         priority: From 0, optional, to 1, required.
         last_modified: An ISO 8601 time (2025-06-18 and later).
     """
@@ -97,3 +98,45 @@ class ContentAnnotations(Wire):
     audience: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
     priority: float | None = None
     last_modified: str | None = None
+
+
+def without_envelope(result: Any) -> Any:
+    """Remove the envelope that 2026-07-28 adds to every result: `resultType` and the server info.
+
+    The session reads both; they are not part of the value.
+
+    Args:
+        result: The result that a peer sent.
+
+    Returns:
+        A copy without them; anything but an object is returned unchanged.
+    """
+    if not isinstance(result, Mapping):
+        return result
+    bare = {key: value for key, value in result.items() if key != "resultType"}
+    meta = bare.get("_meta")
+    if isinstance(meta, Mapping) and META_SERVER_INFO in meta:
+        bare["_meta"] = {k: v for k, v in meta.items() if k != META_SERVER_INFO} or None
+    return bare
+
+
+class Result(Wire):
+    """The base of results; `from_wire` removes the envelope of 2026-07-28."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_wire(cls, value: Any, where: str | None = None) -> Self:
+        """Read a result.
+
+        Args:
+            value: The decoded JSON value.
+            where: Its name in errors; `result` by default.
+
+        Returns:
+            The value, without the envelope of 2026-07-28.
+
+        Raises:
+            ProtocolError: A field is missing or has the wrong type; the message names it.
+        """
+        return super().from_wire(without_envelope(value), where or "result")

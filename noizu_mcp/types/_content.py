@@ -1,7 +1,7 @@
-"""Content blocks: what tools answer with and prompts are made of.
+"""Content blocks, of which results of tools and messages of prompts are made.
 
-One class for all types of block. `Content.text("hi")` makes a block and `block.text` reads it: the
-same name on the class and on the instance, kept apart by a descriptor.
+One class serves all types of block. `Content.text("hi")` makes a block, and `block.text` reads it:
+a descriptor keeps the function of the class and the value of the instance apart.
 """
 
 import functools
@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
 
 import attrs
 
-from .._util import final
+from .._util import final, json_text
 from .._value import Value
 from ._common import ContentAnnotations, Icon
 from ._wire import Item, Wire, as_tuple, camel_case, kind_of, merge_extra, read_items, write_items
@@ -22,13 +22,13 @@ _T = TypeVar("_T")
 @final
 @attrs.frozen(eq=False, repr=False)
 class ResourceContents(Wire):
-    """The contents of a resource, or of a part of one: a text or bytes, never both.
+    """The contents of a resource, or of a part of one: text or bytes, never both.
 
     Attributes:
-        uri: Where it comes from.
+        uri: The URI of the resource or its part.
         text: The text, or None.
         blob: The bytes, or None; base64 on the wire only.
-        mime_type: What the text or the bytes are.
+        mime_type: The media type of the text or the bytes.
         meta: `_meta` of the contents (2025-06-18 and later).
 
     Raises:
@@ -47,7 +47,7 @@ class ResourceContents(Wire):
             raise TypeError("give either text= or blob=")
 
 
-#: The fields of a block beside `annotations` and `_meta`, by type; optional ones say `| None`.
+#: The fields of a block besides `annotations` and `_meta`, by type; optional ones have `| None`.
 _BLOCKS: Final[dict[str, dict[str, Any]]] = {
     "text": {"text": str},
     "image": {"data": bytes, "mime_type": str},
@@ -77,7 +77,7 @@ def _args(annotation: Any) -> tuple[Any, ...]:
     return getattr(annotation, "__args__", ())
 
 
-# Every block may carry these two; an unknown type keeps them, unread, at `extra`.
+# Every block may carry these two. Blocks of unknown types keep them at `extra`, unread.
 _COMMON_ITEMS: Final = (
     Item("annotations", "annotations", kind_of(ContentAnnotations), required=False),
     Item("meta", "_meta", kind_of(dict), required=False),
@@ -85,7 +85,7 @@ _COMMON_ITEMS: Final = (
 
 
 class _Value(Generic[_T]):
-    """A field of a block; reading it from a block whose type lacks it is an `AttributeError`."""
+    """A field of a block; `AttributeError` for a block whose type lacks it."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -99,7 +99,7 @@ class _Value(Generic[_T]):
 
 
 class _MakerAndValue(Generic[_P, _T]):
-    """On the class the function that makes a block, on a block the value of the same name."""
+    """A function that makes a block on the class, and the value of that name on a block."""
 
     def __init__(self, make: "Callable[_P, Content]", value: type[_T]) -> None:
         self.make = make
@@ -107,7 +107,7 @@ class _MakerAndValue(Generic[_P, _T]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
-        # Python names a function so in the errors about its arguments: by what its caller wrote.
+        # Errors about arguments name the function: by its public name, not `_text`.
         self.make.__name__ = name
         self.make.__qualname__ = f"{owner.__qualname__}.{name}"
 
@@ -135,12 +135,12 @@ def _text(
     """Make a text block.
 
     Args:
-        text: What the model reads.
-        annotations: For whom it is, and how much it matters.
+        text: The text for the model.
+        annotations: Audience and importance.
         meta: `_meta` of the block.
     """
     if text.__class__ is str and annotations is None and meta is None:
-        return Content("text", {"text": text})  # most answers are one of these
+        return Content("text", {"text": text})  # the fast path: most answers are one text
     return _make("text", {"text": text}, annotations, meta)
 
 
@@ -154,7 +154,7 @@ def _resource(
 
     Args:
         resource: The contents.
-        annotations: For whom it is, and how much it matters.
+        annotations: Audience and importance.
         meta: `_meta` of the block.
     """
     return _make("resource", {"resource": resource}, annotations, meta)
@@ -182,15 +182,15 @@ class Content(Value):
     """A content block: text, image, audio, a link to a resource, or a resource itself.
 
     Make one with `Content.text`, `.image`, `.audio`, `.resource_link` or `.resource`, or read one
-    with `from_wire`. A field that a type of block lacks raises `AttributeError`; an optional one
-    that was not sent reads None.
+    with `from_wire`. A field that a type of block lacks raises `AttributeError`; an optional field
+    without a value is None.
 
     Attributes:
-        type: `text`, `image`, `audio`, `resource_link`, `resource`, or what a newer peer sent.
+        type: `text`, `image`, `audio`, `resource_link`, `resource`, or a type of a newer peer.
         fields: The fields of this type by their Python names; also attributes of the block.
-        annotations: For whom it is, and how much it matters.
+        annotations: Audience and importance.
         meta: `_meta` of the block.
-        extra: Unknown keys as they came; everything but `type` for an unknown type.
+        extra: Unknown keys, unchanged; everything but `type` for an unknown type.
     """
 
     type: str
@@ -228,8 +228,8 @@ class Content(Value):
 
         Args:
             data: The bytes of the image, not base64.
-            mime_type: Like `image/png`.
-            annotations: For whom it is, and how much it matters.
+            mime_type: The media type, such as `image/png`.
+            annotations: Audience and importance.
             meta: `_meta` of the block.
         """
         return _make("image", {"data": data, "mime_type": mime_type}, annotations, meta)
@@ -246,8 +246,8 @@ class Content(Value):
 
         Args:
             data: The bytes of the recording, not base64.
-            mime_type: Like `audio/wav`.
-            annotations: For whom it is, and how much it matters.
+            mime_type: The media type, such as `audio/wav`.
+            annotations: Audience and importance.
             meta: `_meta` of the block.
         """
         return _make("audio", {"data": data, "mime_type": mime_type}, annotations, meta)
@@ -271,11 +271,11 @@ class Content(Value):
             uri: The URI of the resource.
             name: The name for programs.
             title: The name for people.
-            description: What a model should know before it follows the link.
-            mime_type: What a reader will get.
-            size: Bytes before any encoding.
+            description: A description that helps the model to decide whether to read it.
+            mime_type: The media type of the resource.
+            size: The size of the resource in bytes, before any encoding.
             icons: Pictures of it.
-            annotations: For whom it is, and how much it matters.
+            annotations: Audience and importance.
             meta: `_meta` of the block.
         """
         fields = {
@@ -295,13 +295,14 @@ class Content(Value):
 
         Args:
             value: The decoded JSON value.
-            where: What errors call it.
+            where: Its name in errors.
 
         Returns:
-            The block; one of an unknown type keeps its keys at `extra`.
+            The block; a block of an unknown type keeps its keys at `extra`.
 
         Raises:
-            ProtocolError: Not an object, no `type`, or a field is missing or has the wrong type.
+            ProtocolError: It is not an object, or a field is missing or has the wrong type; the
+                message names the field.
         """
         found, rest = read_items((_TYPE_ITEM,), value, where)
         block_type = found["type"]
@@ -330,3 +331,63 @@ class Content(Value):
 
 
 _TYPE_ITEM: Final = Item("type", "type", kind_of(str), required=True)
+
+
+def as_blocks(value: Any) -> tuple[Content, ...]:
+    """Turn the content of a handler into blocks.
+
+    Args:
+        value: A string, a block, a content mapping with a `type` key, or an iterable of these.
+
+    Returns:
+        The blocks.
+
+    Raises:
+        TypeError: The value, or an item of it, is of another type.
+        ProtocolError: A mapping is not a content block.
+    """
+    if isinstance(value, (list, tuple)):
+        return tuple([_as_block(item) for item in value])
+    if isinstance(value, (str, Content, Mapping)):
+        return (_as_block(value),)
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
+        return tuple(map(_as_block, value))
+    raise TypeError(f"expected content, got {type(value).__name__}; wrap it: Content.text(…)")
+
+
+def _as_block(value: Any) -> Content:
+    if value.__class__ is Content:
+        return value  # the class is final, so no subclass is missed
+    if isinstance(value, str):
+        return Content.text(value)
+    if isinstance(value, Mapping):
+        return Content.from_wire(value)
+    raise TypeError(f"expected a content block, got {type(value).__name__}")
+
+
+def plain_text(text: str) -> list[Content]:
+    """Make content that is one text.
+
+    Args:
+        text: The text for the model.
+
+    Returns:
+        A list of one text block, ready to be returned by a tool.
+    """
+    return [Content.text(text)]
+
+
+def text_content(value: Any) -> list[Content]:
+    """Make content that is one text: the JSON of a value.
+
+    Args:
+        value: Any JSON value.
+
+    Returns:
+        A list of one text block, ready to be returned by a tool.
+
+    Raises:
+        TypeError: The value has no JSON form.
+        ValueError: NaN, an infinity or a circular reference.
+    """
+    return [Content.text(json_text(value))]

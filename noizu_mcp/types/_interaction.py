@@ -1,6 +1,6 @@
-"""What a server asks a client, and what comes back: elicitation, sampling, roots.
+"""Requests of a server to a client, and their answers: elicitation, sampling, roots.
 
-The same values serve both eras: live requests up to 2025-11-25, input requests inside an
+They serve both eras: live requests up to 2025-11-25, and input requests inside an
 `InputRequiredResult` since 2026-07-28.
 """
 
@@ -12,8 +12,7 @@ import attrs
 
 from .._util import final
 from .._value import Value
-from ._blocks import as_blocks
-from ._content import Content
+from ._content import Content, as_blocks
 from ._wire import Item, Wire, kind_of, read_items
 
 Answer = TypeVar("Answer")
@@ -24,7 +23,7 @@ ROOTS: Final = "roots/list"
 
 
 class _Outcome:
-    """What became of a question; compared by what it holds. Plain classes: they load fast."""
+    """The outcome of an elicitation, compared by value. Not an attrs class: those load slowly."""
 
     __slots__ = ()
 
@@ -47,8 +46,8 @@ class Accept(_Outcome, Generic[Answer]):
     """The user filled in the form, or agreed to open the URL.
 
     Attributes:
-        content: On the server an instance of the model that was asked for; from a client handler a
-            mapping, or an instance whose fields it is; None for a URL.
+        content: The data of the form; None for a URL. On the server it is an instance of the class
+            that was asked for; a client handler gives a mapping, or an instance.
     """
 
     __slots__ = ("content",)
@@ -60,7 +59,7 @@ class Accept(_Outcome, Generic[Answer]):
 
 @final
 class Decline(_Outcome):
-    """The user said no."""
+    """The user refused."""
 
     __slots__ = ()
     action: Final = "decline"
@@ -68,7 +67,7 @@ class Decline(_Outcome):
 
 @final
 class Cancel(_Outcome):
-    """The user went away without a choice."""
+    """The user dismissed the question without a choice."""
 
     __slots__ = ()
     action: Final = "cancel"
@@ -77,7 +76,7 @@ class Cancel(_Outcome):
 @final
 @attrs.frozen(eq=False, repr=False)
 class Root(Wire):
-    """A place that the client lets the server work in (client/roots).
+    """A directory or file that the client lets the server work in (client/roots).
 
     Attributes:
         uri: A `file://` URI.
@@ -90,7 +89,7 @@ class Root(Wire):
     meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
 
 
-#: All but `content`, which is one block or a list of them.
+#: All fields but `content`, which is one block or a list of blocks.
 _FIELDS: Final = (
     Item("role", "role", kind_of(str), required=True),
     Item("model", "model", kind_of(str), required=True),
@@ -102,13 +101,14 @@ _FIELDS: Final = (
 @final
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class SamplingResult(Value):
-    """What the client's model answered (client/sampling, CreateMessageResult).
+    """The answer of the client's model (client/sampling, CreateMessageResult).
 
     Attributes:
         role: `assistant`, or `user`.
-        content: The blocks; `tool_use` blocks among them when tools were offered.
+        content: The blocks; `tool_use` blocks among them if tools were offered.
         model: The name of the model.
-        stop_reason: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a word of the provider.
+        stop_reason: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or another word of the
+            provider.
         meta: `_meta` of the result.
     """
 
@@ -128,7 +128,7 @@ class SamplingResult(Value):
         """Read a `CreateMessageResult`.
 
         Raises:
-            ProtocolError: It is none; the message names the field.
+            ProtocolError: A field is missing or has the wrong type; the message names it.
         """
         found, rest = read_items(_FIELDS, value, where)
         content = rest.get("content")
@@ -138,7 +138,7 @@ class SamplingResult(Value):
         )
 
     def to_wire(self) -> dict[str, Any]:
-        """Write the JSON object; one block stands by itself, as every revision can read."""
+        """Write the JSON object; a single block is not in a list, so every revision can read it."""
         blocks = [block.to_wire() for block in self.content]
         wire: dict[str, Any] = {
             "role": self.role,
@@ -153,14 +153,14 @@ class SamplingResult(Value):
 
 
 class InputRequest(NamedTuple):
-    """One question of an `InputRequired`, as it goes over the wire.
+    """One request of an `InputRequired`, in the form of the wire.
 
-    Written by hand, it is sent as it is; only the form in it is written in the words of 2025-06-18
-    for a client of that revision, as that of `ctx.elicit`.
+    It is sent unchanged, with one exception: for a client of 2025-06-18 its form is rewritten in
+    the schema of that revision, like the form of `ctx.elicit`.
 
     Attributes:
         method: `elicitation/create`, `sampling/createMessage` or `roots/list`.
-        params: As they go over the wire.
+        params: The parameters, JSON-ready.
     """
 
     method: str
@@ -174,17 +174,18 @@ class InputRequest(NamedTuple):
 @final
 @attrs.frozen(eq=False, repr=False)
 class InputRequired(Value):
-    """Returned by a handler that asks by hand: run me again with the answers.
+    """Result of a handler that needs input: the handler runs again with the answers.
 
-    The answers come as `ctx.input_responses`, the state as `ctx.request_state`. It serves clients
-    of both eras (2026-07-28 `basic/patterns/mrtr`).
+    The answers are then in `ctx.input_responses`, the state in `ctx.request_state`. It serves
+    clients of both eras (2026-07-28, basic/patterns/mrtr).
 
     Attributes:
-        requests: The questions by keys of the handler's own; none: just come back with the state.
-        state: What the handler wants back; it travels sealed.
+        requests: The requests to the client, by keys that the handler chooses. If empty, the client
+            just sends its request again with the state.
+        state: A string for the next run of the handler; it travels encrypted.
 
     Raises:
-        ValueError: Neither is given.
+        ValueError: Neither requests nor a state is given.
     """
 
     requests: Mapping[str, InputRequest] = attrs.field(factory=dict)

@@ -1,16 +1,14 @@
-"""What crosses the wire about prompts: their definitions, messages and what getting one gives."""
+"""Values of prompts: definitions, messages, results; and completion of their arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal, Self
 
 import attrs
 
 from .._errors import ProtocolError
 from .._util import final
-from ._blocks import as_blocks
-from ._common import Icon
-from ._content import Content
-from ._results import Result
+from ._common import Icon, Result, without_envelope
+from ._content import Content, as_blocks
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
 
 Role = Literal["user", "assistant"]
@@ -21,13 +19,13 @@ _ROLES: Final = ("user", "assistant")
 @final
 @attrs.frozen(eq=False, repr=False)
 class PromptArgument(Wire):
-    """An argument of a prompt; its value is a text.
+    """An argument of a prompt; its value is a string.
 
     Attributes:
         name: The name for programs.
         title: The name for people (2025-06-18 and later).
-        description: What to fill in.
-        required: Whether it must be given; no when absent.
+        description: A description of the value, for people.
+        required: True if it must be given; false if absent.
     """
 
     name: str
@@ -42,10 +40,10 @@ class PromptDefinition(Wire):
     """A prompt as `prompts/list` describes it (server/prompts, Prompt).
 
     Attributes:
-        name: What `prompts/get` calls it.
+        name: The name for `prompts/get`.
         title: The name for people (2025-06-18 and later).
-        description: What it is good for.
-        arguments: What can be filled in.
+        description: The purpose of the prompt.
+        arguments: The arguments that it takes.
         icons: Pictures of it (2025-11-25 and later).
         meta: `_meta` of the prompt (2025-06-18 and later).
     """
@@ -76,15 +74,15 @@ _BLOCK: Final = Item("content", "content", kind_of(dict), required=True)
 @final
 @attrs.frozen(eq=False, repr=False)
 class PromptMessage(Wire):
-    """One message of a prompt: who says it, and one content block.
+    """One message of a prompt: a role, and one content block.
 
     Attributes:
         role: `user` or `assistant`.
-        content: The block. Given as a text, a block or a content mapping.
-        extra: Keys that this version of the package does not know, as they came.
+        content: The block. The constructor takes a string, a block or a content mapping.
+        extra: Keys that this version of the package does not know, unchanged.
 
     Raises:
-        TypeError: There is no such role, or `content` is not one block.
+        TypeError: The role is another one, or `content` is not one block.
     """
 
     role: Role
@@ -124,7 +122,7 @@ class PromptMessage(Wire):
 
         Args:
             value: The decoded JSON value.
-            where: What errors call it; `message` by default.
+            where: Its name in errors; `message` by default.
 
         Raises:
             ProtocolError: A field is missing or has the wrong type; the message names it.
@@ -147,18 +145,18 @@ class PromptMessage(Wire):
 
 
 def as_messages(value: Any) -> tuple[PromptMessage, ...]:
-    """Turn what an author may write for messages into messages.
+    """Turn the result of a prompt's handler into messages.
 
     Args:
-        value: A message, a message mapping with a `role` key, a text or a content block, which the
-            user says, or a list of these.
+        value: A message, a message mapping with a `role` key, a string or a content block, which
+            become messages of the user, or a list of these.
 
     Returns:
         The messages.
 
     Raises:
-        TypeError: Anything else.
-        ProtocolError: A mapping that is neither message nor content block.
+        TypeError: The value, or an item of it, is of another type.
+        ProtocolError: A mapping is neither a message nor a content block.
     """
     if isinstance(value, (list, tuple)):
         return tuple(map(_as_message, value))
@@ -180,16 +178,17 @@ def _as_message(value: Any) -> PromptMessage:
 @final
 @attrs.frozen(eq=False, repr=False)
 class PromptResult(Result):
-    """What `prompts/get` answers (server/prompts, GetPromptResult), on both ends.
+    """The result of `prompts/get` (server/prompts, GetPromptResult), on both ends.
 
     Attributes:
-        messages: The messages. Given as a message, a text, which the user says, or a list.
-        description: What the prompt is good for; that of its definition when None.
+        messages: The messages. The constructor takes a message, a string, which becomes a message
+            of the user, or a list.
+        description: The purpose of the prompt; None stands for the description of its definition.
         meta: `_meta` of the result.
-        extra: Keys that this version of the package does not know, as they came.
+        extra: Keys that this version of the package does not know, unchanged.
 
     Raises:
-        TypeError: `messages` is nothing of the kind, or another field has the wrong type.
+        TypeError: A field has the wrong type.
     """
 
     messages: tuple[PromptMessage, ...] = attrs.field(converter=as_messages)
@@ -200,13 +199,145 @@ class PromptResult(Result):
         """Write the JSON object of the result, without the envelope of 2026-07-28.
 
         Returns:
-            A new JSON-ready dict: `description` and `_meta` where they are there, `messages`, then
+            A new JSON-ready dict: `description` if present, `messages`, `_meta` if present, then
             `extra`.
         """
         wire: dict[str, Any] = {}
         if self.description is not None:
             wire["description"] = self.description
         wire["messages"] = [message.to_wire() for message in self.messages]
+        if self.meta is not None:
+            wire["_meta"] = dict(self.meta)
+        return merge_extra(wire, self.extra)
+
+
+#: Most values in one answer (server/utilities/completion).
+MAX_COMPLETIONS: Final = 100
+
+_PROMPT: Final = "ref/prompt"
+_RESOURCE: Final = "ref/resource"
+# The field that each type needs.
+_NEEDS: Final = {_PROMPT: "name", _RESOURCE: "uri"}
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class Reference(Wire):
+    """Names the prompt or the resource template whose argument or variable is completed.
+
+    Attributes:
+        type: `ref/prompt` or `ref/resource`.
+        name: The name of the prompt.
+        uri: The URI template, from `resources/templates/list`.
+        title: The name of the prompt for people (2025-06-18 and later).
+
+    Raises:
+        TypeError: The type is another one, or its name or URI is missing.
+    """
+
+    type: str
+    name: str | None = attrs.field(default=None, kw_only=True)
+    uri: str | None = attrs.field(default=None, kw_only=True)
+    title: str | None = attrs.field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        if self.type not in _NEEDS:
+            raise TypeError(f"type: expected {_PROMPT} or {_RESOURCE}, got {self.type!r}")
+        if getattr(self, _NEEDS[self.type]) is None:
+            raise TypeError(f"{_NEEDS[self.type]}: expected a string, got nothing")
+
+    @classmethod
+    def prompt(cls, name: str) -> Self:
+        """Name a prompt.
+
+        Args:
+            name: The name, from `prompts/list`.
+        """
+        return cls(_PROMPT, name=name)
+
+    @classmethod
+    def resource(cls, uri: str) -> Self:
+        """Name a resource template.
+
+        Args:
+            uri: The URI template, from `resources/templates/list`.
+        """
+        return cls(_RESOURCE, uri=uri)
+
+
+def _as_values(values: Iterable[Any]) -> tuple[str, ...]:
+    found = as_tuple(values)
+    for value in found:
+        if not isinstance(value, str):
+            raise TypeError(f"a completion is a text, got {value!r}")
+    return found
+
+
+_INNER: Final = Item("completion", "completion", kind_of(dict), required=True)
+_META: Final = Item("meta", "_meta", kind_of(dict), required=False)
+_ITEMS: Final = (
+    Item("values", "values", kind_of(tuple[str, ...]), required=True),
+    Item("total", "total", kind_of(int), required=False),
+    Item("has_more", "hasMore", kind_of(bool), required=False),
+)
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class Completion(Result):
+    """Possible values of an argument (server/utilities/completion), on both ends.
+
+    Attributes:
+        values: The values, best first. At most 100 of them go over the wire.
+        total: The number of all possible values, if known.
+        has_more: True if there are more values than these. None means: if more than 100 are given.
+        meta: `_meta` of the result.
+        extra: Keys that this version of the package does not know, unchanged; keys next to the
+            values are under `completion`.
+
+    Raises:
+        TypeError: A field has the wrong type.
+    """
+
+    values: tuple[str, ...] = attrs.field(default=(), converter=_as_values)
+    total: int | None = None
+    has_more: bool | None = None
+    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+
+    @classmethod
+    def from_wire(cls, value: Any, where: str | None = None) -> Self:
+        """Read the result of `completion/complete`.
+
+        Args:
+            value: The decoded JSON value.
+            where: Its name in errors; `result` by default.
+
+        Returns:
+            The completion, without the envelope of 2026-07-28.
+
+        Raises:
+            ProtocolError: A field is missing or has the wrong type; the message names it.
+        """
+        where = where or "result"
+        outer, rest = read_items((_INNER, _META), without_envelope(value), where)
+        inner, unknown = read_items(_ITEMS, outer["completion"], f"{where}.completion")
+        extra = {**rest, "completion": unknown} if unknown else rest
+        return cls(**inner, meta=outer.get("meta"), extra=extra)
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the JSON object of the result, without the envelope of 2026-07-28.
+
+        Returns:
+            A new JSON-ready dict; `total` only if known, `hasMore` only if true.
+        """
+        inner: dict[str, Any] = {"values": list(self.values[:MAX_COMPLETIONS])}
+        if self.total is not None:
+            inner["total"] = self.total
+        if self.has_more or (self.has_more is None and len(self.values) > MAX_COMPLETIONS):
+            inner["hasMore"] = True
+        merge_extra(inner, self.extra.get("completion", {}))
+        wire: dict[str, Any] = {"completion": inner}
         if self.meta is not None:
             wire["_meta"] = dict(self.meta)
         return merge_extra(wire, self.extra)

@@ -1,13 +1,12 @@
-"""What crosses the wire about resources: their definitions and what reading one gives."""
+"""Values of resources: definitions, and the result of reading one."""
 
 from typing import Any
 
 import attrs
 
 from .._util import final
-from ._common import ContentAnnotations, Icon
+from ._common import ContentAnnotations, Icon, Result
 from ._content import ResourceContents
-from ._results import Result
 from ._wire import Wire, as_tuple
 
 
@@ -17,13 +16,13 @@ class ResourceDefinition(Wire):
     """A resource as `resources/list` describes it (server/resources, Resource).
 
     Attributes:
-        uri: What `resources/read` calls it.
+        uri: The URI for `resources/read`.
         name: The name for programs.
         title: The name for people (2025-06-18 and later).
-        description: What a model should know before it reads the resource.
-        mime_type: What a reader will get.
-        size: Bytes before any encoding.
-        annotations: For whom it is, and how much it matters.
+        description: A description that helps the model to decide whether to read it.
+        mime_type: The media type of its contents.
+        size: The size in bytes, before any encoding.
+        annotations: Audience and importance.
         icons: Pictures of it (2025-11-25 and later).
         meta: `_meta` of the resource (2025-06-18 and later).
     """
@@ -42,16 +41,16 @@ class ResourceDefinition(Wire):
 @final
 @attrs.frozen(eq=False, repr=False)
 class ResourceTemplateDefinition(Wire):
-    """Many resources, as `resources/templates/list` describes them (server/resources).
+    """A template of URIs, as `resources/templates/list` describes it (server/resources).
 
     Attributes:
-        uri_template: Their URIs (RFC 6570).
+        uri_template: The template (RFC 6570).
         name: The name for programs.
         title: The name for people (2025-06-18 and later).
-        description: What a model should know before it reads one of them.
-        mime_type: What a reader will get, if it is the same for all.
-        annotations: For whom they are, and how much they matter.
-        icons: Pictures of them (2025-11-25 and later).
+        description: A description that helps the model to decide whether to read its resources.
+        mime_type: The media type of its resources, if they share one.
+        annotations: Audience and importance.
+        icons: Pictures of it (2025-11-25 and later).
         meta: `_meta` of the template (2025-06-18 and later).
     """
 
@@ -68,13 +67,13 @@ class ResourceTemplateDefinition(Wire):
 @final
 @attrs.frozen(eq=False, repr=False)
 class ReadResult(Result):
-    """What `resources/read` answers.
+    """The result of `resources/read` (server/resources, ReadResourceResult).
 
     Attributes:
         contents: The contents; several if the resource has parts.
         meta: `_meta` of the result.
-        extra: Keys that this version of the package does not know, as they came; of a server of
-            2026-07-28 also how long the answer may be kept.
+        extra: Keys that this version of the package does not know, unchanged; with 2026-07-28 also
+            the caching hints, `ttlMs` and `cacheScope`.
     """
 
     contents: tuple[ResourceContents, ...] = attrs.field(converter=as_tuple)

@@ -1,4 +1,4 @@
-"""What crosses the wire about tools: their definition and what they answer."""
+"""Values of tools: definitions and results."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -7,10 +7,8 @@ import attrs
 
 from .._util import UNSET, Unset, final, json_text
 from .._value import Value
-from ._blocks import as_blocks
-from ._common import Annotations, Icon
-from ._content import Content
-from ._results import without_envelope
+from ._common import Annotations, Icon, without_envelope
+from ._content import Content, as_blocks
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
 
 
@@ -20,12 +18,12 @@ class ToolDefinition(Wire):
     """A tool as `tools/list` describes it (server/tools, Tool).
 
     Attributes:
-        name: What `tools/call` calls it.
+        name: The name for `tools/call`.
         title: The name for people (2025-06-18 and later).
-        description: What the model should know before it calls the tool.
+        description: A description for the model, which decides by it whether to call the tool.
         input_schema: JSON Schema of the arguments; its root is an object.
         output_schema: JSON Schema of `structuredContent` (2025-06-18 and later).
-        annotations: Hints; not to be trusted unless the server is.
+        annotations: Hints; do not trust them unless you trust the server.
         icons: Pictures of it (2025-11-25 and later).
         execution: `{"taskSupport": …}` (2025-11-25 only).
         meta: `_meta` of the tool (2025-06-18 and later).
@@ -50,23 +48,25 @@ _CONTENT = Item("content", "content", kind_of(tuple[Any, ...]), required=True)
 @final
 @attrs.frozen(eq=False, repr=False)
 class ToolResult(Value):
-    """What a tool answers (server/tools, CallToolResult), on both ends.
+    """The result of a tool (server/tools, CallToolResult), on both ends.
 
-    A handler that returns one has it sent as it is. 2026-07-28 allows null as structured content,
-    so `structured=None` is a value; leave it out for none.
+    A handler may return one; it is sent unchanged. 2026-07-28 allows null as structured content, so
+    `structured=None` is a value; without the argument there is no structured content.
 
     Attributes:
-        content: What the model reads. Given as a text, a block, a content mapping or a list.
-        is_error: True: the tool failed, and the content says how to do better.
+        content: Blocks for the model. The constructor takes a string, a block, a content mapping or
+            a list of these.
+        is_error: True if the tool failed; the content then says how to do better.
         meta: `_meta` of the result.
-        extra: Keys that this version of the package does not know, as they came.
+        extra: Keys that this version of the package does not know, unchanged.
 
     Raises:
-        TypeError: `content` is nothing of the kind.
+        TypeError: `content` is of another type.
     """
 
     content: tuple[Content, ...] = attrs.field(default=(), converter=as_blocks)
-    _structured: Any = attrs.field(default=UNSET)
+    # Type checkers other than mypy know an argument without the underscore only by its alias.
+    _structured: Any = attrs.field(default=UNSET, alias="structured")
     is_error: bool = attrs.field(default=False, kw_only=True)
     meta: Mapping[str, Any] | None = attrs.field(default=None, kw_only=True)
     extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
@@ -85,12 +85,12 @@ class ToolResult(Value):
 
     @property
     def structured(self) -> Any:
-        """The `structuredContent`, any JSON value; None when there is none."""
+        """The `structuredContent`, any JSON value; None if absent, see `has_structured`."""
         return None if self._structured is UNSET else self._structured
 
     @property
     def has_structured(self) -> bool:
-        """Whether there is `structuredContent`; null counts."""
+        """True if there is `structuredContent`, which may be null."""
         return self._structured is not UNSET
 
     @classmethod
@@ -101,17 +101,17 @@ class ToolResult(Value):
         structured: Any = UNSET,
         meta: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Make the answer of a call that did its work.
+        """Make the result of a successful call.
 
         Args:
-            content: As for the class. Left out, it is the JSON of `structured` as a text, so that
-                a client without structured content loses nothing; else nothing.
+            content: Content, like that of the class. By default the JSON of `structured` as a text,
+                for clients that ignore structured content; without `structured` nothing.
             structured: Any JSON value.
             meta: `_meta` of the result.
 
         Raises:
-            TypeError: `content` is no content, or `structured` has no JSON form.
-            ValueError: NaN, an infinity or a circular reference in `structured`.
+            TypeError: `content` is not content, or `structured` has no JSON form.
+            ValueError: `structured` has NaN, an infinity or a circular reference.
         """
         if isinstance(content, Unset):
             content = () if structured is UNSET else json_text(structured)
@@ -121,15 +121,15 @@ class ToolResult(Value):
     def error(
         cls, content: Any, *, structured: Any = UNSET, meta: Mapping[str, Any] | None = None
     ) -> Self:
-        """Make the answer of a call that failed in a way the model can act on.
+        """Make the result of a failed call that the model can act on.
 
         Args:
-            content: As for the class; says what was wrong and what to do.
+            content: Content that explains the mistake and a way out.
             structured: Any JSON value.
             meta: `_meta` of the result.
 
         Raises:
-            TypeError: `content` is no content.
+            TypeError: `content` is not content.
         """
         return cls(content, structured, is_error=True, meta=meta)
 
@@ -139,11 +139,11 @@ class ToolResult(Value):
 
         Args:
             value: The decoded JSON value.
-            where: What errors call it.
+            where: Its name in errors.
 
         Returns:
-            The result, without the envelope of 2026-07-28; `structuredContent: null` is kept apart
-            from none at all.
+            The result, without the envelope of 2026-07-28; `structuredContent: null` differs from
+            a result without `structuredContent`.
 
         Raises:
             ProtocolError: A field is missing or has the wrong type; the message names it.
@@ -157,8 +157,8 @@ class ToolResult(Value):
         """Write the JSON object of the result, without the envelope of 2026-07-28.
 
         Returns:
-            A new JSON-ready dict: `content`, then `structuredContent`, `isError` and `_meta` where
-            they are there, then `extra`.
+            A new JSON-ready dict: `content`, then `structuredContent`, `isError` and `_meta` if
+            present, then `extra`.
         """
         wire: dict[str, Any] = {"content": [block.to_wire() for block in self.content]}
         if self._structured is not UNSET:

@@ -1,8 +1,8 @@
-"""The base of every wire value; the one file that knows that the wire speaks camelCase.
+"""The base of every value of the wire; only this file knows that the wire has camelCase names.
 
 A wire value is a frozen attrs class. Its fields, their order and their annotations are the whole
 description of its JSON: `website_url: str | None = None` is an optional string at `websiteUrl`.
-What a peer sends beyond the description is kept at `extra` and sent on as it came.
+Other keys of a peer are kept at `extra`, and sent on unchanged.
 """
 
 import binascii
@@ -22,7 +22,7 @@ MAX_QUOTED = 60
 
 
 def camel_case(name: str) -> str:
-    """Name a field as the wire does.
+    """Give the JSON key of a field.
 
     Args:
         name: The Python name: `website_url`, `meta`.
@@ -46,7 +46,7 @@ def as_tuple(items: Iterable[Any] | None) -> tuple[Any, ...]:
         The items.
 
     Raises:
-        TypeError: A string, which would fall apart into its letters.
+        TypeError: It is a string, which Python would split into its letters.
     """
     if isinstance(items, str):
         raise TypeError(f"expected a list, got the string {items!r}")
@@ -62,7 +62,7 @@ def _quote(value: Any) -> str:
 
 
 class Kind:
-    """How one sort of value is checked in Python, read from JSON and written to JSON."""
+    """A type of field: checks Python values, reads them from JSON and writes them to JSON."""
 
     __slots__ = ("noun", "types")
 
@@ -162,7 +162,7 @@ _KINDS: dict[Any, Kind] = {
 
 
 def kind_of(annotation: Any) -> Kind:
-    """Find how values with an annotation travel.
+    """Find the kind of a field by its annotation.
 
     Args:
         annotation: `str`, `bool`, `int`, `float`, `bytes`, `dict[str, Any]`,
@@ -170,7 +170,7 @@ def kind_of(annotation: Any) -> Kind:
             them with `| None`.
 
     Returns:
-        The kind; for `X | None` that of X.
+        The kind; for `X | None` the kind of X.
     """
     if isinstance(annotation, types.UnionType):
         annotation = annotation.__args__[0]
@@ -198,14 +198,15 @@ def read_items(
 
     Args:
         items: The description.
-        value: What the peer sent.
-        where: What the error calls it: `Implementation`, `result.content[0]`.
+        value: The decoded JSON value of the peer.
+        where: Its name in errors: `Implementation`, `result.content[0]`.
 
     Returns:
-        The values by Python name, absent and null ones left out; then the unknown keys.
+        The values by Python name, without absent and null ones; then the unknown keys.
 
     Raises:
-        ProtocolError: Not an object, a required key is missing, or a value has the wrong type.
+        ProtocolError: It is not an object, a required key is missing, or a value has the wrong
+            type.
     """
     if not isinstance(value, Mapping):
         raise ProtocolError(f"{where}: expected an object, got {_quote(value)}")
@@ -228,7 +229,7 @@ def write_items(items: Iterable[Item], values: Mapping[str, Any]) -> dict[str, A
         values: A value, or None, for each item by its Python name.
 
     Returns:
-        A new dict; optional fields that are None or an empty list are left out.
+        A new dict, without optional fields that are None or an empty list.
     """
     return {
         item.key: item.kind.write(values[item.name])
@@ -245,7 +246,7 @@ def merge_extra(wire: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any
         extra: The unknown keys.
 
     Returns:
-        The same dict.
+        `wire`.
     """
     for key, value in extra.items():
         wire.setdefault(key, value)
@@ -256,7 +257,7 @@ _ITEMS: "dict[type[Wire], tuple[Item, ...]]" = {}
 
 
 def _items_of(cls: "type[Wire]") -> tuple[Item, ...]:
-    # On first use, not at import: a program that never sends an icon pays nothing for it.
+    # On first use, not at import: a program that never sends an icon does not pay for it.
     if cls not in _ITEMS:
         _ITEMS[cls] = tuple(
             Item(a.name, camel_case(a.name), kind_of(a.type), a.default is attrs.NOTHING)
@@ -268,12 +269,12 @@ def _items_of(cls: "type[Wire]") -> tuple[Item, ...]:
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
 class Wire(Value):
-    """A value that crosses the wire as a JSON object; subclasses say `eq=False, repr=False`.
+    """A value that is a JSON object on the wire; subclasses say `eq=False, repr=False`.
 
-    It has no hash: there are mappings inside.
+    It cannot be hashed, since it holds mappings.
 
     Attributes:
-        extra: Keys that this version of the package does not know, as they came.
+        extra: Keys that this version of the package does not know, unchanged.
     """
 
     extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
@@ -288,7 +289,7 @@ class Wire(Value):
 
     def __repr__(self) -> str:
         named = ((a.name, getattr(self, a.name)) for a in attrs.fields(type(self)))
-        # An empty mapping says something: a capability without parts is `{}`.
+        # An empty mapping has a meaning: a capability without parts is `{}`.
         given = ", ".join(
             f"{k}={v!r}" for k, v in named if v not in (None, ()) and (v or k != "extra")
         )
@@ -296,14 +297,14 @@ class Wire(Value):
 
     @classmethod
     def from_wire(cls, value: Any, where: str | None = None) -> Self:
-        """Read what a peer sent.
+        """Read the JSON object of a peer.
 
         Args:
             value: The decoded JSON value; must be an object.
-            where: What errors call this value; the name of the class by default.
+            where: Its name in errors; the name of the class by default.
 
         Returns:
-            The value; keys it does not know are at `extra`, null counts as absent.
+            The value; unknown keys are at `extra`, and null counts as absent.
 
         Raises:
             ProtocolError: A field is missing or has the wrong type; the message names it.
@@ -319,7 +320,7 @@ class Wire(Value):
         """Write the JSON object, in the order of the fields.
 
         Returns:
-            A new JSON-ready dict without null and empty-list keys, `extra` merged in at the end.
+            A new JSON-ready dict without null and empty-list keys; the keys of `extra` are last.
         """
         items = _items_of(type(self))
         wire = write_items(items, {item.name: getattr(self, item.name) for item in items})

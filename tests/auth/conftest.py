@@ -1,7 +1,8 @@
-"""What the tests of authorisation share: a real HTTP server, a clock, the log."""
+"""Fixtures of the tests of authorization: a real HTTP server, clocks, the log."""
 
 import contextlib
 import json
+import time
 from typing import NamedTuple
 
 import h11
@@ -92,7 +93,7 @@ async def peer(nursery):
 class Clock:
     """A clock that the test moves."""
 
-    def __init__(self, now=1_000_000.0):
+    def __init__(self, now):
         self.now = now
 
     def __call__(self):
@@ -100,8 +101,19 @@ class Clock:
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(monkeypatch):
+    """The wall clock, which the test moves."""
+    made = Clock(1_000_000.0)
+    monkeypatch.setattr(time, "time", made)
+    return made
+
+
+@pytest.fixture
+def ticks(monkeypatch):
+    """The monotonic clock, which the test moves."""
+    made = Clock(0.0)
+    monkeypatch.setattr(time, "monotonic", made)
+    return made
 
 
 @pytest.fixture

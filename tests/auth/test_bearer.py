@@ -45,7 +45,7 @@ def request(*authorization, **headers):
 
 
 async def refused(auth, request):
-    """What the client hears: status, parameters of the challenge; the rest is checked here."""
+    """Return status and parameters of the challenge, and check the rest."""
     with pytest.raises(Challenge) as caught:
         await auth.authenticate(request)
     return heard(caught.value)
@@ -136,7 +136,7 @@ async def test_malformed_requests(values):
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(st.characters(max_codepoint=255), max_size=30), max_size=3))
 async def test_any_header(values):
-    """Whatever it is, it is a challenge, and one that can be read."""
+    """Any header is answered with a challenge that can be read."""
     for value in (*values, *(f"Bearer {value}" for value in values)):
         status, _ = await refused(auth(), request(value))
         assert status in {400, 401}
@@ -145,10 +145,10 @@ async def test_any_header(values):
 
 
 async def test_bad_tokens_all_sound_alike(reasons):
-    """What is wrong with one is in the log only."""
+    """The reason is in the log only."""
     verifier = JWTVerifier(issuer=ISSUER, audience=AUDIENCE, keys=public("rsa"))
     tokens = {
-        "x.y.z": "it is no JWT",
+        "x.y.z": "it is not a JWT",
         signed(exp=1): "it expired",
         signed(aud="x"): "it is for another server",
         signed("rsa-2"): "no trusted key has signed it",
@@ -189,7 +189,7 @@ async def test_a_hierarchy_of_scopes():
 
 
 def test_step_up():
-    """What every request needs is part of what an operation needs; each scope stands once."""
+    """A challenge adds the scopes of every request, each once."""
     challenge = auth(required_scopes=["read"]).challenge(["write", "read", "admin"])
     need = {"error": "insufficient_scope", "scope": "read write admin"}
 

@@ -66,7 +66,7 @@ async def test_tokens_that_are_not_signed_with_the_secret():
     assert "'none' is not allowed" in await refusal(b".".join([*unsigned, b""]).decode())
     assert "'RS256' is not allowed" in await refusal(signed())
     assert "no trusted key has signed it" in await refusal(issued(SECRET + "x"))
-    assert "it is no JWT" in await refusal("x")
+    assert "it is not a JWT" in await refusal("x")
 
 
 @pytest.mark.parametrize("claim", ["sub", "exp", "iss", "aud", "api_key_id"])
@@ -79,13 +79,13 @@ async def test_every_claim_is_needed(claim):
     ("changed", "reason"),
     [
         ({"exp": 1}, "it expired"),
-        ({"exp": "9999999999"}, "`exp` is no number"),
-        ({"exp": True}, "`exp` is no number"),
-        ({"nbf": 9999999999}, "not good yet"),
+        ({"exp": "9999999999"}, "`exp` is not a number"),
+        ({"exp": True}, "`exp` is not a number"),
+        ({"nbf": 9999999999}, "not valid yet"),
         ({"aud": "https://other.example.com"}, "for another server"),
-        ({"sub": ""}, "`sub` is no text"),
-        ({"api_key_id": ""}, "`api_key_id` is no text"),
-        ({"api_key_id": 5}, "`api_key_id` is no text"),
+        ({"sub": ""}, "`sub` is not a string"),
+        ({"api_key_id": ""}, "`api_key_id` is not a string"),
+        ({"api_key_id": 5}, "`api_key_id` is not a string"),
         ({"api_key_id": "k2"}, "the API key 'k2' is not in use"),
     ],
 )
@@ -96,7 +96,7 @@ async def test_claims_that_are_wrong(changed, reason):
 
 async def test_the_issuer_is_checked():
     """Letter by letter."""
-    assert "of another issuer" in await refusal(issued(iss="https://other.example.com"))
+    assert "from another issuer" in await refusal(issued(iss="https://other.example.com"))
 
 
 @pytest.mark.parametrize("answer", [False, None, 1, "yes", {"revoked": True}])
@@ -157,7 +157,7 @@ async def test_nor_does_who_has_no_secret(error):
     ("error", "status"), [(VerifierUnavailable("down"), 503), (LookupError("bug"), 500)]
 )
 async def test_an_outage_is_no_fault_of_the_token(option, error, status, caplog):
-    """What the client hears; the log has the reason, or the traceback."""
+    """The client gets 503 or 500; the log has the reason, or the traceback."""
     broken = verifier(**{option: failing(error, waits=False)})
     auth = BearerAuth(broken, resource=AUDIENCE, authorization_servers=[ISSUER])
     request = AuthRequest("POST", "/mcp", [("authorization", f"Bearer {issued()}")])

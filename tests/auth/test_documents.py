@@ -21,7 +21,7 @@ def document(auth, path="/mcp"):
 
 
 def test_a_small_one():
-    """What must be there, and nothing that says nothing."""
+    """It has the required members, and no empty ones."""
     assert document(auth()) == {
         "resource": "https://mcp.example.com/mcp",
         "authorization_servers": ["https://issuer.example.com"],
@@ -86,7 +86,7 @@ def test_nothing_to_discover():
         ({"resource": "https://mcp.example.com/mcp?a=b"}, "resource .* no query"),
         ({"authorization_servers": ["issuer"]}, "an authorization server .* absolute"),
         ({"authorization_servers": ["http://issuer.example.com"]}, "must be https"),
-        ({"scopes_supported": ["two words"]}, "is no name of a scope"),
+        ({"scopes_supported": ["two words"]}, "is not the name of a scope"),
         ({"scopes_supported": ["a", "offline_access"]}, "scopes_supported must not hold offline"),
         ({"required_scopes": ["offline_access"]}, "required_scopes must not hold offline"),
         ({"resource_documentation": "docs.html"}, "resource_documentation .* absolute"),

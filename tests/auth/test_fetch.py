@@ -128,7 +128,7 @@ async def test_tls_is_verified(peer):
 
 
 async def test_cancelled_is_cancelled(peer, nursery):
-    """Who gives up is not told of a failure."""
+    """A cancelled request ends without a `FetchError`."""
     peer.go = trio.Event()
     with trio.CancelScope() as scope:
         nursery.start_soon(_cancel_when_started, peer, scope)

@@ -29,7 +29,7 @@ def make(peer, clock):
     """Make a verifier that asks the peer."""
 
     def make(**options):
-        given = {"issuer": ISSUER, "audience": AUDIENCE, "clock": clock, **options}
+        given = {"issuer": ISSUER, "audience": AUDIENCE, **options}
         return IntrospectionVerifier(
             peer.url("/introspect"), client_id="mcp:server", client_secret="a b&c", **given
         )
@@ -87,24 +87,24 @@ async def test_who_it_is(make):
         ({"sub": None}, "claims are missing: sub"),
         ({"aud": None}, "claims are missing: aud"),
         ({"aud": "https://other.example.com"}, "for another server"),
-        ({"iss": "https://other.example.com"}, "of another issuer"),
-        ({"iss": 5}, "of another issuer"),
+        ({"iss": "https://other.example.com"}, "from another issuer"),
+        ({"iss": 5}, "from another issuer"),
         ({"exp": NOW - 31}, "it expired 31 s ago"),
-        ({"exp": "never"}, "`exp` is no number"),
-        ({"nbf": NOW + 31}, "not good yet"),
-        ({"token_type": "refresh_token"}, "type 'refresh_token' is no bearer token"),
-        ({"token_type": "DPoP"}, "type 'DPoP' is no bearer token"),
-        ({"token_type": ""}, "type '' is no bearer token"),
-        ({"token_type": ["Bearer"]}, "is no bearer token"),
-        ({"typ": "Refresh"}, "`typ` says that it is no access token: 'Refresh'"),
-        ({"typ": "ID"}, "`typ` says that it is no access token: 'ID'"),
-        ({"typ": "Offline"}, "`typ` says that it is no access token: 'Offline'"),
-        ({"token_use": "id"}, "`token_use` says that it is no access token: 'id'"),
-        ({"token_use": 5}, "`token_use` says that it is no access token: 5"),
+        ({"exp": "never"}, "`exp` is not a number"),
+        ({"nbf": NOW + 31}, "not valid yet"),
+        ({"token_type": "refresh_token"}, "type 'refresh_token' is not a bearer token"),
+        ({"token_type": "DPoP"}, "type 'DPoP' is not a bearer token"),
+        ({"token_type": ""}, "type '' is not a bearer token"),
+        ({"token_type": ["Bearer"]}, "is not a bearer token"),
+        ({"typ": "Refresh"}, "`typ` says that it is not an access token: 'Refresh'"),
+        ({"typ": "ID"}, "`typ` says that it is not an access token: 'ID'"),
+        ({"typ": "Offline"}, "`typ` says that it is not an access token: 'Offline'"),
+        ({"token_use": "id"}, "`token_use` says that it is not an access token: 'id'"),
+        ({"token_use": 5}, "`token_use` says that it is not an access token: 5"),
     ],
 )
 async def test_answers_that_are_no(peer, make, changed, reason):
-    """Whatever is wrong; and no such answer is remembered."""
+    """Each fault is refused, and no such answer is kept."""
     verifier = make()
     peer.say("/introspect", {**ACTIVE, **changed})
 
@@ -151,7 +151,7 @@ async def test_members_that_may_be_absent(peer, make):
         (500, b"", "it answered 500"),
         (302, b"", "it answered 302"),
         (200, b"<html>", "failed"),
-        (200, b"[]", "gave no object"),
+        (200, b"[]", "gave something else than an object"),
     ],
 )
 async def test_answers_that_are_none(peer, make, status, document, reason):
@@ -264,9 +264,9 @@ async def test_waiting_is_bounded(make, autojump_clock):
         ({"audience": None}, "needs audience="),
         ({"issuer": None}, "needs issuer="),
         ({"url": "http://issuer.example.com/introspect"}, "the introspection endpoint .* https"),
-        ({"client_id": ""}, "client_id must be a text, and not empty"),
-        ({"client_id": None}, "client_id must be a text, and not empty"),
-        ({"client_secret": ""}, "client_secret must be a text, and not empty"),
+        ({"client_id": ""}, "client_id must be a string, and not empty"),
+        ({"client_id": None}, "client_id must be a string, and not empty"),
+        ({"client_secret": ""}, "client_secret must be a string, and not empty"),
         ({"required_claims": "sub"}, "required_claims must be a list of names of claims"),
         ({"leeway": float("nan")}, "leeway must be seconds from 0 to 300, not nan"),
         ({"cache_ttl": float("nan")}, "cache_ttl must be a number of seconds of 0 or more"),

@@ -19,8 +19,8 @@ from noizu_mcp import (
     tool,
 )
 from noizu_mcp.auth import BearerAuth, InsufficientScope, Principal, RequireScopes, StaticVerifier
+from noizu_mcp.transports import LineStream
 from noizu_mcp.transports.http import HttpApp, HttpOptions
-from noizu_mcp.transports.stdio._line_stream import LineStream
 
 STATELESS = "2026-07-28"
 META = "io.modelcontextprotocol"

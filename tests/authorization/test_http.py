@@ -612,7 +612,7 @@ async def test_what_is_no_scope_is_a_crash(serve_app, bearer, caplog):
         answer = await http.stateless("tools/call", {"name": "wrong"}, token="ada-reads")
 
     assert answer.json["error"] == {"code": -32603, "message": "Request handler failed"}
-    assert "'two words' is no name of a scope" in caplog.text
+    assert "'two words' is not the name of a scope" in caplog.text
 
 
 async def test_an_inline_handler_may_refuse(serve_app, bearer):

@@ -125,10 +125,10 @@ def test_a_registration_replaces_it():
     [
         (7, "must be RequireScopes('read'), the name of a scope or a list of names, got 7"),
         ({"a"}, "must be RequireScopes('read'), the name of a scope or a list of names, got {'a'}"),
-        ("", "'' is no name of a scope"),
-        ("two words", "'two words' is no name of a scope: RFC 6749 has no spaces in one"),
+        ("", "'' is not the name of a scope"),
+        ("two words", "'two words' is not the name of a scope: RFC 6749 allows no spaces"),
         ([], "RequireScopes needs the name of a scope: RequireScopes('read')"),
-        ([1], "1 is no name of a scope"),
+        ([1], "1 is not the name of a scope"),
     ],
 )
 def test_what_is_wrong_is_said_by_the_class(given, text):

@@ -284,7 +284,8 @@ def test_whatever_a_server_says_the_session_lives_on(version, messages):
                     await stream.send(
                         [m if isinstance(m, bytes) else json.dumps(m).encode() for m in messages]
                     )
-                result = {"protocolVersion": version, "tools": [], "capabilities": {}}
+                result = {"protocolVersion": version, "supportedVersions": [version]}
+                result |= {"tools": [], "capabilities": {}}
                 answer = {"jsonrpc": "2.0", "id": request["id"], "result": result}
                 await stream.send([json.dumps(answer).encode()])
 

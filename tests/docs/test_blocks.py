@@ -1,10 +1,10 @@
-"""The code of every page runs, in the order of the page, and prints what the page says.
+"""The code of every page runs, in the order of the page, and prints the output on the page.
 
-A block ```` ```python ```` is run; `raises=Name` after it says what it must raise. The lines of a
-block ```` ```sh ```` that begin with `noizu-mcp` are run, as commands, in the top folder. A block
-```` ```output ```` says what the block before it printed, or the text of what it raised; `…` in it
-stands for anything. All blocks of a page share one namespace; what waits goes into a `main` of its
-own.
+A block ```` ```python ```` is run; `raises=Name` after it names the exception that it must raise.
+The lines of a block ```` ```sh ```` that begin with `noizu-mcp` are run as commands, in the top
+folder. A block ```` ```output ```` holds the output of the block before it, or the text of its
+exception; `…` in it stands for any text. All blocks of a page share one namespace. Statements that
+wait run in a `main` of their own.
 """
 
 import ast
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Every language that a page may use, so that a misspelt one cannot hide a block from this test.
-SHOWN = ("text", "json", "toml")
+SHOWN = ("text", "json", "toml", "pyi")
 
 
 class Block(NamedTuple):
@@ -66,7 +66,7 @@ def halves(block: ast.Module) -> tuple[ast.Module, ast.Module]:
 
 
 class Printed(io.StringIO):
-    """What a block prints, bytes too."""
+    """Collects the output of a block, also bytes."""
 
     @property
     def buffer(self) -> "Printed":
@@ -127,7 +127,7 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     before = set(sys.modules)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(logging.getLogger("noizu_mcp"), "handlers", [])
-    # Commands are started by name, the ones of this interpreter first.
+    # Commands are started by name; the scripts of this interpreter must be found first.
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
     yield Runner(tmp_path, monkeypatch)
     for name in set(sys.modules) - before:
@@ -139,7 +139,7 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_of_a_page(page: Path, runner: Runner) -> None:
-    """Every block runs and prints what stands in the block behind it."""
+    """Every block runs, and prints the text of the output block after it."""
     printed = ""
     for block in blocks_of(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"

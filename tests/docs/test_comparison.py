@@ -1,4 +1,4 @@
-"""What the README says of `mcp` 2.3 and of this package, side by side."""
+"""The comparison with `mcp` 2.3 in the README is true: each test runs both packages."""
 
 import logging
 import re
@@ -26,7 +26,7 @@ from noizu_mcp import (
     connect,
 )
 
-# What `mcp` warns of itself is no concern of these tests.
+# Warnings from `mcp` itself are not under test.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -102,7 +102,7 @@ async def test_wrong_arguments(theirs: MCPServer) -> None:
 
 
 async def test_unknown_tools(theirs: MCPServer) -> None:
-    """An error of the protocol here, a result there."""
+    """A protocol error here, a result there."""
     async with connect(Ours) as ours:
         with pytest.raises(McpError, match=re.escape("Unknown tool: nope (-32602)")):
             await ours.call_tool("nope")
@@ -161,7 +161,7 @@ class Ada(ClientHandler):
 
 @pytest.fixture
 def more() -> MCPServer:
-    """The same, with `mcp`."""
+    """A server of `mcp` with the components under test."""
     server = MCPServer("more")
 
     class Form(BaseModel):
@@ -213,7 +213,7 @@ async def test_a_variable_of_the_wrong_type(more: MCPServer) -> None:
 
 
 async def test_an_argument_of_a_prompt_is_missing(more: MCPServer) -> None:
-    """Said by name here, an internal error there."""
+    """The missing argument is named here; an internal error there."""
     async with connect(More) as ours:
         with pytest.raises(McpError, match=re.escape("Missing required arguments: code (-32602)")):
             await ours.get_prompt("review")
@@ -248,7 +248,7 @@ async def post(app: Any) -> dict[str, Any]:
 
 
 async def test_an_application_whose_lifespan_does_not_run(theirs: MCPServer) -> None:
-    """Told what to do here; an exception in the host there."""
+    """A text with the fix here; an exception in the host there."""
     answer = await post(Ours().asgi())
     assert answer["status"] == 500
     assert b"Pass lifespan=app.lifespan" in answer["body"]

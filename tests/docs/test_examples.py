@@ -109,7 +109,7 @@ async def test_search(serve: Open) -> None:
 
 
 async def test_toolkit(serve: Open) -> None:
-    """Each way to declare a tool of a kit, and what the catalog finds."""
+    """Each way to declare a tool of a toolkit, and the entries of the catalog."""
     async with serve("toolkit") as client:
         assert await names(client) == ["files.read", "server_time", "add", "book"]
         assert text(await client.call_tool("add", {"a": 2})) == "3"
@@ -127,7 +127,7 @@ async def test_toolkit(serve: Open) -> None:
 
 
 async def test_raw_schema(serve: Open) -> None:
-    """Raw schemas check the arguments and pass them on as they came."""
+    """Raw schemas validate the arguments and pass them on unchanged."""
     async with serve("raw_schema") as client:
         converted = await client.call_tool("convert", {"amount": 10, "from": "eur", "to": "usd"})
         assert converted.structured == {"amount": 12.5, "currency": "usd"}
@@ -154,7 +154,7 @@ async def test_gated_session(serve: Open) -> None:
 
 
 async def test_gated_without_session(serve: Open) -> None:
-    """Without sessions a key does what the session did."""
+    """Without sessions, a key replaces the state of the session."""
     async with serve("gated", version="2026-07-28") as client:
         unlocked = text(await client.call_tool("unlock", {"password": "sesame"}))
         key = unlocked.rpartition("=")[2]
@@ -164,7 +164,7 @@ async def test_gated_without_session(serve: Open) -> None:
 
 
 async def test_dynamic_notes(serve: Open) -> None:
-    """A server without registrations lists and calls what it computes."""
+    """A server without registrations lists and calls computed tools."""
     async with serve("dynamic:Notes") as client:
         tools = await client.list_tools()
         assert [tool.name for tool in tools] == ["note:groceries", "note:Tech News Digest"]
@@ -176,7 +176,7 @@ async def test_dynamic_notes(serve: Open) -> None:
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
 async def test_dynamic_plugins(serve: Open, version: str) -> None:
-    """Tools come and go while a client is connected, and it is told, in either era."""
+    """Tools come and go while a client is connected, and it is notified, in either era."""
     changes = Changes()
     async with serve("dynamic:Plugins", version=version, handler=changes) as client:
         if version == "2026-07-28":
@@ -230,7 +230,7 @@ async def test_everything(serve: Open, version: str) -> None:
 
 
 async def ended(client: Client, tool: str, **arguments: Any) -> Task:
-    """Call a tool as a task, answer what it asks, and wait for its end."""
+    """Call a tool as a task, answer its questions, and wait for its end."""
     with pytest.raises(TaskStarted) as started:
         await client.call_tool(tool, arguments)
     task: Task = started.value.task
@@ -245,7 +245,7 @@ async def ended(client: Client, tool: str, **arguments: Any) -> Task:
 
 
 async def test_everything_as_tasks(autojump_clock: object) -> None:
-    """The jobs of the conformance suite, for a client that knows tasks; in memory, at no time."""
+    """The jobs of the conformance suite, for a client with tasks, in memory with a mock clock."""
     everything = runpy.run_path(str(EXAMPLES / "everything.py"))["Everything"]
     knows = ClientCapabilities(extensions={TASKS: {}})
     both = connect(everything, version="2026-07-28", handler=Person(), capabilities=knows)
@@ -267,7 +267,7 @@ async def test_everything_as_tasks(autojump_clock: object) -> None:
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
 async def test_resources(serve: Open, version: str) -> None:
-    """A document, instances of a template, completion, and news of what is watched."""
+    """A document, instances of a template, completion, and a notification of a change."""
     news = Changes()
     async with serve("resources", version=version, handler=news) as client:
         uris = [each.uri for each in await client.list_resources()]
@@ -339,7 +339,7 @@ class Guests(ClientHandler):
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def test_asking(serve: Open, version: str) -> None:
-    """The same questions in either era; the side effect runs once."""
+    """Equal questions in either era, and a side effect that runs once."""
     async with serve("asking", version=version, handler=Guests()) as client:
         booked = text(await client.call_tool("book"))
         assert booked == "Ada (view), Bob (quiet); 2 booked, confirmation sent"

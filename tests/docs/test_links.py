@@ -20,7 +20,7 @@ def links_of(page: Path) -> list[str]:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """List what headings can be linked to, as the usual hosts write it."""
+    """List the anchors of the headings, in the form that GitHub uses."""
     titles = re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
 
@@ -37,7 +37,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_page_can_be_reached() -> None:
-    """Whoever begins at the README can get to each page and each example by links."""
+    """Links from the README lead to each page and each example, directly or over other pages."""
     reached: set[Path] = set()
     waiting = [ROOT / "README.md"]
     while waiting:
@@ -53,7 +53,7 @@ def test_every_page_can_be_reached() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_pages_are_plain(page: Path) -> None:
-    """A page has one title, and no path of somebody's machine."""
+    """A page has one title, and no path of a developer's machine."""
     text = text_of(page)
 
     assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1

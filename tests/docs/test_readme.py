@@ -1,4 +1,4 @@
-"""The commands of the README do what it says."""
+"""The commands of the README work as described."""
 
 import re
 import shlex
@@ -12,7 +12,7 @@ COMMANDS = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)
 
 
 def test_set_up_takes_two_commands() -> None:
-    """Two commands, one line each, and the second is what the CI runs."""
+    """Two commands of one line each; the CI runs the second."""
     demo, checks = COMMANDS
 
     assert demo.startswith("python3 -m venv .venv && .venv/bin/pip install -q -e . && ")

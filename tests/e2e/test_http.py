@@ -166,6 +166,7 @@ def test_a_signal_ends_it_in_order(app, number):
         assert end(process, number)[:2] == (0, "")
 
 
+@pytest.mark.slow
 def test_nobody_keeps_it_from_ending(app):
     """Calls of both eras, both kinds of streams, and a client that reads nothing: within 10 s."""
     with running(app, "--port", "0") as (process, address):

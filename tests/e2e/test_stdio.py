@@ -92,7 +92,7 @@ def test_a_child_that_outlives_the_server_does_not_hold_the_connection(run_app, 
     try:
         peer.close()
         assert peer.read() is None
-        assert peer.process.wait(20) == 0
+        assert peer.process.wait(60) == 0
         os.kill(child, 0)
     finally:
         os.kill(child, signal.SIGKILL)
@@ -178,9 +178,9 @@ def test_what_runs_is_finished(run_app, how):
 
 @pytest.mark.parametrize("how", ENDS)
 @pytest.mark.parametrize("tool", ["stay", "block", "thread"])
-def test_what_does_not_finish_is_given_up(serve_app, tool, how):
+def test_what_does_not_finish_is_given_up(serve_app, unmeasured, tool, how):
     """A handler that ignores its end, in the loop or a thread, costs the grace period at most."""
-    peer = serve_app(0.1)
+    peer = serve_app(0.1, env=unmeasured if tool == "block" else None)
     peer.initialize()
     peer.start(tool)
     _end_by(peer, how)
@@ -231,7 +231,7 @@ def test_a_second_signal_ends_it_at_once(serve_app, until):
     # The first one has arrived when the second one is left to the system.
     until(lambda: not _catches(peer.process.pid, signal.SIGTERM))
     peer.process.send_signal(signal.SIGTERM)
-    assert peer.process.wait(20) == -signal.SIGTERM
+    assert peer.process.wait(60) == -signal.SIGTERM
 
 
 def _catches(pid, number):

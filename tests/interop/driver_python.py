@@ -248,7 +248,12 @@ class Driver:
         for uri in watched:
             await self.client.subscribe_resource(uri)
         await self.call(scenario)
-        found = await self.heard.receive()
+        lists = [key.removesuffix("ListChanged") for key in listen]
+        wanted = [f"notifications/{kind}/list_changed" for kind in lists]
+        # A list that an earlier scenario changed may be told of late.
+        while (found := await self.heard.receive())[0].endswith("list_changed"):
+            if found[0] in wanted:
+                break
         for uri in watched:
             await self.client.unsubscribe_resource(uri)
             await self.call(

@@ -75,7 +75,9 @@ async def converse(
 ) -> dict[str, Any]:
     """Run the named scenarios of a conversation on one connection; returns what each saw."""
     with trio.fail_after(CONNECTED):
-        async with connect(command, handler=handler, version=version) as client:
+        # A busy machine may take longer to start a server than a client waits for its first answer.
+        options = {"version": version, "probe_timeout": CONNECTED}
+        async with connect(command, handler=handler, **options) as client:
             scenarios = conversation(client, handler)
             return {name: await attempt(getattr(scenarios, name)) for name in names}
 

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from noizu_mcp._limits import Limits
+from noizu_mcp import Limits
 from noizu_mcp.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,

@@ -4,10 +4,11 @@ import json
 import sys
 from unittest.mock import patch
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp._limits import Limits
+from noizu_mcp import Limits
 from noizu_mcp.jsonrpc import (
     HEAD,
     Batch,
@@ -138,6 +139,7 @@ def test_values_are_counted_from_the_text(value, window, ascii_):
         assert not _amount.holds_more_values(data, count(value))
 
 
+@pytest.mark.slow
 @LAW
 @given(message=MESSAGES)
 def test_round_trip(message):
@@ -147,6 +149,7 @@ def test_round_trip(message):
     assert b"\n" not in data
 
 
+@pytest.mark.slow
 @settings(LAW, max_examples=100)
 @given(messages=st.lists(MESSAGES, min_size=1, max_size=4))
 def test_batch_round_trip(messages):
@@ -154,6 +157,7 @@ def test_batch_round_trip(messages):
     assert Batch(tuple(messages)) == decode(encode_batch([encode(each) for each in messages]))
 
 
+@pytest.mark.slow
 @LAW
 @given(value=VALUES)
 def test_rendered_result_is_the_result(value):

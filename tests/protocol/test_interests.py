@@ -2,7 +2,7 @@
 
 import pytest
 
-from noizu_mcp._errors import McpError
+from noizu_mcp import McpError
 from noizu_mcp.jsonrpc import INVALID_PARAMS, Notification
 from noizu_mcp.protocol import CHANGES, Interests
 

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -150,6 +151,7 @@ LIMIT = 3
 SCRIPT = st.lists(st.tuples(WIRE, st.booleans(), st.booleans()), max_size=25)
 
 
+@pytest.mark.slow
 @LAW
 @given(script=SCRIPT, version=st.sampled_from([None, *REVISIONS]))
 def test_any_messages_to_a_server(script, version):
@@ -162,6 +164,7 @@ def test_any_messages_to_a_server(script, version):
     drive(peer, script, lambda: peer.ledger.open("ping", None).id)
 
 
+@pytest.mark.slow
 @LAW
 @given(script=SCRIPT, revision=st.sampled_from(list(REVISIONS)))
 def test_any_messages_to_a_client(script, revision):

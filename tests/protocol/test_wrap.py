@@ -105,6 +105,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(schema=st.sampled_from(SCHEMAS), value=VALUES)
 def test_same_meaning(schema, value):

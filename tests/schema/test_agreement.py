@@ -2,6 +2,7 @@
 
 import copy
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -87,6 +88,7 @@ def compiled_in_python(schema):
         return None
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(schemas(), st.lists(values, min_size=1, max_size=5))
 def test_engines_agree(schema, instances):
@@ -162,6 +164,7 @@ def assert_nothing_is_passed_over(schema, value):
         assert everything.explain(schema, value) == compiled.violations(value)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(drawings)
 def test_parts_that_fit_hide_no_fault(value):
@@ -169,6 +172,7 @@ def test_parts_that_fit_hide_no_fault(value):
     assert_nothing_is_passed_over(DRAWING, value)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(schemas(), values)
 def test_parts_of_any_schema_hide_no_fault(schema, value):
@@ -185,6 +189,7 @@ def test_patterns_agree(pattern, text):
     assert native.is_valid(text) is python.is_valid(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(values, values)
 def test_equality_agrees(left, right):

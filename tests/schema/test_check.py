@@ -189,6 +189,7 @@ some_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=2))
 def test_the_tables_are_the_metaschema(schema):
@@ -209,6 +210,7 @@ def is_valid_by_metaschema(schema):
     return validator.is_valid(schema)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=3))
 def test_sound_means_compilable(schema):

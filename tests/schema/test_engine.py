@@ -352,6 +352,7 @@ def test_deep_values_on_a_small_stack():
     assert answers == [False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     "schema",

@@ -788,6 +788,7 @@ def models(draw, kinds=(_texts, _numbers, _booleans, _dates, _choices)):
     return new_class("Model", (Schema,), {}, body), values
 
 
+@pytest.mark.slow
 @LAW
 @given(models())
 def test_answers_round_trip(drawn):
@@ -806,6 +807,7 @@ def test_answers_round_trip(drawn):
 WRONG = st.sampled_from(["zzzzzzz", 99, -99, 1.5, True, [], ["#f00", "#f00"], {}])
 
 
+@pytest.mark.slow
 @LAW
 @given(models((_texts, _numbers, _booleans, _choices)), st.data())
 def test_the_flat_schema_says_what_is_accepted(drawn, data):
@@ -841,6 +843,7 @@ def _validator(validators, revision):
     return validators.validators.validator_for(schema)(schema)
 
 
+@pytest.mark.slow
 @LAW
 @given(models())
 def test_forms_are_what_the_spec_allows(official, drawn):

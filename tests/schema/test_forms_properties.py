@@ -161,6 +161,7 @@ def plain(value):
     return value
 
 
+@pytest.mark.slow
 @LAW
 @given(forms(), st.data())
 def test_both_forms_are_one(form, data):
@@ -178,6 +179,7 @@ def test_both_forms_are_one(form, data):
     assert before == value
 
 
+@pytest.mark.slow
 @LAW
 @given(forms(), st.data())
 def test_arguments_survive_the_way_back(form, data):
@@ -194,6 +196,7 @@ def test_arguments_survive_the_way_back(form, data):
         assert "undeclared" not in dumped
 
 
+@pytest.mark.slow
 @LAW
 @given(
     forms(),
@@ -224,6 +227,7 @@ def test_the_engines_agree_on_forms(form, data, junk):
             shape.build(one)
 
 
+@pytest.mark.slow
 @LAW
 @given(
     st.dictionaries(st.sampled_from(HOSTILE), st.sampled_from([str, int, float, bool]), max_size=5),
@@ -268,6 +272,7 @@ ANNOTATIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("annotation", "values"), ANNOTATIONS, ids=lambda case: str(case)[:30])
 @settings(max_examples=50, deadline=None)
 @given(data=st.data())

@@ -481,6 +481,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(anything, anything, st.lists(st.text(st.characters()) | st.integers(), max_size=3))
 def test_to_wire_is_always_json(expected, got, path):

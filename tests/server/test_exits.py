@@ -295,8 +295,11 @@ class Notices(Asks, name="notices", version="1"):
 async def test_a_client_s_handler_that_cancels_nothing_has_failed(version, tool, caplog):
     """The one who asked hears of a failure; the connection goes on, and the log has it."""
     async with connect(Notices, handler=StrayClient(), version=version) as client:
-        with pytest.raises(McpError, match="Handler failed"):
-            await client.call_tool(tool)
+        try:
+            text = (await client.call_tool(tool)).content[0].text
+        except McpError as error:  # on 2026-07-28 the client asks itself, and fails the call
+            text = str(error)
+        assert "Handler failed" in text
         assert len(await client.list_tools()) == 4
     assert "the handler raised Cancelled" in caplog.text
 

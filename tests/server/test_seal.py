@@ -119,6 +119,7 @@ def test_a_reason_is_logged_once_a_minute(reason):
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_+/=. \n"
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(data=st.data(), content=json_values)
 def test_what_was_sealed_has_one_spelling(data, content):

@@ -22,8 +22,7 @@ from noizu_mcp import (
 from noizu_mcp.jsonrpc import MAX_MESSAGE
 from noizu_mcp.server import open_connection
 from noizu_mcp.transports import memory_pair
-from noizu_mcp.transports.http.server._app import HttpApp
-from noizu_mcp.transports.http.server._http_options import HttpOptions
+from noizu_mcp.transports.http import HttpApp, HttpOptions
 from noizu_mcp.types import TASKS, ClientCapabilities
 
 KNOWS = ClientCapabilities(extensions={TASKS: {}})

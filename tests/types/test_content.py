@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp._errors import ProtocolError
+from noizu_mcp import ProtocolError
 from noizu_mcp.types import (
     Content,
     ContentAnnotations,
@@ -138,7 +138,7 @@ def test_wrong_values_are_refused(make: Any, message: str) -> None:
     ],
 )
 def test_errors_of_a_peer(wire: Any, message: str) -> None:
-    """What a peer sent wrong is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error that names the field."""
     with pytest.raises(ProtocolError) as caught:
         Content.from_wire(wire)
     assert str(caught.value) == message

@@ -1,10 +1,10 @@
-"""What crosses the wire about prompts and completion."""
+"""Values of prompts and completion."""
 
 from typing import Any
 
 import pytest
 
-from noizu_mcp._errors import ProtocolError
+from noizu_mcp import ProtocolError
 from noizu_mcp.types import (
     MAX_COMPLETIONS,
     Completion,
@@ -138,7 +138,7 @@ def test_prompt_result_from_a_peer() -> None:
     ],
 )
 def test_prompt_result_errors(wire: Any, message: str) -> None:
-    """What a peer sent wrong is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error that names the field."""
     with pytest.raises(ProtocolError) as caught:
         PromptResult.from_wire(wire)
     assert str(caught.value) == message
@@ -197,7 +197,7 @@ def test_completions_are_texts(values: Any) -> None:
     ],
 )
 def test_completion_errors(wire: Any, message: str) -> None:
-    """What a peer sent wrong is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error that names the field."""
     with pytest.raises(ProtocolError) as caught:
         Completion.from_wire(wire)
     assert str(caught.value) == message

@@ -1,10 +1,10 @@
-"""What crosses the wire about resources."""
+"""Values of resources."""
 
 from typing import Any
 
 import pytest
 
-from noizu_mcp._errors import ProtocolError
+from noizu_mcp import ProtocolError
 from noizu_mcp.types import (
     ContentAnnotations,
     Icon,
@@ -93,7 +93,7 @@ def test_read_result_from_a_peer() -> None:
     ],
 )
 def test_read_result_errors(wire: Any, message: str) -> None:
-    """What a peer sent wrong is a protocol error that names the field."""
+    """A malformed value of a peer is a protocol error that names the field."""
     with pytest.raises(ProtocolError) as caught:
         ReadResult.from_wire(wire)
     assert str(caught.value) == message

@@ -62,11 +62,11 @@ def test_the_law_of_hierarchies(ranks, held, needed):
 @pytest.mark.parametrize("bad", ["", "two words", 'quo"te', "back\\slash", "umläut", "tab\t", 5])
 def test_names_of_scopes(bad):
     """They go into a header, between quotes."""
-    with pytest.raises(ValueError, match="is no name of a scope"):
+    with pytest.raises(ValueError, match="is not the name of a scope"):
         RequireScopes(bad)
-    with pytest.raises(ValueError, match="is no name of a scope"):
+    with pytest.raises(ValueError, match="is not the name of a scope"):
         RequireScopes("good", hierarchy={bad: []})
-    with pytest.raises(ValueError, match="is no name of a scope"):
+    with pytest.raises(ValueError, match="is not the name of a scope"):
         RequireScopes("good", hierarchy={"good": [bad]})
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from noizu_mcp._errors import ProtocolError
+from noizu_mcp import ProtocolError
 from noizu_mcp.types import (
     LOG_LEVELS,
     Annotations,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp._errors import ProtocolError
+from noizu_mcp import ProtocolError
 from noizu_mcp.jsonrpc import render
 from noizu_mcp.types import (
     Annotations,
@@ -188,6 +188,7 @@ def test_anything_from_a_peer_is_read_or_refused(cls: type[Wire], wire: Any) -> 
     assert cls.from_wire(value.to_wire()) == value
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.text(), JSON), st.text(), st.text())
 def test_unknown_keys_survive(extra: dict[str, Any], name: str, version: str) -> None:

@@ -209,9 +209,9 @@ def test_hostile_uris_take_linear_time(text: str) -> None:
         uri = "x:" + (HOSTILE[text] * length)[: length - 2]
         best = 1.0
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.thread_time()
             template.match(uri)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.thread_time() - start)
         return best
 
     # Backtracking over six variables would take years; a square would take 64 times as long.

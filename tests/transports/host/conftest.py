@@ -19,7 +19,7 @@ class RawClient:
 
     def __init__(self, stream):
         self.stream = stream
-        self.buffer = b""
+        self.buffer = bytearray()
 
     async def send(self, data):
         await self.stream.send_all(data)
@@ -30,13 +30,16 @@ class RawClient:
 
     async def read_until(self, end):
         """Read up to some bytes, and take them."""
+        searched = 0
         with trio.fail_after(60):
-            while end not in self.buffer:
+            while (at := self.buffer.find(end, searched)) == -1:
+                searched = max(0, len(self.buffer) - len(end) + 1)
                 data = await self.stream.receive_some()
                 assert data, f"the end, after {self.buffer!r}"
                 self.buffer += data
-        found, _, self.buffer = self.buffer.partition(end)
-        return found + end
+        found = bytes(self.buffer[: at + len(end)])
+        del self.buffer[: at + len(end)]
+        return found
 
     async def head(self):
         """Read a head: the status, and the headers by their names in lower case."""
@@ -51,7 +54,8 @@ class RawClient:
         with trio.fail_after(60):
             while len(self.buffer) < size:
                 self.buffer += await self.stream.receive_some()
-        body, self.buffer = self.buffer[:size], self.buffer[size:]
+        body = bytes(self.buffer[:size])
+        del self.buffer[:size]
         return status, body
 
     async def rest(self):
@@ -62,7 +66,7 @@ class RawClient:
                     self.buffer += data
             except trio.BrokenResourceError:
                 pass
-        return self.buffer
+        return bytes(self.buffer)
 
 
 @pytest.fixture

@@ -223,6 +223,7 @@ async def test_half_a_close_is_the_end(serve, connect, answer):
     await over.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["close", "reset"])
 async def test_clients_that_left_keep_no_place(
     serve, connect, leave, until, descriptors, answer, how
@@ -260,6 +261,7 @@ async def test_clients_that_left_keep_no_place(
     assert host.connections == 20
 
 
+@pytest.mark.slow
 async def test_an_application_goes_on_after_its_answer_without_the_client(
     serve, connect, answer, until, descriptors
 ):

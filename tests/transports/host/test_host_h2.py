@@ -337,6 +337,7 @@ async def test_the_end_of_the_client_frees_what_waits(serve, connect2):
         await over.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["close", "reset"])
 async def test_a_client_that_left_keeps_no_place(
     serve, connect2, answer, leave, until, descriptors, how

@@ -33,6 +33,7 @@ async def _visit(wire):
     return session
 
 
+@pytest.mark.slow
 async def test_sessions_that_are_dropped_leave_nothing(autojump_clock):
     """Tables, tasks, listeners and memory are as they were."""
     async with serving(Shop(), limits={"session_idle": 100}) as wire:
@@ -132,6 +133,7 @@ class Crowd:
         running.cancel.cancel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
     """Whoever else leaves, is cancelled or stalls; afterwards nothing is left."""

@@ -58,6 +58,7 @@ def url(request):
     assert (process.returncode, stderr) == (0, "")
 
 
+@pytest.mark.slow
 async def test_a_mounted_server_serves_both_eras(url):
     """Its lifespan runs, and its answers stream."""
     for version in ("2025-06-18", "2026-07-28"):
@@ -142,6 +143,7 @@ def started():
             each.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "number", "status"), COMMANDS)
 def test_a_signal_ends_open_streams_in_order(started, command, number, status):
     """A host that waits for them need not, and each has its last word."""

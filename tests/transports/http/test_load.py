@@ -123,6 +123,7 @@ class Visitor:
         self._stream, self._buffer = None, b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [HANDSHAKE, STATELESS])
 async def test_whoever_stays_is_answered(version):
     """Each call with its own answer, whatever others do; nothing is left of those who left."""

@@ -77,7 +77,7 @@ def test_nobody_is_no_principal(fields):
 def test_scopes_are_names():
     """One text would be a set of letters."""
     assert Principal(subject="ada", scopes=["a", "b", "a"]).scopes == {"a", "b"}
-    with pytest.raises(TypeError, match="not one text"):
+    with pytest.raises(TypeError, match="not one string"):
         Principal(subject="ada", scopes="read write")
 
 

@@ -61,8 +61,8 @@ async def test_every_key_is_compared(monkeypatch, token):
 async def test_keys_may_end(clock):
     """To the second."""
     until = Principal(subject="guest", expires_at=clock.now + 10)
-    keys = APIKeyVerifier({CI_KEY: until}, clock=clock)
-    tokens = StaticVerifier({"t": until}, clock=clock)
+    keys = APIKeyVerifier({CI_KEY: until})
+    tokens = StaticVerifier({"t": until})
 
     assert await keys.verify(CI_KEY, REQUEST) is await tokens.verify("t", REQUEST) is until
     clock.now += 10
@@ -83,7 +83,7 @@ def test_headers():
     assert APIKeyVerifier({CI_KEY: CI}).headers == ("authorization",)
     assert APIKeyVerifier({CI_KEY: CI}, header="X-API-Key").headers == ("x-api-key",)
     for wrong in ("", "x key", "x:"):
-        with pytest.raises(ValueError, match="is no name of a header"):
+        with pytest.raises(ValueError, match="is not the name of a header"):
             APIKeyVerifier({CI_KEY: CI}, header=wrong)
 
 

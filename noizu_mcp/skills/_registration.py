@@ -1,4 +1,4 @@
-"""What a server is given as skills; the code that reads folders loads with the first of them."""
+"""`skills = […]` of a server: checked and expanded; the code that reads folders loads later."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ def expand_skills(items: Iterable[Any]) -> "list[SkillSpec]":
 
 
 def _is_folder(item: Any) -> bool:
-    return not isinstance(item, type) and getattr(item, "__mcp_kind__", None) == "skills"
+    return not isinstance(item, type) and hasattr(item, "__mcp_skills__")
 
 
 def _stranger(item: Any) -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from noizu_mcp.auth import AuthRequest
-from noizu_mcp.auth._urls import check_url
+from noizu_mcp.auth._configuration import check_url
 
 
 @pytest.mark.parametrize(
@@ -25,15 +25,15 @@ def test_good_urls(url):
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
-        (None, "is no URL"),
-        (b"https://example.com", "is no URL"),
-        ("", "is no URL"),
-        ("https://exa mple.com", "is no URL"),
-        ("https://example.com\n", "is no URL"),
-        ("https://example.com\\@evil", "is no URL"),
-        ("https://b\u00fccher.example", "is no URL"),
-        ("https://[::1", "is no URL: Invalid IPv6"),
-        ("https://example.com:99999", "is no URL: Port out of range"),
+        (None, "is not a URL"),
+        (b"https://example.com", "is not a URL"),
+        ("", "is not a URL"),
+        ("https://exa mple.com", "is not a URL"),
+        ("https://example.com\n", "is not a URL"),
+        ("https://example.com\\@evil", "is not a URL"),
+        ("https://b\u00fccher.example", "is not a URL"),
+        ("https://[::1", "is not a URL: Invalid IPv6"),
+        ("https://example.com:99999", "is not a URL: Port out of range"),
         ("/mcp", "must be absolute"),
         ("//example.com/mcp", "must be absolute"),
         ("https:///mcp", "must be absolute"),

@@ -1,0 +1,174 @@
+"""Checks of the options of verifiers and of `BearerAuth`, made when the object is constructed.
+
+A wrong option here is a security hole that nobody sees. NaN, for example, is neither above nor
+below any number, so a token checked with a `leeway` of NaN would never expire.
+"""
+
+import ipaddress
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
+
+#: Largest `leeway`, in seconds: an expired token is accepted for this long.
+MAX_LEEWAY: Final = 300.0
+
+# `urlsplit` drops tabs and newlines, and programs disagree about quotes and backslashes.
+_PLAIN: Final = re.compile(r"[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+")
+
+
+def read_audience(audience: str | Sequence[str] | None, verifier: str) -> frozenset[str]:
+    """Read the option `audience`: the names of this server in the tokens of its issuer.
+
+    Args:
+        audience: One name, or several.
+        verifier: The class that needs it, for the message.
+
+    Raises:
+        ValueError: No audience is given, or one is empty.
+    """
+    names: list[Any] = [audience] if isinstance(audience, str) else list(audience or ())
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(
+            f"{verifier} needs audience=, the name of this server in tokens, such as its URL:"
+            " without it a token that was issued for any other server would be good here (RFC 8707)"
+        )
+    return frozenset(names)
+
+
+def read_issuer(issuer: str | None, verifier: str) -> str:
+    """Read the option `issuer`: the only accepted value of `iss`.
+
+    Args:
+        issuer: The issuer.
+        verifier: The class that needs it, for the message.
+
+    Raises:
+        ValueError: No issuer is given.
+    """
+    if not isinstance(issuer, str) or not issuer:
+        raise ValueError(f"{verifier} needs issuer=, exactly as it stands in `iss` of the tokens")
+    return issuer
+
+
+def read_leeway(value: Any) -> float:
+    """Read the option `leeway`.
+
+    Raises:
+        ValueError: It is not a number of seconds, or too many.
+    """
+    if not _is_number(value) or not 0 <= value <= MAX_LEEWAY:
+        raise ValueError(f"leeway must be seconds from 0 to {MAX_LEEWAY:g}, not {value!r}")
+    return float(value)
+
+
+def read_seconds(value: Any, name: str, *, zero: bool = False) -> float:
+    """Read an option that is a length of time.
+
+    Args:
+        value: The value.
+        name: The name of the option, for the message.
+        zero: True if 0 is allowed.
+
+    Raises:
+        ValueError: It is not a number, infinite, or too small.
+    """
+    if not _is_number(value) or not 0 <= value < math.inf or not (value or zero):
+        bound = "of 0 or more" if zero else "above 0"
+        raise ValueError(f"{name} must be a number of seconds {bound}, not {value!r}")
+    return float(value)
+
+
+def read_count(value: Any, name: str, *, zero: bool = False) -> int:
+    """Read an option that is a number of things; see `read_seconds`.
+
+    Raises:
+        ValueError: It is not a whole number, or too small.
+    """
+    if type(value) is not int or value < (0 if zero else 1):
+        bound = "of 0 or more" if zero else "above 0"
+        raise ValueError(f"{name} must be a whole number {bound}, not {value!r}")
+    return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def read_claims(value: Iterable[str], name: str) -> tuple[str, ...]:
+    """Read an option that lists names of claims.
+
+    Raises:
+        ValueError: It is a single string, which Python would take for a list of letters, or an
+            item is not a name.
+    """
+    names: tuple[Any, ...] = () if isinstance(value, str) else tuple(value)
+    if isinstance(value, str) or not all(isinstance(each, str) and each for each in names):
+        raise ValueError(
+            f"{name} must be a list of names of claims, such as ['sub'], not {value!r}"
+        )
+    return names
+
+
+def read_text(value: Any, name: str) -> str:
+    """Read an option that is a string; the message does not show it, since it may be a secret.
+
+    Raises:
+        ValueError: It is not a string, or empty.
+    """
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name} must be a string, and not empty")
+    return value
+
+
+def check_url(url: str, name: str, *, query: bool = True) -> SplitResult:
+    """Check a URL that tokens, keys or secrets travel to or from.
+
+    Args:
+        url: The URL.
+        name: Its purpose, for the message.
+        query: True if it may have a query.
+
+    Returns:
+        The parts of the URL.
+
+    Raises:
+        ValueError: It is not absolute, not https (http is accepted for loopback addresses), or has
+            a fragment or a user.
+    """
+    given: object = url
+    if not isinstance(given, str) or not _PLAIN.fullmatch(given):
+        raise ValueError(f"{name} {url!r} is not a URL")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise ValueError(f"{name} {url!r} is not a URL: {error}") from None
+    if problem := _problem(url, parts, host, query=query):
+        raise ValueError(f"{name} {url!r} {problem}")
+    return parts
+
+
+def _problem(url: str, parts: SplitResult, host: str | None, *, query: bool) -> str | None:
+    if not host or not parts.scheme:
+        return "must be absolute: https://host/path"
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(host)):
+        return "must be https; http is for loopback addresses only"
+    if "@" in parts.netloc:
+        return "must not name a user"
+    # `urlsplit` gives the same for an empty fragment or query as for a missing one.
+    if "#" in url:
+        return "must have no fragment"
+    if "?" in url and not query:
+        return "must have no query"
+    return None
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

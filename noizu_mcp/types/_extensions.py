@@ -1,0 +1,84 @@
+"""Values of extensions: tasks and Agent Skills.
+
+Sources: `io.modelcontextprotocol/tasks`, `specification/2026-07-28/tasks`; and
+`io.modelcontextprotocol/skills`, `specification/stable/skills` (SEP-2640).
+"""
+
+from typing import Any, Final, Literal
+
+import attrs
+
+from .._util import final
+from ._common import Result
+from ._wire import Wire
+
+#: The id of the extension, as both ends declare it.
+TASKS: Final = "io.modelcontextprotocol/tasks"
+
+TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class Task(Result):
+    """A task: the answer of the `tools/call` that begins it, and of `tasks/get`.
+
+    Attributes:
+        task_id: The id of the task.
+        status: `working`, `input_required`, `completed`, `failed` or `cancelled`.
+        created_at: The time of its beginning, ISO 8601.
+        last_updated_at: The time of its last change, ISO 8601.
+        ttl_ms: Milliseconds from its beginning for which it is kept; None for no limit. It may
+            change.
+        poll_interval_ms: Milliseconds that a client should wait between two `tasks/get`.
+        status_message: A text for people about its progress or failure.
+        input_requests: The requests to the client by key, with `input_required`; the client answers
+            with `tasks/update`.
+        result: The result of the call, with `completed`; it may have `isError`.
+        error: The JSON-RPC error, with `failed`.
+        meta: `_meta` of the answer.
+    """
+
+    task_id: str
+    status: str
+    created_at: str = attrs.field(kw_only=True)
+    last_updated_at: str = attrs.field(kw_only=True)
+    ttl_ms: int | None = attrs.field(default=None, kw_only=True)
+    poll_interval_ms: int | None = attrs.field(default=None, kw_only=True)
+    status_message: str | None = attrs.field(default=None, kw_only=True)
+    input_requests: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    result: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    error: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+
+    @property
+    def ended(self) -> bool:
+        """True if the status is final."""
+        return self.status in ("completed", "failed", "cancelled")
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the JSON object; `ttlMs` is always present, null for no limit."""
+        return {**super().to_wire(), "ttlMs": self.ttl_ms}
+
+
+#: The id of the extension, as a server declares it.
+SKILLS: Final = "io.modelcontextprotocol/skills"
+#: The media type of a directory, which `resources/directory/read` reads.
+DIRECTORY: Final = "inode/directory"
+
+
+@final
+@attrs.frozen(eq=False, repr=False)
+class SkillDefinition(Wire):
+    """A skill as `skills/list` and `skills/get` describe it ("Skill Entries").
+
+    Attributes:
+        uri: The URI of its `SKILL.md`.
+        frontmatter: The frontmatter of that file; it has `name` and `description`.
+        resources: Its files, `SKILL.md` among them: a list of mappings with `uri`, `digest`
+            (`sha256:` and 64 hexadecimal digits) and `size` in bytes; or the string `dynamic`.
+    """
+
+    uri: str
+    frontmatter: dict[str, Any]
+    resources: Any

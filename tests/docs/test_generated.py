@@ -1,0 +1,51 @@
+"""The generated pages of the reference are up to date, and list every public name."""
+
+import importlib
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+SCRIPT = runpy.run_path(str(REFERENCE / "generate.py"))
+PAGES = SCRIPT["PAGES"]
+TEXTS: dict[Path, str] = SCRIPT["texts"]()
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+def test_pages_are_up_to_date(path: Path) -> None:
+    """Each page on disk is the page that `docs/reference/generate.py` writes."""
+    assert path.read_text(encoding="utf-8") == TEXTS[path], "run docs/reference/generate.py"
+
+
+def test_no_page_is_left_over() -> None:
+    """The folder of generated pages has no other file."""
+    written = {path for path in TEXTS if path.parent.name == "api"}
+
+    assert {*(REFERENCE / "api").iterdir()} == written
+
+
+@pytest.mark.parametrize("module", sorted({page.module for page in PAGES} - {""}))
+def test_every_public_name_has_an_entry(module: str) -> None:
+    """Each public name of a module stands in one group, and no other name does."""
+    groups = [page.groups.values() for page in PAGES if page.module == module]
+    names = [name for group in groups for words in group for name in words.split()]
+
+    assert sorted(importlib.import_module(module).__all__) == sorted(names)
+
+
+def test_signatures_are_short() -> None:
+    """Types have no module names, and defaults no addresses."""
+    for path, text in TEXTS.items():
+        for block in re.findall(r"^```pyi\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            for word in ("collections.abc.", "typing.", "noizu_mcp.", "0x", "NOTHING", "~"):
+                code = re.sub("^ *#.*", "", block, flags=re.MULTILINE)
+                assert word not in code, path.name
+
+
+def test_every_entry_says_something() -> None:
+    """Each name in the index has a summary."""
+    rows = [line for line in TEXTS[REFERENCE / "names.md"].splitlines() if line.startswith("| [")]
+
+    assert not [row for row in rows if row.endswith("|  |")]
