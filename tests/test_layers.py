@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,6 +37,17 @@ LAYERS: dict[str, set[str]] = {
 BELOW = ("_version", "_value", "_errors", "_limits", "_log", "_source", "_util", "_foreign")
 # Files at the root that stand above them; the commands run what `_run` runs.
 ABOVE = ("_run", "__init__", "__main__")
+
+# The rooms of a layer, in the order of imports: folders, and files that belong together; all other
+# files at the root of the layer stand above them.
+ROOMS = {
+    "components": (
+        {"_context", "_asking", "_outbound"},
+        {"handlers"},
+        {"declare"},
+        {"registration"},
+    ),
+}
 
 SANS_IO = ("types", "jsonrpc", "protocol", "uri", "schema")
 # The standard library without clock, randomness, I/O, threads; and what judges schemas.
@@ -226,6 +237,20 @@ def test_root_files_import_one_way() -> None:
 def test_own_modules_are_imported_relatively() -> None:
     """The package names itself nowhere, so that it can be moved."""
     assert [str(each) for each in ABSOLUTE if each.module.startswith("noizu_mcp")] == []
+
+
+@pytest.mark.parametrize("layer", ROOMS)
+def test_rooms_import_one_way(layer: str) -> None:
+    """Each room imports only from those before it, also late and for type checkers."""
+    order = ROOMS[layer]
+
+    def place(parts: Sequence[str]) -> int:
+        return next((at for at, room in enumerate(order) if room & {*parts[1:2]}), len(order))
+
+    inside = [each for each in RELATIVE if each.layer == each.target_layer == layer]
+
+    assert {place(each.target) for each in inside} == {*range(len(order) + 1)}
+    assert [str(e) for e in inside if place(e.target) > place(e.file.split("/"))] == []
 
 
 def test_files_of_a_layer_have_no_cycle() -> None:
