@@ -13,8 +13,8 @@ POSITIONAL = 5
 
 # More positional parameters than that, each with its reason.
 MANY = {
-    "schema/declare/_classes.py: annotated_field": "everything known about one field",
-    "schema/_declared_schema.py: _finish": "the last step of every form",
+    "schema/_declared_schema.py: _finish": "the parts of every form",
+    "schema/_declared_schema.py: _shape": "the last step of every form",
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

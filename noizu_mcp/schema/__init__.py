@@ -1,5 +1,8 @@
 """Python declarations and JSON Schema: forms, engines and reports."""
 
+from typing import TYPE_CHECKING
+
+from .._util import late as _late
 from .._util import publish as _publish
 from . import fields as fields
 from ._check import check_schema as check_schema
@@ -9,12 +12,10 @@ from ._declared_schema import read_fields as read_fields
 from ._declared_schema import read_parameters as read_parameters
 from ._declared_schema import read_raw as read_raw
 from ._declared_schema import read_shape as read_shape
-from ._elicitation_form import flat_for as flat_for
-from ._elicitation_form import flat_shape as flat_shape
 from ._schema_class import Schema as Schema
 from ._schema_class import to_problems as to_problems
 from .convert._dump import dump_value as dump_value
-from .declare._annotation import output_annotation as output_annotation
+from .declare._annotations import output_annotation as output_annotation
 from .declare._docstring import docstring_parameters as docstring_parameters
 from .declare._docstring import docstring_summary as docstring_summary
 from .declare._field import Marker as Marker
@@ -26,7 +27,16 @@ from .jsonschema._fault import Fault as Fault
 from .jsonschema._violation import Violation as Violation
 from .publish._headers import header_faults as header_faults
 from .publish._headers import header_paths as header_paths
-from .report._report import describe as describe
+from .report._messages import describe as describe
+
+# The forms of elicitation load with the first question to a user.
+_LATE = {"flat_for": "._elicitation_form", "flat_shape": "._elicitation_form"}
+
+if TYPE_CHECKING:
+    from ._elicitation_form import flat_for as flat_for
+    from ._elicitation_form import flat_shape as flat_shape
+else:
+    __getattr__, __dir__ = _late(globals(), _LATE)
 
 __all__ = [
     "CompiledSchema",

@@ -1,7 +1,13 @@
-"""A declared input or output, whatever its form → one `Shape`, ready for the call path."""
+"""A declared input or output, in whatever form → one `Shape`, ready for the call path.
+
+Data flows one way: a declaration is read into nodes (`declare/`); the nodes give the published
+schema (`publish/`), which is checked and compiled (`_check`, `engines/`), and the code that builds
+and dumps values (`convert/`). A raw JSON Schema has no nodes: it is checked and compiled.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, unwrap
+from json import JSONDecodeError, loads
 from typing import Any
 
 import attrs
@@ -9,23 +15,18 @@ import attrs
 from ._check import read_schema
 from .convert import _dump
 from .convert._build import Builder
-from .convert._class_validation import checked, is_risky
-from .convert._raw import copy_schema, decode_schema
-from .declare._choice_titles import Titles, form_titles
-from .declare._classes import annotated_field, is_plain, read_class
-from .declare._data import is_field, read_data
-from .declare._infer import infer
-from .declare._nodes import Array, Field, Format, Map, Node, Object, Scalar, walk
-from .declare._parse_state import Reading
+from .declare._annotations import ParseState
+from .declare._classes import PROBLEMS, is_plain, read_class
+from .declare._field import Marker
+from .declare._field_options import Titles, form_titles
+from .declare._nodes import Array, Field, Format, Map, Node, Object, Scalar
 from .declare._resolve import Scope, class_scope
 from .engines._compile import CompiledSchema, compile_schema
 from .jsonschema._fault import Fault
 from .jsonschema._violation import show
-from .publish._defaults import own_value_faults
-from .publish._emit import Emitter, Path, Place, TooLarge
-from .publish._headers import header_faults
+from .publish._emit import Emitter, Place, TooLarge
 
-# On a `Schema` class that stands by itself: its shape, made when the class statement ran.
+#: On a `Schema` class that stands alone: its shape, made when the class statement ran.
 SHAPE = "__mcp_shape__"
 
 
@@ -34,14 +35,16 @@ class Shape:
     """A declared input or output, ready for the call path.
 
     Attributes:
-        schema: The published JSON Schema: JSON types only, in a stable order.
-        build: JSON value that the schema accepts → typed value; None if it stays as it is.
-        dump: Typed value, or JSON already → JSON types. Raises TypeError for what has no JSON form.
-        type: The class of the built value; None for raw forms and unions.
-        compiled: The validator: of the schema, and of what a typed class refuses besides.
+        schema: The published JSON Schema: plain JSON, in a stable order.
+        build: Turns a JSON value that the schema accepts into the typed value; None if it stays as
+            it is.
+        dump: Turns a typed value, or JSON, into JSON. Raises TypeError for a value without a JSON
+            form.
+        type: The class of the built value; None for raw schemas and unions.
+        compiled: The validator of the schema; it also refuses the values that a class refuses.
         is_object: True if the root of the schema is of type object.
-        titles: Of the fields that have any: what a form shows for them and for their choices.
-        completions: What fields are completed from, unchecked; of those that say it.
+        titles: The titles that a form shows for a field and its choices, by field.
+        completions: The source of completions, unchecked, by field.
     """
 
     schema: dict[str, Any]
@@ -54,7 +57,19 @@ class Shape:
     completions: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+#: A shape, or None; and the faults. One of the two is empty.
 Read = tuple[Shape | None, list[Fault]]
+
+_NOT_AN_OBJECT = (
+    'the root of an input must be of type "object"; '
+    "declare a class with fields, a mapping of fields, or a schema with that type"
+)
+_NOT_STRICT = (
+    "strict=True cannot change a raw schema; write additionalProperties: false in it, and leave"
+    " strict out"
+)
+# The keywords that forbid undeclared names, if false.
+_CLOSING = ("additionalProperties", "unevaluatedProperties")
 
 
 def read_shape(
@@ -74,7 +89,7 @@ def read_shape(
         input: True if the root must be an object.
 
     Returns:
-        The shape, or None; and what is wrong. One of the two is empty.
+        The shape, or None; and the faults. One of the two is empty.
     """
     if isinstance(declared, Shape):
         faults = [] if declared.is_object or not input else [Fault((), _NOT_AN_OBJECT)]
@@ -88,140 +103,24 @@ def read_shape(
     return read_annotation(declared, strict, descriptions, input)[:2]
 
 
-_NOT_AN_OBJECT = (
-    'the root of an input must be of type "object"; '
-    "declare a class with fields, a mapping of fields, or a schema with that type"
-)
-
-
-# What refuses names that are not declared, if it is false.
-_CLOSING = ("additionalProperties", "unevaluatedProperties")
-_NOT_STRICT = (
-    "strict=True cannot change a raw schema; write additionalProperties: false in it, and leave"
-    " strict out"
-)
-
-
-def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read:
-    """Read a JSON Schema: a mapping, or JSON text.
-
-    Args:
-        declared: The schema; values arrive validated and otherwise untouched.
-        input: True if the root must be an object.
-        strict: True if unknown names are to be refused; the schema itself must say so.
-
-    Returns:
-        The shape, or None; and what is wrong, with line and column if the text is malformed.
-    """
-    if isinstance(declared, str):
-        schema, faults = decode_schema(declared)
-    elif isinstance(declared, Mapping):
-        schema, faults = copy_schema(declared)
-    else:
-        return None, [Fault((), f"expected a JSON Schema or JSON text, got {show(declared)}")]
-    if schema is None:
-        return None, faults
-    compiled, faults = read_schema(schema)
-    if input and schema.get("type") != "object":
-        faults = [*faults, Fault((), _NOT_AN_OBJECT)]
-    if input:
-        faults = [*faults, *header_faults(schema)]
-    if strict and False not in map(schema.get, _CLOSING):
-        faults = [*faults, Fault((), _NOT_STRICT)]
-    if faults or compiled is None:
-        return None, faults
-    is_object = schema.get("type") == "object"
-    return Shape(schema, None, _dump.dump_value, None, compiled, is_object), []
-
-
-def read_parameters(
-    fn: Callable[..., Any],
-    parameters: Sequence[Parameter],
-    *,
-    strict: bool = False,
-    descriptions: Mapping[str, str] | None = None,
-) -> Read:
-    """Read keyword-only parameters as an input; what is built is the dict of arguments to pass.
-
-    Args:
-        fn: The function, for the names in its annotations.
-        parameters: Those that are arguments of the tool.
-        strict: True to publish `additionalProperties: false`.
-        descriptions: Descriptions by name, from the docstring.
-
-    Returns:
-        The shape, or None; and what is wrong, with paths that start with the parameter's name.
-    """
-    plain = unwrap(getattr(fn, "__func__", fn))
-    local = "<locals>" in plain.__qualname__
-    scope = Scope(getattr(plain, "__globals__", {}), None, local)
-    reading = Reading(infer)
-    node = Object(plain.__name__, "arguments", dict)
-    for parameter in parameters:
-        with reading.at(parameter.name, None):
-            annotation = parameter.annotation
-            about = {} if parameter.default is Parameter.empty else {"default": parameter.default}
-            if annotation is Parameter.empty:
-                reading.fault("has no annotation; write its type")
-                annotation = Any
-            node.fields.append(
-                annotated_field(reading, parameter.name, annotation, scope, None, about)
-            )
-    return _finish(reading, node, plain.__qualname__, strict, descriptions, input=True)
-
-
-def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Read what the fields of a form say, however wrong the form is: for advice on all of it.
-
-    Args:
-        declared: A class with fields, or a mapping of fields.
-
-    Returns:
-        The schema of each field, and what each is completed from, unchecked; nothing for what has
-        no fields.
-    """
-    reading = Reading(infer)
-    if isinstance(declared, Mapping):
-        node: Node = read_data(reading, declared, "Arguments")
-    else:
-        node = _node_of(reading, declared)
-    if not isinstance(node, Object):
-        return {}, {}
-    try:
-        schema = Emitter(reading, strict=False).root(node)
-    except TooLarge:
-        return {}, {}
-    return schema["properties"], _completions(node.fields)
-
-
-def _node_of(reading: Reading, declared: Any) -> Node:
-    if isinstance(declared, type) and is_plain(declared, empty=True):
-        return read_class(reading, declared)
-    return reading.node(
-        declared, class_scope(declared) if isinstance(declared, type) else Scope({})
-    )
-
-
-def _completions(fields: Iterable[Field]) -> dict[str, Any]:
-    return {field.name: field.complete for field in fields if field.complete is not None}
-
-
 def _read_mapping(
     declared: Mapping[Any, Any],
     strict: bool,
     descriptions: Mapping[str, str] | None,
     input: bool,
 ) -> Read:
-    fields = [name for name, value in declared.items() if is_field(value)]
-    if not fields and declared:
+    # Loaded with the first mapping: many programs declare by classes alone.
+    from .declare._data_form import is_field, read_data
+
+    others = [name for name, value in declared.items() if not is_field(value)]
+    if declared and len(others) == len(declared):
         return read_raw(declared, input=input, strict=strict)
-    if len(fields) < len(declared):
-        others = ", ".join(str(name) for name in declared if name not in fields)
-        text = f"a mixture of fields and something else ({others}); write fields only, or a schema"
-        return None, [Fault((), text)]
-    reading = Reading(infer, output=not input)
-    node = read_data(reading, declared, "Arguments")
-    return _finish(reading, node, "Arguments", strict, descriptions, input)
+    if others:
+        text = f"a mixture of fields and something else ({', '.join(map(str, others))})"
+        return None, [Fault((), f"{text}; write fields only, or a schema")]
+    state = ParseState(output=not input)
+    node = read_data(state, declared, "Arguments")
+    return _finish(state, node, "Arguments", strict, descriptions, input)
 
 
 def read_annotation(
@@ -234,113 +133,184 @@ def read_annotation(
 
     Args:
         declared: The annotation.
-        strict: As for `read_shape`.
-        descriptions: As for `read_shape`.
-        input: As for `read_shape`.
+        strict: See `read_shape`.
+        descriptions: See `read_shape`.
+        input: See `read_shape`.
 
     Returns:
-        As for `read_shape`, and whether a name in it does not exist (yet).
+        The result of `read_shape`, and True if a name in the annotation does not exist (yet).
     """
     made = declared.__dict__.get(SHAPE) if isinstance(declared, type) else None
     if made is not None and not strict and not descriptions:
         return made, [], False
-    reading = Reading(infer, output=not input)
-    node = _node_of(reading, declared)
+    state = ParseState(output=not input)
+    node = _node_of(state, declared)
     name = getattr(declared, "__qualname__", None) or str(declared)
-    shape, faults = _finish(reading, node, name, strict, descriptions, input)
-    return shape, faults, reading.unresolved
+    shape, faults = _finish(state, node, name, strict, descriptions, input)
+    return shape, faults, state.unresolved
+
+
+def _node_of(state: ParseState, declared: Any) -> Node:
+    if not isinstance(declared, type):
+        return state.node(declared, Scope({}))
+    if PROBLEMS in declared.__dict__ or is_plain(declared, empty=True):
+        return read_class(state, declared)
+    return state.node(declared, class_scope(declared))
+
+
+def read_parameters(
+    fn: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    *,
+    strict: bool = False,
+    descriptions: Mapping[str, str] | None = None,
+) -> Read:
+    """Read parameters of a function as an input; the built value is the dict of arguments to pass.
+
+    Args:
+        fn: The function, for the names in its annotations.
+        parameters: The parameters that are arguments of the tool.
+        strict: True to publish `additionalProperties: false`.
+        descriptions: Descriptions by name, from the docstring.
+
+    Returns:
+        The shape, or None; and the faults, with paths that start with the parameter's name.
+    """
+    plain = unwrap(getattr(fn, "__func__", fn))
+    scope = Scope(getattr(plain, "__globals__", {}), local="<locals>" in plain.__qualname__)
+    state = ParseState()
+    node = Object(plain.__name__, "arguments", dict)
+    for parameter in parameters:
+        name, annotation, default = parameter.name, parameter.annotation, parameter.default
+        # `a: int = field(...)` gives options, of which one may be the default.
+        marker = default if isinstance(default, Marker) else None
+        with state.at(name, None):
+            about = {} if default is Parameter.empty or marker is not None else {"default": default}
+            if annotation is Parameter.empty:
+                state.fault("has no annotation; write its type")
+                annotation = Any
+            node.fields.append(state.annotated_field(name, annotation, scope, marker, **about))
+    return _finish(state, node, plain.__qualname__, strict, descriptions, input=True)
+
+
+def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Read the fields of a form that may be wrong, so that advice can be given on all of it.
+
+    Args:
+        declared: A class with fields, or a mapping of fields.
+
+    Returns:
+        The schema of each field, and the source of its completions, unchecked, by field; nothing
+        for a declaration without fields.
+    """
+    state = ParseState()
+    if isinstance(declared, Mapping):
+        from .declare._data_form import read_data
+
+        node: Node = read_data(state, declared, "Arguments")
+    else:
+        node = _node_of(state, declared)
+    if not isinstance(node, Object):
+        return {}, {}
+    try:
+        schema = Emitter(state, strict=False).root(node)
+    except TooLarge:
+        return {}, {}
+    return schema["properties"], _completions(node.fields)
+
+
+def _completions(fields: Iterable[Field]) -> dict[str, Any]:
+    return {field.name: field.complete for field in fields if field.complete is not None}
 
 
 def _finish(
-    reading: Reading,
+    state: ParseState,
     node: Node,
     name: str,
     strict: bool,
     descriptions: Mapping[str, str] | None,
     input: bool,
 ) -> Read:
-    """Turn a form that has been read into a shape: emit, check, compile, build."""
-    if isinstance(node, Object):
+    """Turn a form that was read into a shape: emit its schema, check and compile it."""
+    if descriptions and isinstance(node, Object):
         for field in node.fields:
-            field.description = field.description or (descriptions or {}).get(field.name)
-    emitter = Emitter(reading, strict=strict)
+            field.description = field.description or descriptions.get(field.name)
+    emitter = Emitter(state, strict=strict)
     try:
         schema = emitter.root(node)
     except TooLarge:
-        reading.fault("is too large once its classes are written out; make it flatter")
-        return None, reading.faults
-    if input and schema.get("type") != "object" and not reading.faults:
-        reading.fault(_NOT_AN_OBJECT)
+        state.fault("is too large once its classes are written out; make it flatter")
+        return None, state.faults
+    if input and schema.get("type") != "object" and not state.faults:
+        state.fault(_NOT_AN_OBJECT)
     compiled, found = read_schema(schema)
-    found = [*found, *(header_faults(schema) if input else ())]
-    if reading.faults or found or compiled is None:
-        return None, _all_faults(reading, node, emitter, schema, found)
-    return _shape(node, name, emitter, compiled, schema), []
+    if input and state.headers:
+        from .publish._headers import header_faults
 
+        found = [*found, *header_faults(schema)]
+    if state.faults or found or compiled is None:
+        from .publish._field_faults import all_faults
 
-def _all_faults(
-    reading: Reading, node: Node, emitter: Emitter, schema: Mapping[str, Any], found: list[Fault]
-) -> list[Fault]:
-    """Return what was wrong with the declaration, then what is wrong with what it says."""
-    known = {fault.path for fault in reading.faults}
-    places = emitter.places
-    placed = [_at_field(f, places) for f in found if not _is_own_value(f.path, places)]
-    placed += own_value_faults(schema, places)
-    # What was wrong with a field already has its consequences in the schema.
-    faults = [*reading.faults, *(fault for fault in placed if fault.path not in known)]
-    names = [field.name for field in node.fields] if isinstance(node, Object) else []
-    order: dict[Any, int] = {name: place for place, name in enumerate(names)}
-    # In the order of the fields, the whole first; a field that could not be made comes last.
-    return sorted(faults, key=lambda f: order.get(f.path[0], len(names)) if f.path else -1)
-
-
-def _is_own_value(path: Path, places: Mapping[Path, Place]) -> bool:
-    """Tell if a fault is about the default or an example of a field."""
-    return (path[:-1] in places and path[-1] == "default") or (
-        path[:-2] in places and path[-2] == "examples"
-    )
-
-
-def _at_field(fault: Fault, places: Mapping[Path, Place]) -> Fault:
-    """Return a fault of the emitted schema as one of the field that it comes from."""
-    for length in range(len(fault.path), 0, -1):
-        place = places.get(fault.path[:length])
-        if place is not None:
-            return Fault(place[0], fault.text, place[1])
-    return fault
+        return None, all_faults(state, node, schema, emitter.places, found)
+    return _shape(state, node, name, emitter, schema, compiled)
 
 
 def _shape(
-    node: Node, name: str, emitter: Emitter, compiled: CompiledSchema, schema: dict[str, Any]
-) -> Shape:
-    def compile_test(branch: Node) -> Callable[[Any], bool]:
-        part = emitter.with_definitions(emitter.schema(branch, (), ((), None)))
-        alone = compile_schema(part)
-        if not is_risky(branch):
-            return alone.is_valid
-        inner = Builder(name, compile_test)
-        build = inner.compile(branch)
-        return alone.is_valid if build is None else checked(alone, branch, inner, build).is_valid
-
-    builder = Builder(name, compile_test)
+    state: ParseState,
+    node: Node,
+    name: str,
+    emitter: Emitter,
+    schema: dict[str, Any],
+    compiled: CompiledSchema,
+) -> Read:
+    """Compile the builder of a form, and put its shape together."""
+    builder = Builder(name, _tester(state, name, emitter))
     build = builder.compile(node)
-    if build is not None and is_risky(node):
+    # Factories inside a default run here, so this is done only for a form that needs it.
+    if builder.defaults and (state.risky or emitter.recursive):
+        names = {id(place.field): place.names for place in emitter.places.values()}
+        problems = builder.default_problems()
+        faults = [Fault(names[id(field)], text, field.owner) for field, text in problems]
+        if faults:
+            return None, faults
+    if build is not None and state.risky:
+        from .convert._class_validation import checked
+
         compiled = checked(compiled, node, builder, build)
-    for found in walk(node):
-        if isinstance(found, Object):
-            _dump.register(found)
-    is_object = schema.get("type") == "object"
+    for _, _, each in state.classes:
+        _dump.register(each)
     fields = node.fields if isinstance(node, Object) else ()
-    return Shape(
+    shape = Shape(
         schema,
         build,
         _dump.dump_value,
         _type_of(node),
         compiled,
-        is_object,
-        form_titles(node),
+        schema.get("type") == "object",
+        form_titles(node) if state.titled else {},
         _completions(fields),
     )
+    return shape, []
+
+
+def _tester(
+    state: ParseState, name: str, emitter: Emitter
+) -> Callable[[Node], Callable[[Any], bool]]:
+    """Return the function that compiles a test for a branch of a union."""
+
+    def compile_test(branch: Node) -> Callable[[Any], bool]:
+        part = emitter.with_definitions(emitter.schema(branch, (), Place((), None)))
+        alone = compile_schema(part)
+        if state.risky:
+            from .convert._class_validation import checked, is_risky
+
+            inner = Builder(name, compile_test)
+            build = inner.compile(branch) if is_risky(branch) else None
+            if build is not None:
+                return checked(alone, branch, inner, build).is_valid
+        return alone.is_valid
+
+    return compile_test
 
 
 def _type_of(node: Node) -> Any:
@@ -352,3 +322,82 @@ def _type_of(node: Node) -> Any:
     if isinstance(node, Array):
         return node.collection
     return dict if isinstance(node, Map) else None
+
+
+def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read:
+    """Read a JSON Schema: a mapping, or JSON text.
+
+    Args:
+        declared: The schema. Values arrive validated and otherwise untouched.
+        input: True if the root must be an object.
+        strict: True if unknown names are to be refused; the schema itself must say so.
+
+    Returns:
+        The shape, or None; and the faults, with line and column if the text is malformed.
+    """
+    if isinstance(declared, str):
+        schema, faults = _decode_schema(declared)
+    elif isinstance(declared, Mapping):
+        schema, faults = _copy_schema(declared)
+    else:
+        return None, [Fault((), f"expected a JSON Schema or JSON text, got {show(declared)}")]
+    if schema is None:
+        return None, faults
+    compiled, faults = read_schema(schema)
+    is_object = schema.get("type") == "object"
+    if input:
+        # Loaded with the first raw schema, whose headers can only be found by looking.
+        from .publish._headers import header_faults
+
+        faults = [*faults, *([] if is_object else [Fault((), _NOT_AN_OBJECT)])]
+        faults += header_faults(schema)
+    if strict and False not in map(schema.get, _CLOSING):
+        faults = [*faults, Fault((), _NOT_STRICT)]
+    if faults or compiled is None:
+        return None, faults
+    return Shape(schema, None, _dump.dump_value, None, compiled, is_object), []
+
+
+def _copy_schema(schema: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, list[Fault]]:
+    """Return a mapping as plain JSON in containers of its own, or its faults."""
+    try:
+        return _dump.dump_value(dict(schema)), []
+    except (TypeError, ValueError, RecursionError) as error:
+        return None, [Fault((), f"a JSON Schema holds nothing but JSON: {error}")]
+
+
+def _decode_schema(text: str) -> tuple[dict[str, Any] | None, list[Fault]]:
+    """Return the object in a JSON text, or the faults of the text.
+
+    NaN is a fault, and so is a name that stands twice in one object: JSON (RFC 8259, section 4)
+    leaves its meaning open.
+    """
+    faults: list[Fault] = []
+
+    def fault_at(word: str, message: str) -> None:
+        # The parser does not say where it is: the last place of the word is near enough.
+        before = text[: text.rfind(word)]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        faults.append(Fault((), message, None, line, column))
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, value in found:
+            if name in made:
+                fault_at(name, f"duplicate name {name!r} in one object; keep one")
+            made[name] = value
+        return made
+
+    def constant(name: str) -> None:
+        fault_at(name, f"{name} is not JSON")
+
+    try:
+        schema = loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except JSONDecodeError as error:
+        fault = Fault((), f"invalid JSON text: {error.msg}", None, error.lineno, error.colno)
+        return None, [fault]
+    except (RecursionError, ValueError) as error:
+        return None, [Fault((), f"invalid JSON text: {error}")]
+    if not isinstance(schema, dict) and not faults:
+        faults.append(Fault((), f"JSON schema text must hold an object, got {show(schema)}"))
+    return (None, faults) if faults else (schema, [])

@@ -1,4 +1,4 @@
-"""`Schema`: a class whose annotations are a JSON Schema, and whose instances are the arguments."""
+"""`Schema`: classes whose annotations are a JSON Schema, and whose instances are values of it."""
 
 from collections.abc import Iterable
 from typing import Any, dataclass_transform
@@ -6,8 +6,8 @@ from typing import Any, dataclass_transform
 from .._errors import DefinitionError, Problem
 from .._source import locate
 from ._declared_schema import SHAPE, read_annotation
+from .declare._classes import freeze
 from .declare._field import argument, field
-from .declare._frozen_class import freeze
 from .jsonschema._fault import Fault
 
 
@@ -15,46 +15,43 @@ from .jsonschema._fault import Fault
 class Schema:
     """Base of classes that declare fields by annotation; a subclass is a frozen attrs class.
 
-    A class that stands by itself is checked when its statement ends. One inside another class is
-    checked by the class that uses it, together with everything else there.
+    Its constructor takes keyword arguments only. A subclass at module or function level is checked
+    when its statement ends; one inside another class is checked, with everything else there, by the
+    class that uses it.
 
     Raises:
-        DefinitionError: When a class statement at module or function level declares something
-            that cannot be a schema; it lists every problem.
+        DefinitionError: From the class statement of a subclass; it lists every problem.
     """
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__()
         freeze(cls, keywords)
-        if _stands_alone(cls) and not getattr(cls, "__parameters__", ()):
+        outer, _, name = cls.__qualname__.rpartition(".")
+        # A generic class is complete once its parameters stand for something.
+        alone = not outer or outer.endswith("<locals>")
+        if alone and not getattr(cls, "__parameters__", ()):
             shape, faults, unresolved = read_annotation(cls)
             if faults and not unresolved:
-                raise DefinitionError(to_problems(faults, cls.__qualname__.rpartition(".")[2]))
+                raise DefinitionError(to_problems(faults, name))
             if shape is not None:
                 setattr(cls, SHAPE, shape)
-
-
-def _stands_alone(cls: type) -> bool:
-    outer = cls.__qualname__.rpartition(".")[0]
-    return not outer or outer.endswith("<locals>")
 
 
 def to_problems(faults: Iterable[Fault], where: str) -> list[Problem]:
     """Return faults as the problems of a `DefinitionError`, with file and line where known.
 
     Args:
-        faults: From `read_shape` and its kin.
+        faults: The faults of a declaration, from `read_shape` or one of the other readers.
         where: The dotted name that their paths continue: `SearchDocs.Input`.
     """
-    return [_problem(fault, where) for fault in faults]
-
-
-def _problem(fault: Fault, where: str) -> Problem:
-    file, line = None, None
-    if fault.owner is not None:
-        member = str(fault.path[-1]) if fault.path else None
-        file, line = locate(fault.owner.__module__, fault.owner.__qualname__, member)
-    text = fault.text
-    if fault.line is not None:
-        text = f"{text} (line {fault.line}, column {fault.column} of the text)"
-    return Problem(".".join([where, *map(str, fault.path)]), text, file, line)
+    problems: list[Problem] = []
+    for fault in faults:
+        file, line = None, None
+        if fault.owner is not None:
+            member = str(fault.path[-1]) if fault.path else None
+            file, line = locate(fault.owner.__module__, fault.owner.__qualname__, member)
+        text = fault.text
+        if fault.line is not None:
+            text = f"{text} (line {fault.line}, column {fault.column} of the text)"
+        problems.append(Problem(".".join([where, *map(str, fault.path)]), text, file, line))
+    return problems

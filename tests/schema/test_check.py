@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp.schema import Fault, check_schema, compile_schema, read_schema
+from noizu_mcp.schema.jsonschema._document import Document
 from noizu_mcp.schema.jsonschema._keywords import RULES
-from noizu_mcp.schema.jsonschema._structure import structure_faults
 
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 
@@ -31,10 +31,10 @@ FAULTS = [
     ({"dependentRequired": {"a": "b"}}, ("dependentRequired",), "whose values are lists of names"),
     ({"dependencies": {"a": 1}}, ("dependencies",), "takes an object of schemas or lists of names"),
     ({"$vocabulary": {"a": 1}}, ("$vocabulary",), "takes an object of true and false"),
-    ({"items": {1: 2}}, ("items",), "a keyword is a string, not 1"),
-    ({"minimum": math.nan}, ("minimum",), "NaN is nothing that JSON can express"),
-    ({"enum": [1, {2}]}, ("enum", 1), "<set> is nothing that JSON can express"),
-    ({"const": "\ud800"}, ("const",), "nothing that JSON can express"),
+    ({"items": {1: 2}}, ("items",), "1 cannot be the name of a property"),
+    ({"minimum": math.nan}, ("minimum",), "JSON cannot express NaN"),
+    ({"enum": [1, {2}]}, ("enum", 1), "JSON cannot express <set>"),
+    ({"const": "\ud800"}, ("const",), "has half of a surrogate pair"),
     (
         {"properties": {"q": {"type": "string", "minLenght": 2}}},
         ("properties", "q", "minLenght"),
@@ -46,7 +46,7 @@ FAULTS = [
     ({"$ref": "#/$defs/a"}, ("$ref",), '"#/$defs/a" leads nowhere: there is no "$defs"'),
     ({"$ref": "#a"}, ("$ref",), 'leads nowhere: no "$anchor": "a" in the schema'),
     ({"$ref": "#/allOf/1", "allOf": [{}]}, ("$ref",), 'there is no item "1" in a list of 1'),
-    ({"$ref": "#/title", "title": "a"}, ("$ref",), '"#/title" leads to "a", which is no schema'),
+    ({"$ref": "#/title", "title": "a"}, ("$ref",), '"#/title" leads to "a", which is not a schema'),
     (
         {"items": {"$ref": "https://example.com/a#/b"}},
         ("items", "$ref"),
@@ -127,9 +127,7 @@ def test_deep_schemas_are_faults():
     schema = {}
     for _ in range(10_000):
         schema = {"items": schema}
-    assert check_schema(schema) == [
-        Fault((), "nested deeper than 64 levels; flatten it with $defs and $ref")
-    ]
+    assert check_schema(schema) == [Fault((), "nested deeper than 64 levels")]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +174,7 @@ def test_the_python_engine_names_what_it_cannot():
     assert compiled is None
     assert 'cannot serve "unevaluatedItems"; install the native engine' in fault.text
     _, (fault,) = read_schema({"pattern": r"\p{L}"}, engine="python")
-    assert fault.text == r'"\\p{L}" cannot be used: the escape "\p" is not served'
+    assert fault.text == r'"\\p{L}" cannot be used: "\p{L}" is not valid in it, or not served'
     _, (fault,) = read_schema({"pattern": "^a$", "default": "b"}, engine="python")
     assert 'does not match "^a$"' in fault.text
 
@@ -195,7 +193,12 @@ some_values = st.recursive(
 def test_the_tables_are_the_metaschema(schema):
     """The keyword tables accept exactly what the metaschema of 2020-12 accepts, format aside."""
     if is_plain_regex(schema.get("pattern")) and schema.get("$schema", "") == "":
-        assert (not structure_faults(schema)) is is_valid_by_metaschema(schema)
+        assert (not keyword_faults(schema)) is is_valid_by_metaschema(schema)
+
+
+def keyword_faults(schema):
+    """Return the faults of values of keywords alone."""
+    return [fault for fault in Document(schema).faults() if fault.text.startswith("takes ")]
 
 
 def is_plain_regex(pattern):

@@ -1,7 +1,6 @@
 """compile_schema: one interface, two engines, and the guards around them."""
 
 import math
-import sys
 import threading
 import time
 from types import MappingProxyType
@@ -10,8 +9,8 @@ import pytest
 
 from noizu_mcp import SchemaError, SchemaUnsupported
 from noizu_mcp.schema import compile_schema
-from noizu_mcp.schema.engines import _compile as _engine
-from noizu_mcp.schema.jsonschema._bounds import MAX_SCHEMA_COST, MAX_VALUE_DEPTH, depth_of, survey
+from noizu_mcp.schema.jsonschema._document import Document
+from noizu_mcp.schema.jsonschema._values import is_deeper
 
 ENGINES = ("native", "python")
 LIST = {"$defs": {"list": {"type": "array", "items": {"$ref": "#/$defs/list"}}}}
@@ -129,9 +128,24 @@ GOTCHAS = [
     ("then without if", {"then": False}, 1, True),
     ("empty enum", {"enum": []}, 1, False),
     ("dependentRequired", {"dependentRequired": {"a": ["b"]}}, {"a": 1}, False),
-    ("minContains 0", {"contains": {"const": 1}, "minContains": 0}, [], True),
-    ("maxContains", {"contains": {"const": 1}, "maxContains": 1}, [1, 1], False),
-    ("minContains", {"contains": {"const": 1}, "minContains": 2}, [1, 2, 1], True),
+    (
+        "minContains 0",
+        {"contains": {"const": 1}, "minContains": 0},
+        [],
+        {"native": True, "python": "refused"},
+    ),
+    (
+        "maxContains",
+        {"contains": {"const": 1}, "maxContains": 1},
+        [1, 1],
+        {"native": False, "python": "refused"},
+    ),
+    (
+        "minContains",
+        {"contains": {"const": 1}, "minContains": 2},
+        [1, 2, 1],
+        {"native": True, "python": "refused"},
+    ),
     (
         "unevaluatedProperties",
         {"unevaluatedProperties": False},
@@ -192,19 +206,14 @@ def test_engines_have_names():
         compile_schema({}, "rs")
 
 
-def test_auto_falls_back_to_python(monkeypatch):
+def test_auto_falls_back_to_python(without_native):
     """Without the native engine the Python one serves, and refusals say how to get it."""
-    monkeypatch.setitem(sys.modules, "noizu_mcp.schema.engines._native", None)
-    _engine.has_native.cache_clear()
-    try:
-        assert compile_schema({"type": "string"}).engine == "python"
-        with pytest.raises(SchemaUnsupported, match="pip install jsonschema-rs") as caught:
-            compile_schema({"unevaluatedItems": False})
-        assert caught.value.keyword == "unevaluatedItems"
-        with pytest.raises(SchemaUnsupported, match="is not installed: pip install jsonschema-rs"):
-            compile_schema({}, "native")
-    finally:
-        _engine.has_native.cache_clear()
+    assert compile_schema({"type": "string"}).engine == without_native
+    with pytest.raises(SchemaUnsupported, match="pip install jsonschema-rs") as caught:
+        compile_schema({"unevaluatedItems": False})
+    assert caught.value.keyword == "unevaluatedItems"
+    with pytest.raises(SchemaUnsupported, match="is not installed: pip install jsonschema-rs"):
+        compile_schema({}, "native")
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -224,10 +233,11 @@ def test_boolean_schemas(engine, boolean):
         ([], "a schema is an object, true or false, not list"),
         ({"type": "strin"}, "type: takes one of null, boolean"),
         ({"properties": {"a": {"minLength": -1}}}, "properties.a.minLength: takes an integer of 0"),
+        ({"patternProperties": 5}, "patternProperties: takes an object whose values are schemas"),
         ({"properties": [1]}, "properties: takes an object whose values are schemas, not [1]"),
         ({"required": ["a", "a"]}, "required: takes a list of different strings"),
-        ({"minimum": math.inf}, "minimum: Infinity is nothing that JSON can express"),
-        ({"const": "\ud800"}, "nothing that JSON can express"),
+        ({"minimum": math.inf}, "minimum: JSON cannot express Infinity"),
+        ({"const": "\ud800"}, 'const: "\\ud800" has half of a surrogate pair'),
         ({"$ref": "#/$defs/no"}, '$ref: "#/$defs/no" leads nowhere: there is no "$defs"'),
         ({"$ref": "https://example.com/s"}, "nothing is ever fetched; pass it in documents="),
     ],
@@ -331,8 +341,8 @@ def test_a_metaschema_of_ones_own():
 def test_recursive_schema_has_a_depth_limit(engine):
     """A recursive schema accepts 128 levels, and rejects more with a reason instead of crashing."""
     compiled = compile_schema(RECURSIVE, engine)
-    assert compiled.is_valid(nested(MAX_VALUE_DEPTH, [])[0])
-    for levels in (MAX_VALUE_DEPTH + 1, 10_000):
+    assert compiled.is_valid(nested(128, [])[0])
+    for levels in (128 + 1, 10_000):
         found = compiled.violations(nested(levels, []))
         assert [violation.message for violation in found] == ["nested deeper than 128 levels"]
 
@@ -412,9 +422,9 @@ def test_mutual_recursion_is_cheap():
     names = [f"t{index}" for index in range(30)]
     refs = {name: {"$ref": f"#/$defs/{name}"} for name in names}
     schema = {"$defs": {name: {"properties": dict(refs)} for name in names}, "$ref": "#/$defs/t0"}
-    found = survey(schema)
+    found = Document(schema).survey()
     assert found.recursive
-    assert found.cost < MAX_SCHEMA_COST / 50
+    assert found.cost < 2000
 
 
 @pytest.mark.parametrize(
@@ -431,15 +441,15 @@ def test_mutual_recursion_is_cheap():
 )
 def test_what_is_recursive(schema, recursive):
     """A schema counts as recursive if it leads back to itself, or out of sight."""
-    assert survey(schema).recursive is recursive
+    assert Document(schema).survey().recursive is recursive
 
 
 @pytest.mark.parametrize(
-    ("value", "depth"), [(1, 0), ([], 0), ([1], 1), ({"a": [1]}, 2), ([[[[[1]]]]], 4)]
+    ("value", "depth"), [(1, 0), ([], 0), ([1], 1), ({"a": [1]}, 2), ([[[[[1]]]]], 5)]
 )
 def test_depth(value, depth):
-    """Depth counts lists and objects that hold something, and stops above the limit."""
-    assert depth_of(value, 3) == depth
+    """Depth counts lists and objects that hold something."""
+    assert [is_deeper(value, limit) for limit in range(6)] == [limit < depth for limit in range(6)]
 
 
 @pytest.mark.parametrize(

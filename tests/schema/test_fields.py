@@ -155,7 +155,8 @@ def test_defaults_apply_to_absent_fields_only():
     made, again = shape.build({}), shape.build({})
 
     assert faults == []
-    assert tuple(made[name] for name in made) == (False, "", 0, [], None, {})
+    assert tuple(made[name] for name in made)[:5] == (False, "", 0, [], None)
+    assert made.whole.deep == 3
     assert made.tags is not again.tags
     inner = shape.build({"inner": {}}).inner
     assert (inner.deep, inner.list) == (3, [1])
@@ -223,7 +224,10 @@ WRONG = [
         "a: pattern does not belong to integer, which takes min, max, exclusive_min, exclusive_max,"
         " multiple_of",
     ),
-    ({"a": f.object({}, min=1)}, "a: min does not belong to object with fields; leave it out"),
+    (
+        {"a": f.object({"b": str}, min=1)},
+        "a: min does not belong to object with fields; leave it out",
+    ),
     (
         {"a": f.string(requird=True)},
         "a: unknown option 'requird' of f.string; did you mean 'required'?",
@@ -259,11 +263,13 @@ WRONG = [
     ),
     (
         {"a": f.object()},
-        "a: f.object needs its fields, a mapping of names to fields or types",
+        "a: f.object needs its fields, a mapping of names to fields or types, or {} for an object"
+        " with any names",
     ),
     (
         {"a": f.object([1])},
-        "a: f.object needs its fields, a mapping of names to fields or types, got [1]",
+        "a: f.object needs its fields, a mapping of names to fields or types, or {} for an object"
+        " with any names, got [1]",
     ),
     (
         {"a": f.object({"b": 3})},
@@ -288,12 +294,12 @@ WRONG = [
     ({"a": f.string}, "a: f.string is not called; write f.string()"),
     (
         {"a": 3, "b": {"c": f.string()}},
-        "a JSON Schema holds nothing but JSON: f.string(...) is a field, which stands in a mapping of fields only",
+        "a JSON Schema holds nothing but JSON: f.string(...) is a field, and belongs in a mapping of fields only",
     ),
     ({3: f.string()}, "3: the name of a field is text, got 3"),
     (
         {"a": field(min=1)},
-        "a: field(...) belongs into a class; write f.string(...), f.integer(...)",
+        "a: field(...) belongs in a class; write f.string(...), f.integer(...)",
     ),
     (
         {"a": f.integer(default=60, max=50)},
@@ -305,7 +311,7 @@ WRONG = [
     ),
     (
         {"a": f.enum("x", default="y")},
-        'a: default "y" is none of ["x"]; change the default or the field',
+        'a: default "y" is not one of ["x"]; change the default or the field',
     ),
     (
         {"a": f.string(default=None)},
@@ -321,7 +327,7 @@ WRONG = [
         {"a": f.string(), "b": 3},
         ": a mixture of fields and something else (b); write fields only, or a schema",
     ),
-    ({"a": f.string(header="")}, "a: header '' is no HTTP token; use letters, digits and -"),
+    ({"a": f.string(header="")}, "a: header '' is not an HTTP token; use letters, digits and -"),
     (
         {"a": f.number(header="X")},
         "a: header needs a field of type string, integer or boolean (not null), not number",

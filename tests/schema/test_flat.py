@@ -319,19 +319,19 @@ def test_titles_inside_a_type():
     [
         (
             {"x": f.enum("plain", "loud", titles={"plan": "Plain"})},
-            "x: titles names 'plan', which is no choice; did you mean 'plain'?",
+            "x: titles names 'plan', which is not a choice; did you mean 'plain'?",
         ),
         (
             {"x": f.enum(1, 2, titles={3: "C"})},
-            "x: titles names 3, which is no choice; known: 1, 2",
+            "x: titles names 3, which is not a choice; known: 1, 2",
         ),
         (
             {"x": f.enum(1, titles={True: "C"})},
-            "x: titles names True, which is no choice; known: 1",
+            "x: titles names True, which is not a choice; known: 1",
         ),
         (
             {"x": f.enum("a", None, titles={None: "Nothing"})},
-            "x: titles names None, which is no choice; known: 'a'",
+            "x: titles names None, which is not a choice; known: 'a'",
         ),
         (
             {"x": f.string(titles={"a": "A"})},
@@ -363,7 +363,7 @@ def test_faults_of_titles(declared, fault):
 
 def test_faults_of_titles_are_found_by_the_class_statement():
     """A class with wrong titles is never made."""
-    with pytest.raises(DefinitionError, match="which is no choice; did you mean 'small'"):
+    with pytest.raises(DefinitionError, match="which is not a choice; did you mean 'small'"):
 
         class Wrong(Schema):
             size: Literal["small", "large"] = field(titles={"smal": "S"})
@@ -399,17 +399,17 @@ class Loop(Schema):
         (tuple[Literal["a"], Literal["b"]], "is a list of free values"),
         (Literal[1, 2], "choice 1 is not text"),
         (Literal["a", True], "choice true is not text"),
-        (dt.time, 'format "time" is none that a form knows (email, uri, date, date-time)'),
-        (uuid.UUID, 'format "uuid" is none that a form knows'),
+        (dt.time, 'format "time" is unknown to forms (email, uri, date, date-time)'),
+        (uuid.UUID, 'format "uuid" is unknown to forms'),
         (
             bytes,
-            '"contentEncoding" cannot be said of a text field in a form; bytes cannot be typed',
+            '"contentEncoding" is not allowed for a text field in a form; bytes cannot be typed',
         ),
-        (decimal.Decimal, '"pattern" cannot be said of a text field in a form; use a format'),
-        (Annotated[str, field(pattern="^a")], '"pattern" cannot be said of a text field'),
+        (decimal.Decimal, '"pattern" is not allowed for a text field in a form; use a format'),
+        (Annotated[str, field(pattern="^a")], '"pattern" is not allowed for a text field'),
         (
             Annotated[int, field(exclusive_min=0)],
-            '"exclusiveMinimum" cannot be said of a number field in a form; write min (minimum)',
+            '"exclusiveMinimum" is not allowed for a number field in a form; write min (minimum)',
         ),
         (Annotated[float, field(exclusive_max=0)], "write max (maximum)"),
         (Annotated[int, field(multiple_of=2)], "check the answer in the handler"),
@@ -472,9 +472,9 @@ def test_inherited_fields_have_their_own_class():
         ({"type": "string", "const": "a"}, "write enum with this one value"),
         (
             {"type": "string", "minimum": 1},
-            '"minimum" cannot be said of a text field in a form; le',
+            '"minimum" is not allowed for a text field in a form; le',
         ),
-        ({"type": "string", "placeholder": "…"}, '"placeholder" cannot be said of a text field'),
+        ({"type": "string", "placeholder": "…"}, '"placeholder" is not allowed for a text field'),
         ({"type": "integer", "enum": ["a"]}, "has no choices that fit its type"),
         ({"enum": [None]}, "has no choices that fit its type"),
         ({"enum": ["a"], "oneOf": [{"const": "a", "title": "A"}]}, "enum and oneOf together"),
@@ -487,7 +487,7 @@ def test_inherited_fields_have_their_own_class():
         ({"type": "array", "items": {"anyOf": [{"type": "string"}]}}, "is a list of free values"),
         (
             {"type": "array", "items": {"enum": ["a"], "minLength": 1}},
-            '"minLength" cannot be said of the items of a list in a form; leave it out',
+            '"minLength" is not allowed for the items of a list in a form; leave it out',
         ),
         ({"type": "array", "items": {"enum": ["a", None]}}, "choice null is not text"),
         (
@@ -497,7 +497,7 @@ def test_inherited_fields_have_their_own_class():
         ({"type": "array", "items": {"anyOf": [{"const": "a"}]}}, "each choice in anyOf needs a"),
         (
             {"type": "array", "items": {"enum": ["a"]}, "contains": {}},
-            '"contains" cannot be said of a list field',
+            '"contains" is not allowed for a list field',
         ),
     ],
 )
@@ -515,8 +515,8 @@ def test_schemas_that_a_form_cannot_ask(declared, text):
         (dict, "has no fields to ask for"),
         ({**raw(), "additionalProperties": {"type": "string"}}, "asks for names that are not"),
         ({**raw(), "unevaluatedProperties": {"type": "string"}}, "asks for names that are not"),
-        ({**raw(), "minProperties": 1}, '"minProperties" cannot be said of a form; leave it out'),
-        ({**raw(), "patternProperties": {}}, '"patternProperties" cannot be said of a form'),
+        ({**raw(), "minProperties": 1}, '"minProperties" is not allowed in a form; leave it out'),
+        ({**raw(), "patternProperties": {}}, '"patternProperties" is not allowed in a form'),
         (int, 'the root of an input must be of type "object"'),
         (None, "expected a class, a mapping of fields, a JSON Schema; got None"),
         ("{", "invalid JSON text"),

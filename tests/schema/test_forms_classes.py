@@ -147,7 +147,9 @@ def test_a_dataclass_with_an_init_variable_is_refused():
     class Odd:
         x: dataclasses.InitVar[int]
 
-    assert faults_of(Odd) == ["x: an InitVar is no field; make it a field, or set it in a factory"]
+    assert faults_of(Odd) == [
+        "x: an InitVar is not a field; make it a field, or set it in a factory"
+    ]
 
 
 class Base(t.TypedDict):
@@ -565,7 +567,7 @@ def test_a_marker_is_no_default_of_other_classes():
         x: int = field(default=1)
 
     assert any(
-        "a marker is no default here; write Annotated[<type>, field(...)]" in line
+        "field(...) is not read here; write Annotated[<type>, field(...)]" in line
         for line in faults_of(Wrong)
     )
 
@@ -618,3 +620,29 @@ def test_a_default_is_delivered_as_declared():
     }
     assert made.pair[1] is not shape.build({}).pair[1]
     assert made.only is Holder().only
+
+
+def test_a_class_describes_itself_wherever_it_stands():
+    """Its docstring describes the object; a field of its own description keeps that."""
+
+    @attrs.frozen
+    class Inner:
+        """A place.
+
+        Attributes:
+            x: From the docstring.
+            y: From the docstring.
+        """
+
+        x: int
+        y: t.Annotated[int, "Its own"]
+
+    @attrs.frozen
+    class Outer:
+        many: list[t.Annotated[Inner, field(description="Elsewhere")]]
+
+    items = read(Outer).schema["properties"]["many"]["items"]
+
+    assert items["description"] == "A place."
+    assert items["properties"]["x"]["description"] == "From the docstring."
+    assert items["properties"]["y"]["description"] == "Its own"

@@ -116,7 +116,8 @@ def _arrays(draw, depth):
 
 @st.composite
 def _objects(draw, depth):
-    cls, mapping, values = draw(forms(depth - 1))
+    # Without fields the two differ: a class drops all names, `f.object({})` keeps them.
+    cls, mapping, values = draw(forms(depth - 1, least=1))
     return cls, {}, f.object(mapping), values
 
 
@@ -132,10 +133,10 @@ _TWINS = {
 
 
 @st.composite
-def forms(draw, depth=2):
+def forms(draw, depth=2, least=0):
     """Draw a Schema class, the mapping of the same fields, and JSON objects that fit both."""
     annotations, body, mapping, required, optional = {}, {}, {}, {}, {}
-    for name in draw(st.lists(st.sampled_from(NAMES), max_size=4, unique=True)):
+    for name in draw(st.lists(st.sampled_from(NAMES), min_size=least, max_size=4, unique=True)):
         annotation, options, marker, values = draw(twins(depth))
         must = "default" not in options and draw(st.booleans())
         annotations[name] = annotation

@@ -130,7 +130,7 @@ def test_a_nested_class_leaves_its_problems_to_its_user():
         (("limit",), "default 60 is above max 50; change the default or the field"),
         (("count",), "factory must be a callable without arguments, got 3"),
         (("both",), "default and factory together: drop one"),
-        (("data",), "f.string(...) is for mappings; in a class write field(...)"),
+        (("data",), "f.string(...) is for mappings; beside an annotation write field(...)"),
         (("loose",), "field(...) without an annotation; write loose: <type> = field(...)"),
     ]
     assert {Tool.Input} == {fault.owner for fault in faults}

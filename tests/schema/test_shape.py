@@ -10,12 +10,15 @@ import pytest
 from noizu_mcp.schema import (
     Schema,
     Violation,
+    argument,
     field,
     output_annotation,
+    read_fields,
     read_parameters,
     read_raw,
     read_shape,
 )
+from noizu_mcp.schema import fields as f
 
 RAW = {"type": "object", "properties": {"q": {"type": "string", "minLength": 2}}, "required": ["q"]}
 
@@ -96,7 +99,7 @@ def test_malformed_text(text, message, line, column):
         ),
         (
             {"type": "object", "properties": {"a": {"x-mcp-header": 3}}},
-            "header 3 is no HTTP token",
+            "header 3 is not an HTTP token",
         ),
         (3, "expected a JSON Schema or JSON text, got 3"),
         (None, "expected a JSON Schema or JSON text, got null"),
@@ -215,7 +218,7 @@ def test_parameters_of_static_and_wrapped_functions():
 def test_parameters_that_are_wrong():
     """Each fault has the name of its parameter."""
 
-    def fn(*, a, b: int = "x", c: "Nowhere", d: int = field(default=1)):  # noqa: F821
+    def fn(*, a, b: int = "x", c: "Nowhere", d: int = field(default=1, min=2)):  # noqa: F821
         """Do."""
 
     _, faults = read_parameters(fn, parameters(fn))
@@ -230,7 +233,7 @@ def test_parameters_that_are_wrong():
             "c: cannot find 'Nowhere', which the annotation 'Nowhere' names;"
             " define or import it before the class is used"
         ),
-        "d: a marker is no default here; write Annotated[<type>, field(...)]",
+        "d: default 1 is below min 2; change the default or the field",
     ]
 
 
@@ -304,3 +307,94 @@ def test_annotations_that_declare_an_output(annotation):
 def test_annotations_that_do_not(annotation):
     """Text, nothing, anything, and the package's own classes do not."""
     assert not output_annotation(annotation)
+
+
+def test_the_fields_of_a_form_that_is_wrong():
+    """Advice can be given on every field, whatever is wrong with another."""
+
+    class Outer:
+        class Arguments(Schema):
+            a: str = argument(complete=["x"])
+            b: int = argument(bogus=1)
+
+    data = {"a": f.string(description="A"), "b": f.integer(bogus=1)}
+
+    assert read_fields(Outer.Arguments) == (
+        {"a": {"type": "string"}, "b": {"type": "integer"}},
+        {"a": ["x"]},
+    )
+    assert read_fields(data) == (
+        {"a": {"type": "string", "description": "A"}, "b": {"type": "integer"}},
+        {},
+    )
+    assert read_fields(int) == ({}, {})
+
+
+def test_the_fields_of_a_form_without_an_end():
+    """There is no schema to look at."""
+
+    @attrs.define
+    class Inner:
+        a: int
+
+    form = Inner
+    for _ in range(16):
+        form = attrs.make_class("Node", {name: attrs.field(type=form) for name in "xyz"})
+
+    assert read_fields(form) == ({}, {})
+
+
+def test_a_header_on_a_parameter():
+    """Its rules hold for ordinary parameters too."""
+
+    def fn(*, region: t.Annotated[float, field(header="Region")]): ...
+
+    _, faults = read_parameters(fn, parameters(fn))
+
+    assert [fault.text for fault in faults] == [
+        "header needs a field of type string, integer or boolean (not null), not number"
+    ]
+
+
+def test_a_raw_schema_is_a_mapping_or_text():
+    """Anything else is a fault."""
+    shape, faults = read_raw(3)
+
+    assert shape is None
+    assert [fault.text for fault in faults] == ["expected a JSON Schema or JSON text, got 3"]
+
+
+def test_a_strict_raw_schema_says_so_itself():
+    """`strict` cannot be added to a schema that is published as it is written."""
+    shape, faults = read_raw({"type": "object"}, strict=True)
+
+    assert shape is None
+    assert "write additionalProperties: false in it" in faults[0].text
+
+
+def test_field_as_the_default_of_a_parameter():
+    """Its options count, and one of them may be the default."""
+
+    def fn(
+        *,
+        a: int = field(min=1, description="A"),
+        b: int = field(default=3, max=9),
+        c: list[int] = field(factory=list),
+        d: "int | None" = field(max=2),
+    ):
+        """Do."""
+
+    shape, faults = read_parameters(fn, parameters(fn))
+
+    assert faults == []
+    assert shape.schema == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "integer", "description": "A", "minimum": 1},
+            "b": {"type": "integer", "maximum": 9, "default": 3},
+            "c": {"type": "array", "items": {"type": "integer"}, "default": []},
+            "d": {"type": ["integer", "null"], "maximum": 2},
+        },
+        "required": ["a"],
+    }
+    assert shape.build({"a": 1.0}) == {"a": 1, "b": 3, "c": [], "d": None}

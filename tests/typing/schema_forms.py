@@ -56,6 +56,11 @@ def both(size: Annotated[int, field(min=1)]) -> None:
     assert_type(Arguments(code="c").style, str | None)
     assert_type(f.string(min_length=1, required=True), Marker)
     f.array(f.object({"id": f.integer(required=True)}), min=1)
+    f.object({}, min=1, max=9, default={"a": 1}, description="Any names")
+    f.object({"at": f.object({"x": int}, default={})}, required=True)
+    f.array(f.object({}), default=[{}], unique=True, titles={})
+    f.integer(gt=0)  # type: ignore[call-arg]
+    f.array(item=str)  # type: ignore[call-arg]
     f.string(min=1)  # type: ignore[call-arg]
     f.string("x")  # type: ignore[arg-type]
     shape, _faults = read_shape({"a": f.enum("x", "y", default="x")})

@@ -1,19 +1,20 @@
-"""Nodes → a builder: generated code that turns what the schema accepted into typed values.
+"""Nodes → a builder: generated code that turns accepted JSON values into typed values.
 
-It checks nothing: the schema is what is enforced, and it has been. Each class gets one function,
-compiled once; its source is kept where tracebacks and debuggers look for it.
+The code checks nothing, for the schema has accepted the value before. Each class gets one function,
+compiled once when the form is read; its source is kept where tracebacks and debuggers look for it.
 """
 
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from enum import Enum
-from itertools import count
+from itertools import count, repeat
 from typing import Any
 from weakref import finalize
 
-from ..declare._field import MISSING
 from ..declare._nodes import (
+    MISSING,
     Array,
     Choice,
     Field,
@@ -26,48 +27,61 @@ from ..declare._nodes import (
     Union,
     json_type,
 )
+from ..jsonschema._violation import show
+from ._dump import ATOMS, dump_value
 
 Build = Callable[[Any], Any]
 Test = Callable[[Any], bool]
 
+# Files of generated code have names of their own, as the cache of source lines needs.
 _numbers = count()
-# Default values that cannot change, so that every instance may hold the same one.
+# Types of defaults that cannot change, so that every instance may hold the same one.
 _IMMUTABLE = (str, int, float, bool, type(None), bytes, frozenset, Enum)
 
 
 class Builder:
     """Writes the functions that build one form.
 
+    Args:
+        name: The name of the form, for the file name that tracebacks show.
+        compile_test: Returns a test of whether a value fits a node. It is used where the JSON type
+            of a value does not decide between the branches of a union.
+
     Attributes:
-        name: For the file name that tracebacks show.
-        compile_test: Returns what tells if a value fits a node; used where the JSON type of a
-            value does not say which branch of a union it is for.
         names: The constants and functions of the generated code.
         lines: The generated code.
-        objects: The function of each object, by identity.
-        unions: The branches of each union that needs a choice, by identity: test and build.
+        objects: The function of each object, by the identity of its node.
+        unions: The branches of each union that needs a choice, by the identity of its node.
+        defaults: The fields with a default that is JSON, each with that JSON.
     """
 
     def __init__(self, name: str, compile_test: Callable[[Node], Test]) -> None:
-        self.name = name
-        self.compile_test = compile_test
+        self._name = name
+        self._compile_test = compile_test
         self.names: dict[str, Any] = {}
         self.lines: list[str] = []
         self.objects: dict[int, str] = {}
         self.unions: dict[int, list[tuple[Test, Node]]] = {}
+        self.defaults: list[tuple[Field, Any]] = []
         self._fresh = count()
 
     def compile(self, root: Node) -> Build | None:
-        """Return what builds a value of the root, or None if every value stays as it is."""
+        """Return the builder of a form; None if every value stays as it is."""
         self.names.update(
-            MISSING=MISSING, new=object.__new__, copy=deepcopy, whole=_whole, real=_real
+            MISSING=MISSING,
+            new=object.__new__,
+            copy=deepcopy,
+            whole=int,
+            real=_real,
+            dump=dump_value,
+            is_json=is_json,
         )
         made = self.value(root, "v")
         if made is None:
             return None
         self.lines += ["def build(v):", f"    return {made}"]
         source = "\n".join(self.lines) + "\n"
-        file = f"<noizu_mcp build {self.name} {next(_numbers)}>"
+        file = f"<noizu_mcp build {self._name} {next(_numbers)}>"
         exec(compile(source, file, "exec"), self.names)  # the text is made above
         # The outermost function of an object is the builder itself: one call less.
         build: Build = self.names[self.objects.get(id(root), "build")]
@@ -79,6 +93,17 @@ class Builder:
         """Return the compiled builder of an object inside the form."""
         build: Build = self.names[self.objects[id(node)]]
         return build
+
+    def default_problems(self) -> Iterator[tuple[Field, str]]:
+        """Build every default that is JSON once; yield the fields whose default cannot be built."""
+        for field, value in self.defaults:
+            build = Builder(self._name, self._compile_test).compile(field.node)
+            try:
+                build and build(deepcopy(value))
+            except RecursionError:
+                yield field, "default contains itself, so that building it never ends; use | None"
+            except Exception as error:
+                yield field, f"default {show(value)} cannot be used: {error}; change it"
 
     def value(self, node: Node, name: str) -> str | None:
         """Return an expression for the typed value of a variable; None if it stays as it is."""
@@ -112,7 +137,8 @@ class Builder:
         if all(type(result) is str or result is None for result in node.results):
             return None
         # 1 and True are one key of a dict, and two values in JSON.
-        table = {(type(value) is bool, value): result for value, result in _pairs(node)}
+        pairs = zip(node.values, node.results, strict=True)
+        table = {(type(value) is bool, value): result for value, result in pairs}
         return f"{self._constant('choice', table)}[{name}.__class__ is bool, {name}]"
 
     def _array(self, node: Array, name: str) -> str | None:
@@ -145,131 +171,122 @@ class Builder:
         if len(options) == 1:
             made = self.value(options[0], name)
             return made and f"(None if {name} is None else {made})"
-        branches = [(option, self._function(option)) for option in options]
-        if all(build is None for _, build in branches):
+        branches = [self.value(option, "v") for option in options]
+        if not any(branches):
             return None
         tests = self._tests(options)
         self.unions[id(node)] = list(zip(tests, options, strict=True))
-        pairs = [(test, build) for test, (_, build) in zip(tests, branches, strict=True)]
-        return f"{self._constant('pick', _picker(pairs, self.names))}({name})"
+        builds = [made and self._function(made) for made in branches]
+        pick = _picker(list(zip(tests, builds, strict=True)), self.names)
+        return f"{self._constant('pick', pick)}({name})"
 
-    def _function(self, node: Node) -> str | None:
-        made = self.value(node, "v")
-        if made is None:
-            return None
-        name = f"branch{next(self._fresh)}"
+    def _function(self, made: str) -> str:
+        """Write a function that returns an expression of `v`; return its name."""
+        name = f"build{next(self._fresh)}"
         self.lines += [f"def {name}(v):", f"    return {made}", ""]
         return name
 
     def _tests(self, options: list[Node]) -> list[Test]:
+        """Return a test for each branch of a union: of the JSON type, where that decides."""
         kinds = [_kinds(option) for option in options]
         tests: list[Test] = []
         for index, (option, own) in enumerate(zip(options, kinds, strict=True)):
             others = frozenset().union(*kinds[:index], *kinds[index + 1 :])
-            tests.append(self.compile_test(option) if own & others else _kind_test(own))
+            tests.append(self._compile_test(option) if own & others else _kind_test(own))
         return tests
 
     def _object(self, node: Object, name: str) -> str:
         function = self.objects.get(id(node))
         if function is None:
-            function = self.objects[id(node)] = (
-                f"build_{next(self._fresh)}_{_identifier(node.name)}"
-            )
-            self.lines += [*self._body(node, function), ""]
+            name_of = node.name if node.name.isidentifier() else "object"
+            function = self.objects[id(node)] = f"build_{next(self._fresh)}_{name_of}"
+            self.lines += self._body(node, function)
         return f"{function}({name})"
 
     def _body(self, node: Object, function: str) -> list[str]:
+        """Return the function that builds an object, by how it is made."""
         fields = [field for field in node.fields if field.keyword is not None]
-        head = [f"def {function}(v):"]
+        # A Schema class without hooks is filled in past its constructor, which is twice as fast.
+        direct = node.make == "direct"
+        store, steps = "made", ["made = {}"]
+        if direct:
+            cls = self._constant("cls", node.cls)
+            store, steps = "state", [f"made = new({cls})", "state = made.__dict__"]
         if any(not field.required for field in fields):
-            head.append("    get = v.get")
-        if node.make in ("dict", "arguments"):
-            steps = [step for field in fields for step in self._entry(node, field)]
-            return [*head, "    made = {}", *steps, "    return made"]
-        cls = self._constant("cls", node.cls)
-        if node.make == "call":
-            return [*head, *self._call(fields, cls)]
-        steps = [step for f in fields for step in self._assign(f, f"state[{f.attribute!r}]")]
-        return [
-            *head,
-            f"    made = new({cls})",
-            "    state = made.__dict__",
-            *steps,
-            "    return made",
-        ]
-
-    def _call(self, fields: list[Field], cls: str) -> list[str]:
-        # A default that needs the instance is left to the constructor: its keyword stays away.
-        late = [field for field in fields if field.takes_self]
-        steps = ["    more = {}"] if late else []
-        for field in late:
-            target = f"more[{field.keyword!r}]"
-            steps += [f"    if {field.name!r} in v:", *self._present(field, target, "        ")]
-        arguments: list[str] = []
+            steps.insert(0, "get = v.get")
         for field in fields:
-            if not field.takes_self:
-                variable = f"a{next(self._fresh)}"
-                steps += self._assign(field, variable)
-                arguments.append(f"{field.keyword}={variable}")
-        return [
-            *steps,
-            f"    return {cls}({', '.join([*arguments, *(['**more'] if late else [])])})",
-        ]
+            target = f"{store}[{field.attribute if direct else field.keyword!r}]"
+            # An absent key of a TypedDict stays absent; a default that needs the instance is left
+            # to the constructor, so that its keyword must be absent.
+            stays = field.takes_self or (node.make == "dict" and not field.required)
+            steps += self._absent_stays(field, target) if stays else self._take(field, target)
+        made = f"{self._constant('cls', node.cls)}(**made)" if node.make == "call" else "made"
+        return [f"def {function}(v):", *(f"    {step}" for step in [*steps, f"return {made}"]), ""]
 
-    def _entry(self, node: Object, field: Field) -> list[str]:
-        target = f"made[{field.keyword!r}]"
-        if node.make == "arguments" or field.required:
-            return self._assign(field, target)
-        return [f"    if {field.name!r} in v:", *self._present(field, target, "        ")]
+    def _absent_stays(self, field: Field, target: str) -> list[str]:
+        lines = self._sent(field, target)
+        return [f"if {field.name!r} in v:", *(f"    {line}" for line in lines)]
 
-    def _present(self, field: Field, target: str, indent: str) -> list[str]:
-        """Return the lines that take over a field that is there."""
+    def _sent(self, field: Field, target: str) -> list[str]:
+        """Return the lines that take over a field that was sent."""
         variable = f"x{next(self._fresh)}"
         made = self.value(field.node, variable)
-        fetched = f"v[{field.name!r}]"
+        sent = f"v[{field.name!r}]"
         if made is None:
-            return [f"{indent}{target} = {fetched}"]
-        return [f"{indent}{variable} = {fetched}", f"{indent}{target} = {made}"]
+            return [f"{target} = {sent}"]
+        return [f"{variable} = {sent}", f"{target} = {made}"]
 
-    def _assign(self, field: Field, target: str) -> list[str]:
-        """Return the lines that take over a field: present, default, or None."""
+    def _take(self, field: Field, target: str) -> list[str]:
+        """Return the lines that take over a field: the value sent, its default, or None."""
         if field.required:
-            return self._present(field, target, "    ")
-        variable = f"x{next(self._fresh)}"
+            return self._sent(field, target)
+        name, variable = repr(field.name), f"x{next(self._fresh)}"
         made = self.value(field.node, variable)
-        fetched = f"get({field.name!r})"
         if not field.has_default:
             if made is None:
-                return [f"    {target} = {fetched}"]
+                return [f"{target} = get({name})"]
+            # Null, where it fits, and absence are both None; unless null is an enum member.
             if _null_is_a_member(field.node):
-                made = f"{made} if {field.name!r} in v else None"
+                made = f"{made} if {name} in v else None"
             else:
-                # Null, where it fits, and absence are both None.
                 made = f"None if {variable} is None else {made}"
-            return [f"    {variable} = {fetched}", f"    {target} = {made}"]
-        default = self._default(field)
+            return [f"{variable} = get({name})", f"{target} = {made}"]
+        if made is not None and field.factory is None and is_json(field.node, field.default):
+            # The default takes the place of the value that was not sent, and is built like it.
+            value = dump_value(field.default)
+            self.defaults.append((field, value))
+            default = self._constant("default", value)
+            sent = f"get({name}, {default})"
+            if value.__class__ not in ATOMS:
+                sent = f"v[{name}] if {name} in v else copy({default})"
+            return [f"{variable} = {sent}", f"{target} = {made}"]
+        default = self._default(field, made)
         if made is None and default.isidentifier():
-            return [f"    {target} = get({field.name!r}, {default})"]
+            return [f"{target} = get({name}, {default})"]
         made = f"{default} if {variable} is MISSING else {made or variable}"
-        return [f"    {variable} = get({field.name!r}, MISSING)", f"    {target} = {made}"]
+        return [f"{variable} = get({name}, MISSING)", f"{target} = {made}"]
 
-    def _default(self, field: Field) -> str:
-        """Return an expression for the default; a name if it is the same object every time."""
-        if field.factory is not None:
-            return f"{self._constant('factory', field.factory)}()"
-        name = self._constant("default", field.default)
-        return name if is_immutable(field.default) else f"copy({name})"
+    def _default(self, field: Field, made: str | None) -> str:
+        """Return an expression for a default; a name if it is the same object every time."""
+        if field.factory is None:
+            name = self._constant("default", field.default)
+            return name if is_immutable(field.default) else f"copy({name})"
+        factory = f"{self._constant('factory', field.factory)}()"
+        if made is None:
+            return factory
+        # Only the call shows if a factory returns JSON.
+        build = self._function(self.value(field.node, "v") or "v")
+        node = self._constant("node", field.node)
+        fresh = f"f{next(self._fresh)}"
+        return f"({build}(dump({fresh})) if is_json({node}, {fresh} := {factory}) else {fresh})"
 
 
 def _null_is_a_member(node: Node) -> bool:
-    """Tell if null stands for something else than None: an enum member with that value."""
+    """Tell if null stands for an enum member, not for None."""
     if not isinstance(node, Choice):
         return False
-    return any(result is not None for value, result in _pairs(node) if value is None)
-
-
-def _pairs(node: Choice) -> Iterator[tuple[Any, Any]]:
-    return zip(node.values, node.results, strict=True)
+    pairs = zip(node.values, node.results, strict=True)
+    return any(result is not None for value, result in pairs if value is None)
 
 
 def is_immutable(value: Any) -> bool:
@@ -286,7 +303,7 @@ def _picker(pairs: list[tuple[Test, str | None]], names: dict[str, Any]) -> Buil
                 return value if build is None else names[build](value)
         if value is None:
             return None
-        # The schema accepted it, and every branch refuses what only parsing can tell.
+        # The schema accepted the value, and each branch has a type that cannot parse it.
         raise ValueError("no type of the union fits")
 
     return pick
@@ -324,10 +341,6 @@ def _kind_test(kinds: frozenset[str]) -> Test:
     return lambda value: isinstance(value, classes) and value.__class__ is not bool
 
 
-def _whole(value: Any) -> int:
-    return int(value)
-
-
 def _real(value: float) -> float:
     try:
         return float(value)
@@ -336,5 +349,46 @@ def _real(value: float) -> float:
         return value
 
 
-def _identifier(name: str) -> str:
-    return name if name.isidentifier() else "object"
+# The type of a default that a client may send, and that is delivered as another.
+_SENT_FOR: Mapping[str, type] = {"text": str, "int": float, "float": int}
+
+
+def is_json(node: Node, value: Any) -> bool:
+    """Tell if a default is JSON, at least in part, where the typed value is something else.
+
+    A mapping stands for an instance, text for a date or an enum member, 1 for 1.0. A default that
+    is an instance, a member or a date already is delivered unchanged.
+    """
+    if isinstance(node, Union):
+        return any(is_json(option, value) for option in node.options)
+    if isinstance(node, Choice):
+        delivered = any(type(each) is type(value) and each == value for each in node.results)
+        return not delivered and value is not None and type(value) in ATOMS
+    if isinstance(node, Scalar):
+        cast = "text" if isinstance(node.cast, Format) else node.cast or ""
+        return type(value) is _SENT_FOR.get(cast)
+    if isinstance(value, Mapping):
+        return _is_json_mapping(node, value)
+    if isinstance(value, (list, tuple, AbstractSet)):
+        return _is_json_list(node, value)
+    return False
+
+
+def _is_json_mapping(node: Node, value: Mapping[Any, Any]) -> bool:
+    if isinstance(node, Map):
+        items = value.items()
+        return any(is_json(node.key, key) or is_json(node.value, item) for key, item in items)
+    if not isinstance(node, Object):
+        return False
+    # The typed value of a TypedDict is a mapping too.
+    inside = ((field.node, value.get(field.name)) for field in node.fields)
+    return node.make != "dict" or any(is_json(inner, item) for inner, item in inside)
+
+
+def _is_json_list(node: Node, value: Any) -> bool:
+    if not isinstance(node, (Array, Tuple)):
+        return False
+    if type(value) is list and (isinstance(node, Tuple) or node.collection is not list):
+        return True
+    nodes = node.items if isinstance(node, Tuple) else repeat(node.item)
+    return any(is_json(inner, item) for inner, item in zip(nodes, value, strict=False))

@@ -1,13 +1,13 @@
-"""Values that the schema accepts and the typed class does not: dates that do not exist, validators.
+"""Values that the schema accepts and the class refuses: dates that do not exist, own validators.
 
-JSON Schema takes `format` as an annotation, and knows nothing of a constructor's own checks. For
-forms with such fields the validator is widened: a value is valid if the schema accepts it and it
-can be built. Only ValueError and TypeError count as a refusal; anything else is a defect of the
-class, which shows when the value is built for good.
+JSON Schema takes `format` as an annotation, and knows nothing of the checks of a constructor. For a
+form with such types the validator is widened: a value is valid if the schema accepts it and it can
+be built. ValueError, TypeError and ArithmeticError are refusals; any other exception is a defect of
+the class, which shows when the value is built for the call. The file is loaded with the first such
+form.
 """
 
 from collections.abc import Container, Iterator
-from functools import cached_property
 from itertools import chain, islice, repeat
 from typing import Any
 
@@ -17,9 +17,9 @@ from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, shorten, sh
 from ._build import Build, Builder
 
 _REFUSALS = (ValueError, TypeError, ArithmeticError)
-# A constructor may well quote the whole value.
+# Characters of an error text that are reported: a constructor may quote the whole value.
 _MAX_TEXT = 500
-# Parts of a value that are looked at: a few microseconds each.
+# Parts of one value that are searched, at a few microseconds each.
 _MAX_PARTS = 50_000
 
 
@@ -33,33 +33,40 @@ def is_risky(root: Node) -> bool:
 
 
 def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build) -> CompiledSchema:
-    """Return a validator that also refuses what `build` refuses.
+    """Return a validator that refuses also the values that `build` refuses.
 
     Args:
         compiled: The validator of the schema alone.
         root: The node of the form.
-        builder: What compiled `build`.
+        builder: The builder that compiled `build`.
         build: Makes the value, or raises.
     """
     accepts = compiled.is_valid
-    faults = _Faults(builder, root)
+    # The nodes with something inside that may refuse a value; all others are passed over.
+    risky: set[int] = set()
+
+    def search(value: Any, told: Container[Path] | None) -> Iterator[Violation]:
+        if not risky:
+            risky.update(id(node) for node in walk(root) if is_risky(node))
+        return _Search(builder, risky, told).of(root, value, ())
 
     def is_valid(value: Any) -> bool:
         return accepts(value) and not _refused(build, value)
 
     def violations(value: Any) -> list[Violation]:
         found = compiled.violations(value)
-        if found:
-            return _first(chain(found, faults.misread(value, found)))
-        if is_valid(value):
+        if not found and is_valid(value):
             return found
-        return _first(faults.of(value)) or [_violation((), value, "cannot be used")]
+        if not found:
+            more = search(value, None)
+        elif all(violation.keyword for violation in found):
+            more = chain(found, search(value, {violation.path for violation in found}))
+        else:
+            # Without a keyword the value is not JSON, or too deep to be searched.
+            more = iter(found)
+        return list(islice(more, MAX_VIOLATIONS)) or [_violation((), value, "cannot be used")]
 
     return compiled._replace(is_valid=is_valid, violations=violations)
-
-
-def _first(violations: Iterator[Violation]) -> list[Violation]:
-    return list(islice(violations, MAX_VIOLATIONS))
 
 
 def _refused(build: Build, value: Any) -> bool:
@@ -73,55 +80,16 @@ def _refused(build: Build, value: Any) -> bool:
     return False
 
 
-class _Faults:
-    """Finds the parts of a value that cannot be built.
-
-    Args:
-        builder: What compiled the builder of the form.
-        root: The node of the form.
-    """
-
-    def __init__(self, builder: Builder, root: Node) -> None:
-        self._builder = builder
-        self._root = root
-
-    @cached_property
-    def _risky(self) -> set[int]:
-        """The nodes with something in them that may refuse a value; the rest is passed over."""
-        return {id(node) for node in walk(self._root) if is_risky(node)}
-
-    def misread(self, value: Any, found: list[Violation]) -> Iterator[Violation]:
-        """Yield the texts that do not parse in a value that the schema rejects for other reasons.
-
-        Constructors are left out: they judge whole values, and may take for granted what the
-        schema says.
-
-        Args:
-            value: The value.
-            found: What the schema says about it.
-        """
-        # Without a keyword the value is no JSON, or too deep to be walked.
-        if all(violation.keyword for violation in found):
-            yield from self._search({violation.path for violation in found}, value)
-
-    def of(self, value: Any) -> Iterator[Violation]:
-        """Yield a violation for each part of a fitting value that cannot be built.
-
-        Of parts within parts the innermost only, and of a large value what is found soon.
-        """
-        return self._search(None, value)
-
-    def _search(self, told: Container[Path] | None, value: Any) -> Iterator[Violation]:
-        return _Search(self._builder, self._risky, told).of(self._root, value, ())
-
-
 class _Search:
     """One search for the parts of a value that cannot be built.
 
+    Of parts inside parts the innermost are reported. Constructors are called only for a value that
+    the schema accepts: they judge whole values, and may rely on the schema.
+
     Args:
-        builder: What compiled the builder of the form.
-        risky: The nodes, by identity, with something in them that may refuse a value.
-        told: The places that the schema finds fault with; None if the value fits.
+        builder: The builder of the form, compiled.
+        risky: The identities of the nodes with something inside that may refuse a value.
+        told: The paths that the schema reports already; None if it accepts the value.
     """
 
     def __init__(
@@ -133,7 +101,7 @@ class _Search:
         self._left = _MAX_PARTS
 
     def of(self, node: Node, value: Any, path: Path) -> Iterator[Violation]:
-        """Yield the violations in what stands in the place of a node."""
+        """Yield the violations of the value at the place of a node."""
         self._left -= 1
         if id(node) not in self._risky or self._left < 0:
             return
@@ -156,10 +124,10 @@ class _Search:
         if value is None:
             return
         options = node.options
-        # A union of which nothing is built holds nothing that could be refused.
-        several = self._builder.unions.get(id(node), [])
-        for test, branch in [(_always, options[0])] if len(options) == 1 else several:
-            if test(value):
+        # A union without anything to build has nothing inside that could refuse a value.
+        tested = self._builder.unions.get(id(node), [])
+        for test, branch in [(None, options[0])] if len(options) == 1 else tested:
+            if test is None or test(value):
                 yield from self.of(branch, value, path)
                 return
 
@@ -167,11 +135,14 @@ class _Search:
         try:
             self._builder.of(node)(value)
         except _REFUSALS as error:
-            yield _violation(path, value, _text(error))
+            # attrs validators raise with the text first, and with themselves after it.
+            first = error.args[0] if error.args else ""
+            text = first if isinstance(first, str) and first else f"refused: {type(error).__name__}"
+            yield _violation(path, value, shorten(text, _MAX_TEXT))
 
 
 def _parts(node: Node, value: Any) -> Iterator[tuple[Node, str | int, Any]]:
-    """Yield what a container holds: node, key and value; nothing if it is another kind of value."""
+    """Yield the node, key and value of each part of a container; nothing for any other value."""
     if isinstance(node, (Array, Tuple)) and isinstance(value, (list, tuple)):
         inner = node.items if isinstance(node, Tuple) else repeat(node.item)
         yield from ((own, i, item) for own, (i, item) in zip(inner, enumerate(value), strict=False))
@@ -182,27 +153,17 @@ def _parts(node: Node, value: Any) -> Iterator[tuple[Node, str | int, Any]]:
         yield from ((f.node, f.name, value[f.name]) for f in fields if f.name in value)
 
 
-def _always(_value: Any) -> bool:
-    return True
+# `a date` is right; these are not `a base64`, `a uuid`.
+_ARTICLES = {"base64": "base64 text", "uuid": "a UUID"}
 
 
 def _parse_violation(format_: Format, value: Any, path: Path) -> Iterator[Violation]:
     try:
         format_.parse(value)
     except _REFUSALS:
-        text = f"expected {_article(format_.name)}, got string {show(value)}"
-        yield Violation(path, "format", text, expected=format_.name, got=value)
-
-
-def _article(name: str) -> str:
-    return {"base64": "base64 text", "uuid": "a UUID"}.get(name, f"a {name}")
-
-
-def _text(error: Exception) -> str:
-    # attrs validators raise with the text first, and with themselves after it.
-    first = error.args[0] if error.args else ""
-    text = first if isinstance(first, str) and first else f"refused: {type(error).__name__}"
-    return shorten(text, _MAX_TEXT)
+        name = format_.name
+        text = f"expected {_ARTICLES.get(name, f'a {name}')}, got string {show(value)}"
+        yield Violation(path, "format", text, expected=name, got=value)
 
 
 def _violation(path: Path, value: Any, text: str) -> Violation:

@@ -1,7 +1,7 @@
-"""Typed values → JSON-ready values: dicts, lists, text, numbers, booleans and None.
+"""Typed values → JSON: dicts, lists, text, numbers, booleans and None.
 
-What a value becomes depends on its own class, never on a declaration: a handler may return an
-instance, a mapping that holds instances, or JSON already.
+The class of a value decides, not a declaration: a handler may return an instance, a mapping that
+holds instances, or JSON already. How the instances of a class are dumped is found out once.
 """
 
 import enum
@@ -17,11 +17,9 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from ..._util import json_text
-from ..declare._data_class import Record
-from ..declare._field import Marker
 from ..declare._nodes import Object
 
-# The classes whose values are JSON as they are.
+#: The classes whose values are JSON already.
 ATOMS = frozenset({str, int, float, bool, type(None)})
 
 Dump = Callable[[Any], Any]
@@ -30,7 +28,7 @@ _by_class: "WeakKeyDictionary[type, Dump]" = WeakKeyDictionary()
 
 
 def dump_value(value: Any) -> Any:
-    """Return a value as JSON types.
+    """Return a value as JSON.
 
     Enum members become their values, attrs and dataclass instances objects, sets and tuples lists,
     dates ISO 8601 text, bytes base64. A field that was absent (None where null does not fit) is
@@ -38,10 +36,10 @@ def dump_value(value: Any) -> Any:
     "true", a date its ISO 8601 text.
 
     Args:
-        value: Anything; mappings and lists may hold any of these.
+        value: Any value; mappings and lists may hold any of these.
 
     Returns:
-        New containers: the value is never changed and never shared, except for JSON scalars.
+        JSON in new containers: the value is not changed, and shares nothing that can change.
 
     Raises:
         TypeError: The value, or one inside it, has no JSON form; or a key has no text, or that of
@@ -69,8 +67,8 @@ def dump_value(value: Any) -> Any:
 
 
 def register(node: Object) -> None:
-    """Keep how instances of a form's class are dumped: only the form knows names and absence."""
-    if issubclass(node.cls, (dict, Record)):
+    """Keep how the instances of a class are dumped; only its form knows names and absence."""
+    if node.make == "dict":
         return
     fields = [
         (field.attribute, field.name, not (field.required or field.may_be_null))
@@ -80,15 +78,11 @@ def register(node: Object) -> None:
 
 
 def _choose(cls: type) -> Dump:
-    """Return what dumps the instances of a class that is met for the first time."""
-    if cls is Marker:
-        return _refuse_marker
+    """Return the dumper of a class that is met for the first time."""
     if issubclass(cls, enum.Enum):
         return lambda value: dump_value(value.value)
-    if issubclass(cls, Record):
-        return lambda value: {
-            name: dump_value(inner) for name, inner in value.__dict__.items() if inner is not None
-        }
+    if hasattr(cls, "__mcp_json__"):
+        return lambda value: dump_value(value.__mcp_json__())
     if attrs.has(cls):
         return _by_attributes([(a.name, a.alias or a.name, False) for a in attrs.fields(cls)])
     if hasattr(cls, "__dataclass_fields__"):
@@ -109,7 +103,7 @@ def _choose_kind(cls: type) -> Dump:
 
 
 def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
-    """Return what dumps by attribute; one marked True is left out while it is None."""
+    """Return a dumper by attribute; a field marked True is left out while it is None."""
     always = [(attribute, name) for attribute, name, absent in fields]
     absent = frozenset(name for _, name, may_be_absent in fields if may_be_absent)
 
@@ -128,20 +122,12 @@ def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
     return dump
 
 
-def _mapping(value: Mapping[Any, Any]) -> Any:
-    return dump_value(dict(value))
-
-
 def _list(value: Iterable[Any]) -> list[Any]:
     return [dump_value(inner) for inner in value]
 
 
 def _refuse(value: Any) -> Any:
     raise TypeError(f"{type(value).__qualname__} is not JSON, and no class of a form")
-
-
-def _refuse_marker(value: Marker) -> Any:
-    raise TypeError(f"{value.maker}(...) is a field, which stands in a mapping of fields only")
 
 
 def _name(name: Any) -> str:
@@ -168,9 +154,9 @@ _KINDS: tuple[tuple[Any, Dump], ...] = (
     (int, int),
     (float, float),
     ((bytes, bytearray, memoryview), lambda value: b64encode(value).decode("ascii")),
-    (Mapping, _mapping),
+    (Mapping, lambda value: dump_value(dict(value))),
     ((list, tuple), _list),
-    # A set has no order, and what is published must have one.
+    # A set has no order, and a published schema must have one.
     (AbstractSet, lambda value: _list(sorted(value, key=repr))),
 )
 _NAMED: dict[tuple[str, str], Dump] = {

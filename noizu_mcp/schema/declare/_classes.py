@@ -1,38 +1,128 @@
-"""Classes → object nodes: `Schema`, attrs classes, dataclasses, TypedDicts, plain classes."""
+"""Classes with fields → object nodes: `Schema`, attrs, dataclasses, TypedDicts, plain classes.
 
+A plain class, which is nothing but annotations, is made a frozen attrs class in place, as is a
+subclass of `Schema`. Its problems are kept on it until the class that uses it reads it.
+"""
+
+import re
 import sys
 from collections.abc import Iterator, Mapping
+from enum import Enum
 from inspect import get_annotations, signature
-from typing import Any, Generic, get_args, get_origin, is_typeddict
+from types import FunctionType, NoneType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, get_args, get_origin, is_typeddict
 
 import attrs
 
-from ._constraints import apply_validator
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
-from ._frozen_class import IMPLICIT, MARKER, PROBLEMS, freeze
-from ._nodes import Field, Object
-from ._parse_state import Reading, make_field
-from ._resolve import Scope, Unresolved, class_scope, substitute, unwrap
+from ._nodes import MISSING, Field, Object
+from ._resolve import KEPT, Scope, class_scope, may_be_none, substitute
 
-# A generic class that contains itself with a growing argument never ends, and no schema may nest
-# deeper than 64 containers, of which an object in an object takes two.
-MAX_NESTING = 40
+if TYPE_CHECKING:
+    # A type inside a class is an annotation, so each of the two needs the other.
+    from ._annotations import ParseState
 
-# A class, which the stubs of attrs declare as a function.
-_FACTORY: Any = attrs.Factory
-_HOOKS = ("__attrs_pre_init__", "__attrs_post_init__", "__post_init__")
+#: On a class that `freeze` made: its problems, as pairs of a field name and a text.
+PROBLEMS = "__mcp_problems__"
+# Keys of the metadata of its attributes: the marker; True if None stands for absence.
+_MARKER = "noizu_mcp.marker"
+_IMPLICIT = "noizu_mcp.implicit"
+
+_CLASS_VARIABLE = re.compile(r"""['"]?(\w+\.)*ClassVar\b""")
+# Values without annotation that are members of any class.
+_MEMBERS = (FunctionType, property, classmethod, staticmethod)
+# Types of defaults that are surely no mistake.
+_PLAIN_DEFAULTS = (str, int, float, bool, NoneType, Enum, tuple)
+
+
+def freeze(cls: type, keywords: Mapping[str, Any] | None = None) -> None:
+    """Make a class a frozen attrs class, in place, from its annotations.
+
+    Never raises. Its problems are kept on the class.
+
+    Args:
+        cls: The class; the default values leave its namespace.
+        keywords: The keywords of the class statement; each is a problem.
+    """
+    problems = [
+        ("", f"unknown class keyword {name!r}; a Schema class takes none")
+        for name in keywords or ()
+    ]
+    setattr(cls, KEPT, {})
+    these = _attributes(cls, problems)
+    for name, value in vars(cls).items():
+        if name[0] != "_" and not isinstance(value, _MEMBERS):
+            from ._mistakes import unannotated
+
+            problems.extend(unannotated(cls))
+            break
+    try:
+        attrs.define(cls, these=these, frozen=True, slots=False, kw_only=True)
+    except Exception as error:
+        problems.append(("", f"cannot be made an attrs class: {error}"))
+    setattr(cls, PROBLEMS, tuple(problems))
+
+
+def _attributes(cls: type, problems: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return the attrs attributes of a class body, and take their values out of it."""
+    these: dict[str, Any] = {}
+    taken: dict[str, str] = {}
+    annotations: dict[str, Any] = get_annotations(cls)
+    for name, annotation in annotations.items():
+        if isinstance(annotation, str):
+            if _CLASS_VARIABLE.match(annotation):
+                continue
+        elif annotation is ClassVar or get_origin(annotation) is ClassVar:
+            continue
+        alias = name.lstrip("_")
+        if not alias:
+            text = f"the name {name!r} is nothing but underscores; give the field a name"
+            problems.append((name, text))
+        elif alias in taken:
+            text = f"duplicate name {alias!r}, which {taken[alias]!r} has too; rename one"
+            problems.append((name, text))
+        else:
+            taken[alias] = name
+            value = cls.__dict__.get(name, MISSING)
+            these[name] = _attribute(cls, name, annotation, value, problems)
+            if value is not MISSING:
+                delattr(cls, name)
+    return these
+
+
+def _attribute(
+    cls: type, name: str, annotation: Any, value: Any, problems: list[tuple[str, str]]
+) -> Any:
+    marker = value if isinstance(value, Marker) else None
+    options = marker.options if marker is not None else {}
+    default = options.get("default", MISSING) if marker is not None else value
+    metadata = {_MARKER: marker, _IMPLICIT: False}
+    if default is not MISSING and not isinstance(default, _PLAIN_DEFAULTS):
+        from ._mistakes import foreign_field, mutable_default
+
+        foreign = foreign_field(default)
+        text = foreign or mutable_default(default)
+        if text is not None:
+            problems.append((name, text))
+        if foreign is not None:
+            default = MISSING
+    if default is not MISSING:
+        return attrs.field(default=default, metadata=metadata)
+    if callable(options.get("factory")):
+        return attrs.field(factory=options["factory"], metadata=metadata)
+    optional = options.get("required")
+    if optional is False or (optional is None and may_be_none(annotation, cls)):
+        metadata[_IMPLICIT] = True
+        return attrs.field(default=None, metadata=metadata)
+    return attrs.field(metadata=metadata)
 
 
 def is_class_form(cls: type) -> bool:
     """Tell if a class declares fields that can be read."""
-    if PROBLEMS in cls.__dict__:
+    if PROBLEMS in cls.__dict__ or attrs.has(cls):
         return True
-    return attrs.has(cls) or _is_dataclass(cls) or is_typed_dict(cls) or is_plain(cls)
-
-
-def _is_dataclass(cls: type) -> bool:
-    return hasattr(cls, "__dataclass_fields__")
+    return hasattr(cls, "__dataclass_fields__") or is_typed_dict(cls) or is_plain(cls)
 
 
 def is_typed_dict(cls: Any) -> bool:
@@ -54,43 +144,60 @@ def is_plain(cls: type, *, empty: bool = False) -> bool:
     return "__init__" not in own and "__new__" not in own and (declared or empty)
 
 
-def read_class(reading: Reading, cls: type, args: tuple[tuple[Any, Scope], ...] = ()) -> Object:
-    """Read a class with fields into a node; the same class gives the same node.
+# A generic class that contains itself with a growing argument never ends, and no schema may nest
+# deeper than 64 containers, of which an object in an object takes two.
+MAX_NESTING = 40
+
+_HOOKS = ("__attrs_pre_init__", "__attrs_post_init__", "__post_init__")
+# A class, which the stubs of attrs declare as a function.
+_FACTORY: Any = attrs.Factory
+
+
+def read_class(state: "ParseState", cls: type, args: tuple[tuple[Any, Scope], ...] = ()) -> Object:
+    """Read a class with fields; it has one node in each declaration.
 
     Args:
-        reading: Where faults go.
+        state: Takes the faults.
         cls: A class for which `is_class_form` holds, or a plain class without fields.
-        args: What its type parameters stand for, each with where its names are looked up.
+        args: Its type arguments, each with the scope of its names.
     """
     arguments = tuple(arg for arg, _ in args)
-    for known, known_arguments, node in reading.classes:
+    for known, known_arguments, node in state.classes:
         if known is cls and known_arguments == arguments:
+            node.recursive = node.recursive or id(node) in state.open
             return node
     if is_plain(cls, empty=True) and not attrs.has(cls):
         freeze(cls)
-    node = Object(cls.__name__, _make(cls), cls, risky=_is_risky(cls))
-    reading.classes.append((cls, arguments, node))
-    if len(reading.path) > MAX_NESTING:
-        reading.fault(
+    risky = _is_risky(cls)
+    node = Object(cls.__name__, _make(cls, risky=risky), cls, risky=risky)
+    state.classes.append((cls, arguments, node))
+    state.risky = state.risky or risky
+    if len(state.path) > MAX_NESTING:
+        state.fault(
             f"more than {MAX_NESTING} classes inside each other; {cls.__name__} may have no end"
         )
         return node
-    node.description = docstring_summary(_own_docstring(cls))
     for name, text in getattr(cls, PROBLEMS, ()):
-        with reading.at(name or None, cls):
-            reading.fault(text)
-    variables = dict(_variables(cls, args))
-    node.fields.extend(_fields(reading, cls, variables))
-    _check_names(reading, cls, node.fields)
-    _describe(cls, node.fields)
+        with state.at(name or None, cls):
+            state.fault(text)
+    state.open.add(id(node))
+    node.fields.extend(_fields(state, cls, dict(_variables(cls, args))))
+    state.open.discard(id(node))
+    seen: set[str] = set()
+    for field in node.fields:
+        if field.name in seen:
+            with state.at(field.name, field.owner or cls):
+                state.fault(f"duplicate name {field.name!r}; rename one, or give it an alias")
+        seen.add(field.name)
+    _describe(cls, node)
     return node
 
 
-def _make(cls: type) -> str:
+def _make(cls: type, *, risky: bool) -> str:
     if is_typed_dict(cls):
         return "dict"
     # A Schema class without hooks is no more than its attributes: no constructor is needed.
-    return "direct" if hasattr(cls, PROBLEMS) and not _is_risky(cls) else "call"
+    return "direct" if hasattr(cls, PROBLEMS) and not risky else "call"
 
 
 def _is_risky(cls: Any) -> bool:
@@ -107,16 +214,26 @@ def _is_risky(cls: Any) -> bool:
     return attrs.has(cls) and any(a.validator or a.converter for a in attrs.fields(cls))
 
 
-def _own_docstring(cls: type) -> str | None:
-    text = cls.__dict__.get("__doc__")
-    # dataclasses write the signature where no docstring is.
-    return None if text is None or text.startswith(f"{cls.__name__}(") else text
+def _describe(cls: type, node: Object) -> None:
+    """Take the descriptions of an object and of its fields from docstrings, bases included."""
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__[:-1]):
+        docstring = base.__dict__.get("__doc__")
+        # dataclasses write the signature where no docstring is.
+        if docstring and not docstring.startswith(f"{base.__name__}("):
+            texts.update(docstring_parameters(docstring))
+            if base is cls:
+                node.description = docstring_summary(docstring)
+    if texts:
+        for field in node.fields:
+            if field.description is None:
+                field.description = texts.get(field.name) or texts.get(field.attribute)
 
 
 def _variables(
     cls: type, args: tuple[tuple[Any, Scope], ...]
 ) -> Iterator[tuple[Any, tuple[Any, Scope]]]:
-    """Yield what each type variable of a class and of its generic bases stands for."""
+    """Yield each type variable of a class and of its generic bases, with its type."""
     own = dict(zip(getattr(cls, "__parameters__", ()), args, strict=False))
     yield from own.items()
     for base in cls.__mro__:
@@ -128,146 +245,86 @@ def _variables(
                 yield from zip(getattr(origin, "__parameters__", ()), pairs, strict=False)
 
 
-def _fields(reading: Reading, cls: type, variables: Mapping[Any, Any]) -> Iterator[Field]:
+def declarers(cls: type) -> dict[str, type]:
+    """Return the class in whose body each field is annotated, by its name there."""
+    return {name: base for base in reversed(cls.__mro__) for name in get_annotations(base)}
+
+
+def _fields(state: "ParseState", cls: type, variables: Mapping[Any, Any]) -> Iterator[Field]:
     if is_typed_dict(cls):
-        return _typed_dict_fields(reading, cls, variables)
+        return _typed_dict_fields(state, cls, class_scope(cls, variables))
+    owners = declarers(cls)
+    scopes = {owner: class_scope(owner, variables) for owner in {cls, *owners.values()}}
     if attrs.has(cls):
-        return _attrs_fields(reading, cls, variables)
-    # A class that attrs refused has none; that is among its problems.
-    return _dataclass_fields(reading, cls, variables) if _is_dataclass(cls) else iter(())
+        return _attrs_fields(state, cls, owners, scopes)
+    if hasattr(cls, "__dataclass_fields__"):
+        return _dataclass_fields(state, cls, owners, scopes)
+    # A class that attrs refused has no fields; that is among its problems.
+    return iter(())
 
 
-def _attrs_fields(reading: Reading, cls: type, variables: Mapping[Any, Any]) -> Iterator[Field]:
+def _attrs_fields(
+    state: "ParseState", cls: type, owners: Mapping[str, type], scopes: Mapping[type, Scope]
+) -> Iterator[Field]:
     for attribute in attrs.fields(cls):
-        if not attribute.init and not reading.output:
+        if not attribute.init and not state.output:
             continue
-        owner = declarer(cls, attribute.name)
-        name = (attribute.alias or attribute.name) if attribute.init else attribute.name
-        about = {"attribute": attribute.name, "owner": owner, **_attrs_default(attribute, name)}
-        marker = attribute.metadata.get(MARKER)
-        scope = class_scope(owner, variables)
-        with reading.at(name, owner):
-            field = annotated_field(reading, name, attribute.type, scope, marker, about)
-            for problem in apply_validator(field.node, attribute.validator):
-                reading.fault(problem)
+        owner = owners.get(attribute.name, cls)
+        about: dict[str, Any] = {"attribute": attribute.name, "owner": owner}
+        name = attribute.name
+        if attribute.init:
+            name = about["keyword"] = attribute.alias or attribute.name
+            default = attribute.default
+            if isinstance(default, _FACTORY):
+                about.update(factory=default.factory, takes_self=default.takes_self)
+            elif default is not attrs.NOTHING and not attribute.metadata.get(_IMPLICIT):
+                about["default"] = default
+        else:
+            about.update(keyword=None, required=True)
+        with state.at(name, owner):
+            annotation = attribute.type
+            if annotation is None and attribute.name not in owners:
+                state.fault("has no annotation; write its type")
+                annotation = Any
+            marker = attribute.metadata.get(_MARKER)
+            field = state.annotated_field(name, annotation, scopes[owner], marker, **about)
+            if attribute.validator is not None:
+                # Loaded with the first validator.
+                from ._constraints import apply_validator
+
+                for problem in apply_validator(field.node, attribute.validator):
+                    state.fault(problem)
         yield field
 
 
-def _attrs_default(attribute: Any, name: str) -> dict[str, Any]:
-    """Return what an attrs attribute says about its absence, as attributes of `Field`."""
-    if not attribute.init:
-        return {"keyword": None, "required": True}
-    about: dict[str, Any] = {"keyword": name}
-    default = attribute.default
-    if isinstance(default, _FACTORY):
-        about.update(factory=default.factory, takes_self=default.takes_self)
-    elif default is not attrs.NOTHING and not attribute.metadata.get(IMPLICIT):
-        about["default"] = default
-    return about
-
-
-def _dataclass_fields(reading: Reading, cls: Any, variables: Mapping[Any, Any]) -> Iterator[Field]:
+def _dataclass_fields(
+    state: "ParseState", cls: Any, owners: Mapping[str, type], scopes: Mapping[type, Scope]
+) -> Iterator[Field]:
     dataclasses = sys.modules["dataclasses"]  # loaded, since there is one; never by us
     fields = dataclasses.fields(cls)
-    # What else is declared is a ClassVar, or an InitVar: that one is a parameter.
+    # Other declarations are ClassVars and InitVars, of which the latter are parameters.
     others = cls.__dataclass_fields__.keys() - {declared.name for declared in fields}
     for name in signature(cls).parameters:
         if name in others:
-            with reading.at(name, declarer(cls, name)):
-                reading.fault("an InitVar is no field; make it a field, or set it in a factory")
+            with state.at(name, owners[name]):
+                state.fault("an InitVar is not a field; make it a field, or set it in a factory")
     for declared in fields:
-        if not (declared.init or reading.output):
+        if not (declared.init or state.output):
             continue
-        owner = declarer(cls, declared.name)
-        with reading.at(declared.name, owner):
-            about: dict[str, Any] = {"owner": owner, "keyword": declared.name}
-            if not declared.init:
-                about.update(keyword=None, required=True)
-            elif declared.default_factory is not dataclasses.MISSING:
-                about["factory"] = declared.default_factory
-            elif declared.default is not dataclasses.MISSING:
-                about["default"] = declared.default
-            scope = class_scope(owner, variables)
-            yield annotated_field(reading, declared.name, declared.type, scope, None, about)
+        owner = owners.get(declared.name, cls)
+        about: dict[str, Any] = {"owner": owner, "keyword": declared.name}
+        if not declared.init:
+            about.update(keyword=None, required=True)
+        elif declared.default_factory is not dataclasses.MISSING:
+            about["factory"] = declared.default_factory
+        elif declared.default is not dataclasses.MISSING:
+            about["default"] = declared.default
+        with state.at(declared.name, owner):
+            yield state.annotated_field(declared.name, declared.type, scopes[owner], **about)
 
 
-def _typed_dict_fields(reading: Reading, cls: Any, variables: Mapping[Any, Any]) -> Iterator[Field]:
-    scope = class_scope(cls, variables)
+def _typed_dict_fields(state: "ParseState", cls: Any, scope: Scope) -> Iterator[Field]:
     for name, annotation in get_annotations(cls).items():
-        with reading.at(name, cls):
-            about = {"owner": cls, "required": name in cls.__required_keys__}
-            yield annotated_field(reading, name, annotation, scope, None, about)
-
-
-def annotated_field(
-    reading: Reading,
-    name: str,
-    annotation: Any,
-    scope: Scope,
-    marker: Marker | None,
-    about: dict[str, Any],
-) -> Field:
-    """Read a field that has an annotation and perhaps a marker.
-
-    Args:
-        reading: Stands at the field.
-        name: On the wire.
-        annotation: The whole annotation, or None if there is none.
-        scope: Where its names are looked up.
-        marker: `field(...)` or `argument(...)`, if one was written.
-        about: Attributes of `Field`.
-    """
-    if annotation is None and (reading.owner is None or name not in _annotated(reading.owner)):
-        reading.fault("has no annotation; write its type")
-        annotation = Any
-    try:
-        inner, entries, required = unwrap(annotation, scope)
-    except Unresolved as error:
-        reading.unknown(error)
-        inner, entries, required = Any, [], None
-    node = reading.node(inner, scope)
-    options = reading.metadata(node, entries)
-    if required is not None:
-        about["required"] = required
-    if marker is not None:
-        if marker.kind is not None:
-            reading.fault(f"{marker.maker}(...) is for mappings; in a class write field(...)")
-        reading.check_marker(marker)
-        options.update(marker.options)
-        if "factory" in options and not callable(options["factory"]):
-            about["factory"] = None
-    if isinstance(about.get("default"), Marker):
-        reading.fault("a marker is no default here; write Annotated[<type>, field(...)]")
-        del about["default"]
-    return make_field(reading, name, node, options, **about)
-
-
-def _annotated(cls: type) -> set[str]:
-    return {name for base in cls.__mro__ for name in get_annotations(base)}
-
-
-def declarer(cls: type, name: str) -> type:
-    """Return the class in whose body a field is annotated."""
-    for base in cls.__mro__:
-        if name in get_annotations(base):
-            return base
-    return cls
-
-
-def _check_names(reading: Reading, cls: type, fields: list[Field]) -> None:
-    seen: set[str] = set()
-    for field in fields:
-        if field.name in seen:
-            with reading.at(field.name, field.owner or cls):
-                reading.fault(f"duplicate name {field.name!r}; rename one, or give it an alias")
-        seen.add(field.name)
-
-
-def _describe(cls: type, fields: list[Field]) -> None:
-    """Take the descriptions that the fields lack from the docstrings of the class and its bases."""
-    texts: dict[str, str] = {}
-    for base in reversed(cls.__mro__):
-        texts.update(docstring_parameters(_own_docstring(base)))
-    for field in fields:
-        if field.description is None:
-            field.description = texts.get(field.name) or texts.get(field.attribute)
+        required = name in cls.__required_keys__
+        with state.at(name, cls):
+            yield state.annotated_field(name, annotation, scope, owner=cls, required=required)

@@ -1,7 +1,7 @@
-"""Constraints that other libraries attach to a type → options of a field.
+"""Constraints of other libraries → options of a field: annotated-types, validators of attrs.
 
-Both kinds are recognised by their names and attributes: annotated-types is never imported, and
-attrs keeps the classes of its validators private.
+Both are recognised by their names and attributes: annotated-types is never imported, and attrs
+keeps the classes of its validators private. The file is loaded with the first constraint.
 """
 
 import re
@@ -11,27 +11,30 @@ from typing import Any
 import attrs
 
 from ._field_options import constrain, family
+from ._mistakes import foreign_field
 from ._nodes import Array, Choice, Map, Node, Scalar, Tuple, Union
 
 _BOUNDS = {"ge": "min", "gt": "exclusive_min", "le": "max", "lt": "exclusive_max"}
 _COMPARED = {">=": "min", ">": "exclusive_min", "<=": "max", "<": "exclusive_max"}
 _SIZES = {"min_length": ("min_length", "min"), "max_length": ("max_length", "max")}
-# What `matches_re(func=...)` anchors, in words of a regular expression that searches.
+# The pattern that searches as `matches_re(func=...)` matches, by the name of the function.
 _ANCHORED = {"fullmatch": "^(?:{})$", "match": "^(?:{})", "search": "{}"}
 _SCALARS = (str, int, float, bool, type(None))
 
 
-def annotated_options(node: Node, constraint: Any) -> dict[str, Any] | None:
-    """Return what an entry of `Annotated[...]` in the manner of annotated-types asks for.
+def annotated_options(node: Node, constraint: Any) -> dict[str, Any] | str:
+    """Read an entry of `Annotated[...]` as annotated-types defines them.
 
     Returns:
-        Options of a field; None if it is a constraint that no schema can express; empty if it is
-        something else, which has no meaning here.
+        Options of a field, none for an entry that is not a constraint; or the problem of one that
+        no schema can express.
     """
     if isinstance(constraint, type):
         return {}
+    if (problem := foreign_field(constraint)) is not None:
+        return problem
     if type(constraint).__name__ in ("Predicate", "Not"):
-        return None
+        return f"{constraint!r} cannot be written in JSON Schema; check it in the handler"
     bounds = {**_BOUNDS, "multiple_of": "multiple_of"}
     found = [(option, getattr(constraint, name, None)) for name, option in bounds.items()]
     # 0 is how annotated-types writes "no lower bound".
@@ -48,12 +51,12 @@ def _size_option(node: Node, name: str) -> str:
 
 
 def apply_validator(node: Node, validator: Any) -> list[str]:
-    """Put what an attrs validator demands on a node, as far as JSON Schema has words for it.
+    """Put the demands of an attrs validator on a node, where JSON Schema has a keyword for them.
 
-    The validator itself still runs when the instance is made, so the rest is not lost.
+    The validator itself still runs when the instance is made, so no demand is lost.
 
     Returns:
-        What is wrong: a bound on a type that has none.
+        The problems: a bound on a type that has none.
     """
     if isinstance(validator, (list, tuple)):
         return [problem for part in validator for problem in apply_validator(node, part)]
@@ -85,13 +88,13 @@ def _size(name: str) -> Callable[[Node, Any], Iterator[str]]:
 def _matches(node: Node, validator: Any) -> Iterator[str]:
     pattern = validator.pattern
     form = _ANCHORED.get(getattr(validator.match_func, "__name__", ""))
-    # A flag changes what the pattern means, and JSON Schema has none: the validator alone decides.
+    # JSON Schema has no flags, and a flag changes the pattern: the validator alone decides.
     if form is not None and isinstance(pattern.pattern, str) and pattern.flags == re.UNICODE:
         yield from constrain(node, {"pattern": form.format(pattern.pattern)})
 
 
 def _member(node: Node, validator: Any) -> list[str]:
-    # attrs keeps the options as a frozenset; what was written has the order to publish.
+    # attrs keeps the options as a frozenset; the published order is the written one.
     written = getattr(validator, "_original_options", validator.options)
     unordered = isinstance(written, (set, frozenset))
     allowed = sorted(written, key=repr) if unordered else list(written)

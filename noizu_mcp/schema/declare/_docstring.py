@@ -1,4 +1,4 @@
-"""Docstrings → what they say: the first paragraph, and the section that describes parameters.
+"""Docstrings: the first paragraph, and the descriptions of parameters.
 
 Two styles are read: Google (`Args:`, `Attributes:`, …) and NumPy (`Parameters` underlined).
 """
@@ -6,19 +6,21 @@ Two styles are read: Google (`Args:`, `Attributes:`, …) and NumPy (`Parameters
 import re
 from collections.abc import Iterator, Sequence
 from inspect import cleandoc
+from itertools import takewhile
 
+_BLANK = re.compile(r"\n\s*\n")
 _GOOGLE = frozenset(
     {"Args:", "Arguments:", "Parameters:", "Params:", "Attributes:", "Keyword Args:"}
 )
 _NUMPY = frozenset({"Parameters", "Other Parameters", "Attributes"})
-# `name (int): text`, `*names: text`, `name : int`: the name, then the text after the colon.
-_BLANK = re.compile(r"\n\s*\n")
+# `name (int): text`, `*names: text`: the name, then the text after the colon.
 _GOOGLE_ENTRY = re.compile(r"(\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
-_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?")
+# `name : int`, `one, two : int`: the names; the text stands below.
+_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?()")
 
 
 def docstring_summary(text: str | None) -> str | None:
-    """Return the first paragraph of a docstring as one line, or None if there is none."""
+    """Return the first paragraph of a docstring as one line; None without one."""
     if not text:
         return None
     paragraph = _BLANK.split(cleandoc(text).strip())[0]
@@ -26,7 +28,7 @@ def docstring_summary(text: str | None) -> str | None:
 
 
 def docstring_parameters(text: str | None) -> dict[str, str]:
-    """Return what a docstring says about each parameter or attribute, each as one line.
+    """Return the description of each parameter or attribute in a docstring, each as one line.
 
     Args:
         text: A docstring with a Google or NumPy section, or one without, or None.
@@ -36,62 +38,39 @@ def docstring_parameters(text: str | None) -> dict[str, str]:
     lines = cleandoc(text).expandtabs().split("\n")
     found: dict[str, str] = {}
     for index, line in enumerate(lines):
+        rest = lines[index + 1 :]
         if line in _GOOGLE:
-            found.update(_google(lines[index + 1 :]))
-        elif line in _NUMPY and lines[index + 1 : index + 2] and _is_rule(lines[index + 1]):
-            found.update(_numpy(lines[index + 2 :]))
+            section = list(takewhile(lambda each: each[:1] in ("", " "), rest))
+            # The first indentation is that of the names.
+            depth = min((_indent(each) for each in section if each.strip()), default=0)
+            found.update(_entries(section, depth, _GOOGLE_ENTRY))
+        elif line in _NUMPY and _is_underlined(lines, index):
+            # The section ends before the next title.
+            ends = (n for n in range(index + 2, len(lines)) if _is_underlined(lines, n))
+            section = lines[index + 2 : next(ends, len(lines))]
+            found.update(_entries(section, 0, _NUMPY_ENTRY))
     return found
 
 
-def _google(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the entries of a section: indented lines, the first indentation is that of names."""
-    section: list[str] = []
-    for line in lines:
-        if line and not line.startswith(" "):
-            break
-        section.append(line)
-    depth = min((_indent(line) for line in section if line.strip()), default=0)
-    for head, body in _entries(section, depth):
-        match = _GOOGLE_ENTRY.fullmatch(head)
-        if match is not None:
-            yield from _named(match[1], [match[2], *body])
-
-
-def _numpy(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the entries of a section: names stand at the margin, texts are indented."""
-    section: list[str] = []
-    for index, line in enumerate(lines):
-        if lines[index + 1 : index + 2] and _is_rule(lines[index + 1]):
-            break
-        section.append(line)
-    for head, body in _entries(section, 0):
-        match = _NUMPY_ENTRY.fullmatch(head)
-        if match is not None:
-            yield from _named(match[1], body)
-
-
-def _entries(lines: Sequence[str], depth: int) -> Iterator[tuple[str, list[str]]]:
-    entry: tuple[str, list[str]] | None = None
+def _entries(lines: Sequence[str], depth: int, head: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each entry: a line at a depth, and the deeper ones below it."""
+    entries: list[list[str]] = []
     for line in filter(str.strip, lines):
-        if _indent(line) > depth and entry is not None:
-            entry[1].append(line.strip())
+        if _indent(line) > depth and entries:
+            entries[-1].append(line.strip())
         else:
-            if entry is not None:
-                yield entry
-            entry = (line.strip(), [])
-    if entry is not None:
-        yield entry
+            entries.append([line.strip()])
+    for first, *body in entries:
+        match = head.fullmatch(first)
+        if match is not None:
+            text = " ".join(part for part in (match[2], *body) if part)
+            if text:
+                yield from ((name.strip().lstrip("*"), text) for name in match[1].split(","))
 
 
-def _named(names: str, body: Sequence[str]) -> Iterator[tuple[str, str]]:
-    text = " ".join(part for part in body if part)
-    for name in names.split(","):
-        if text:
-            yield name.strip().lstrip("*"), text
-
-
-def _is_rule(line: str) -> bool:
-    return len(line) > 2 and set(line) == {"-"}
+def _is_underlined(lines: Sequence[str], index: int) -> bool:
+    rule = lines[index + 1] if index + 1 < len(lines) else ""
+    return len(rule) > 2 and set(rule) == {"-"}
 
 
 def _indent(line: str) -> int:

@@ -1,37 +1,29 @@
-"""`field(...)` and `argument(...)`: what a class body says about a field besides its type.
+"""`field(...)` and `argument(...)`: the options that a declaration gives a field beside its type.
 
-A marker only keeps what it was given. Nothing is checked here, so that a class body never raises
-half-way; the reader of the class reports everything that is wrong at once.
+A marker keeps the options as they were written. Nothing is checked when it is made, so that a class
+body never raises half-way: the class that uses the field reports everything that is wrong at once.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 import attrs
+
+from ._nodes import MISSING
 
 T = TypeVar("T")
 
 
-class Missing:
-    """The type of `MISSING`, the default of a field that has none; None is a default."""
-
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING: Final = Missing()
-
-
 @attrs.frozen(eq=False)
 class Marker:
-    """A field as it was declared, unchecked.
+    """The options of a field, unchecked.
 
     Attributes:
-        maker: The function that made it, as written in messages: `field`, `f.string`.
-        options: The keyword arguments, known or not.
-        misplaced: Positional arguments that the maker does not take.
-        kind: The field's type in the data form; None in the typed form, where the annotation says.
-        inner: Data form only: values of an enum, fields of an object, item of an array.
+        maker: The name of the function that made it, for messages: `field`, `f.string`.
+        options: The keyword arguments, known or unknown.
+        misplaced: The positional arguments, where the maker takes none.
+        kind: The type in the data form; None in the typed form, where the annotation is the type.
+        inner: The values of `f.enum`, the fields of `f.object`, the item of `f.array`.
     """
 
     maker: str
@@ -39,6 +31,10 @@ class Marker:
     misplaced: tuple[Any, ...] = ()
     kind: str | None = None
     inner: Any = MISSING
+
+    def __mcp_json__(self) -> Any:
+        """Refuse to be dumped: a field in a JSON Schema is a mistake."""
+        raise TypeError(f"{self.maker}(...) is a field, and belongs in a mapping of fields only")
 
 
 class CommonOptions(TypedDict, total=False):
@@ -52,7 +48,7 @@ class CommonOptions(TypedDict, total=False):
 
 
 class ConstraintOptions(TypedDict, total=False):
-    """Options that a type takes: numbers, text, lists."""
+    """Options that bound the values of a type."""
 
     min: float
     max: float
@@ -67,7 +63,7 @@ class ConstraintOptions(TypedDict, total=False):
 
 
 class FieldOptions(CommonOptions, ConstraintOptions, total=False):
-    """Options of a typed field: the common ones and those that its type takes."""
+    """Options of `field`."""
 
     titles: Mapping[Any, str]
 
@@ -89,21 +85,23 @@ def field(*, factory: Callable[[], T], **options: Unpack[FieldOptions]) -> T: ..
 @overload
 def field(**options: Unpack[FieldOptions]) -> Any: ...
 def field(*misplaced: Any, **options: Any) -> Any:
-    """Say more of a field than its type; inside `Annotated[...]` for any class or parameter.
+    """Declare the options of a field: after the `=`, or inside `Annotated[...]`.
 
-    Never raises: what is wrong is reported by the class that uses the field.
+    Never raises. Wrong options are reported by the class, or the function, that uses the field.
 
     Args:
-        *misplaced: Nothing; kept only to be reported.
-        **options: `default`, or `factory` (a callable without arguments) for a mutable one;
-            `required` (default: no default and not `| None`), `description`, `examples`,
-            `header` (mirrored as the HTTP header `Mcp-Param-<header>`), numbers: `min`, `max`,
-            `exclusive_min`, `exclusive_max`, `multiple_of`; text: `min_length`, `max_length`,
-            `pattern`, `format`; lists: `min`, `max` (items), `unique`; for the forms of
-            `ctx.elicit`: `title`, and `titles` for the choices of an enum by value.
+        *misplaced: Must be empty; a positional argument is reported like a wrong option.
+        **options: `default`, or `factory` (a callable without arguments) for a mutable default;
+            `required` (by default, a field without a default and without `| None` is required);
+            `description` (str); `examples` (list); `header` (str, mirrored as the HTTP header
+            `Mcp-Param-<header>`, 2026-07-28, transports). Numbers: `min`, `max`, `exclusive_min`,
+            `exclusive_max`, `multiple_of`. Text: `min_length`, `max_length` (characters),
+            `pattern` (a regular expression of ECMA-262), `format`. Lists: `min`, `max` (items),
+            `unique`. Only the forms of `ctx.elicit` show `title` and `titles` (the text for each
+            choice of an enum, by value).
 
     Returns:
-        A marker that the class statement reads; typed as the field so that checkers agree.
+        A marker that the class statement reads. Type checkers see the type of the field.
     """
     return Marker("field", options, misplaced)
 
@@ -113,15 +111,17 @@ def argument(*, default: T, **options: Unpack[ArgumentOptions]) -> T: ...
 @overload
 def argument(**options: Unpack[ArgumentOptions]) -> Any: ...
 def argument(*misplaced: Any, **options: Any) -> Any:
-    """Describe an argument of a prompt; like `field`, without `header` and `titles`.
+    """Declare the options of a prompt's argument, or of a variable of a resource template.
+
+    Never raises, as `field` does not.
 
     Args:
-        *misplaced: Nothing; kept only to be reported.
-        **options: Those of `field` that its type takes, `title`: its name for people, and
-            `complete`: a list of completions, or an async function `(prefix, ctx)` that returns
-            them.
+        *misplaced: Must be empty; a positional argument is reported like a wrong option.
+        **options: The options of `field` except `header` and `titles`; `title` is the name that
+            people see; `complete` is a list of completions, or an async function `(prefix, ctx)`
+            that returns them.
 
     Returns:
-        A marker that the class statement reads; typed as the argument.
+        A marker that the class statement reads. Type checkers see the type of the argument.
     """
     return Marker("argument", options, misplaced)

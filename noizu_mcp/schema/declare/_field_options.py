@@ -1,11 +1,10 @@
-"""Options of a field → JSON Schema keywords: which belong to which type, and what they take."""
+"""Options of a field: their values, and the keywords of JSON Schema that they become."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any
 
 from ..jsonschema._keywords import is_number
-from ..jsonschema._nearest import nearest
-from ._choice_titles import title_choices
 from ._field import Marker
 from ._nodes import Array, Choice, Format, Map, Node, Object, Scalar, Tuple, Union
 
@@ -16,8 +15,8 @@ _NUMBER = {
     "exclusive_max": "exclusiveMaximum",
     "multiple_of": "multipleOf",
 }
-# Option → keyword, for each family of types.
-KEYWORDS: Mapping[str, Mapping[str, str]] = {
+# The keyword of each option, by family of types.
+_KEYWORDS: Mapping[str, Mapping[str, str]] = {
     "string": {
         "min_length": "minLength",
         "max_length": "maxLength",
@@ -29,24 +28,11 @@ KEYWORDS: Mapping[str, Mapping[str, str]] = {
     "array": {"min": "minItems", "max": "maxItems", "unique": "uniqueItems"},
     "object": {"min": "minProperties", "max": "maxProperties"},
 }
-CONSTRAINTS = frozenset(option for table in KEYWORDS.values() for option in table)
-# Options of the type and not of the field: a type inside another may have them too.
-OF_TYPE = CONSTRAINTS | {"titles"}
-# What was probably meant, where another family has the same idea under another name.
-_MEANT = {
-    ("string", "min"): "min_length",
-    ("string", "max"): "max_length",
-    ("array", "min_length"): "min",
-    ("array", "max_length"): "max",
-    ("integer", "min_length"): "min",
-    ("integer", "max_length"): "max",
-    ("number", "min_length"): "min",
-    ("number", "max_length"): "max",
-    ("object", "min_length"): "min",
-    ("object", "max_length"): "max",
-}
+_CONSTRAINTS = frozenset(option for table in _KEYWORDS.values() for option in table)
+# Options of the type, not of the field.
+_OF_TYPE = _CONSTRAINTS | {"titles"}
 _COMMON = frozenset({"required", "default", "description", "examples", "header", "title", "titles"})
-# Options that stand beside the constraints, for each way to make a field.
+# Options beside the constraints, where a maker does not take the common ones alone.
 _OWN = {
     "field": _COMMON | {"factory"},
     "argument": (_COMMON | {"complete"}) - {"header", "titles"},
@@ -57,125 +43,183 @@ def _is_titles(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values())
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
-_TAKES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "minimum": (is_number, "a number"),
-    "maximum": (is_number, "a number"),
-    "exclusiveMinimum": (is_number, "a number"),
-    "exclusiveMaximum": (is_number, "a number"),
-    "multipleOf": (lambda value: is_number(value) and value > 0, "a number above 0"),
-    "pattern": (lambda value: isinstance(value, str), "text"),
-    "format": (lambda value: isinstance(value, str), "text"),
-    "uniqueItems": (lambda value: isinstance(value, bool), "True or False"),
-}
-_COUNT = (_is_count, "a whole number, 0 or more")
-_OPTION_TAKES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "required": (lambda value: isinstance(value, bool), "True or False"),
-    "description": (lambda value: isinstance(value, str), "text"),
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+# The test of an option's value, and its name in messages.
+_Takes = tuple[Callable[[Any], bool], str]
+_A_NUMBER: _Takes = (is_number, "a number")
+_A_COUNT: _Takes = (
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
+    "a whole number, 0 or more",
+)
+_OPTION_TAKES: Mapping[str, _Takes] = {
+    "required": (_is_flag, "True or False"),
+    "description": (_is_text, "text"),
     "examples": (lambda value: isinstance(value, (list, tuple)), "a list"),
-    "header": (lambda value: isinstance(value, str), "text"),
+    "header": (_is_text, "text"),
     "factory": (callable, "a callable without arguments"),
-    "title": (lambda value: isinstance(value, str), "text"),
+    "title": (_is_text, "text"),
     "titles": (_is_titles, "a mapping of choices to text"),
+}
+# By keyword, since `min` counts items for a list and is any number for a number.
+_KEYWORD_TAKES: Mapping[str, _Takes] = {
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _A_NUMBER),
+    "multipleOf": (lambda value: is_number(value) and value > 0, "a number above 0"),
+    "pattern": (_is_text, "text"),
+    "format": (_is_text, "text"),
+    "uniqueItems": (_is_flag, "True or False"),
 }
 _BOUNDS = (("min", "max"), ("min_length", "max_length"))
 
 
 def marker_problems(marker: Marker) -> list[str]:
-    """Return what is wrong with a marker in itself: unknown options, wrong values."""
+    """Return the problems of a marker, whatever its type: unknown options, wrong values."""
     problems = [
         f"{marker.maker}(...) takes keyword arguments only, got {value!r}"
         for value in marker.misplaced
     ]
-    known = _OWN.get(marker.maker, _COMMON) | CONSTRAINTS
-    for option, value in marker.options.items():
+    options = marker.options
+    known = _OWN.get(marker.maker, _COMMON) | _CONSTRAINTS
+    for option, value in options.items():
         if option not in known:
-            problems.append(f"unknown option {option!r} of {marker.maker}{_nearest(option, known)}")
+            # Most programs have no mistake, and need none of the advice.
+            from ._mistakes import unknown_option
+
+            problems.append(unknown_option(marker, option, known))
         elif option in _OPTION_TAKES and value is not None and not _OPTION_TAKES[option][0](value):
             problems.append(f"{option} must be {_OPTION_TAKES[option][1]}, got {value!r}")
-    if marker.options.get("required") and {"default", "factory"} & marker.options.keys():
+    if options.get("required") and {"default", "factory"} & options.keys():
         problems.append("required=True with a default: drop one, an absent field gets its default")
-    if {"default", "factory"} <= marker.options.keys():
+    if {"default", "factory"} <= options.keys():
         problems.append("default and factory together: drop one")
     return problems
 
 
-def _nearest(option: str, known: frozenset[str]) -> str:
-    found = nearest(option, sorted(known))
-    return f"; did you mean {found!r}?" if found else f"; known: {', '.join(sorted(known))}"
-
-
 def constrain(node: Node, options: Mapping[str, Any]) -> list[str]:
-    """Put the constraints among `options` on a node, or on those branches that take them.
+    """Put the options that bound values on a node, or on those types of a union that take them.
+
+    Args:
+        node: The type of the field.
+        options: All options of the field; those of the field itself are left alone.
 
     Returns:
-        What is wrong: an option of another type, a value that the keyword does not take.
+        The problems: an option of another type, a value that its keyword cannot have.
     """
+    if not options.keys() & _OF_TYPE:
+        return []
     problems: list[str] = []
+    targets = list(_targets(node))
     for option, value in options.items():
-        if option in CONSTRAINTS and value is not None:
-            problems.extend(_constrain(node, option, value))
+        if option in _CONSTRAINTS and value is not None:
+            problems.extend(_constrain(targets, option, value))
     titles = options.get("titles")
     if titles is not None and _is_titles(titles):
-        problems.extend(title_choices(node, titles))
-    for target in _targets(node):
-        problems.extend(_crossed(target))
+        problems.extend(_title_choices(node, titles))
+    for target in targets:
+        names = _KEYWORDS.get(family(target), {})
+        for low, high in _BOUNDS:
+            least = target.keywords.get(names.get(low, ""))
+            most = target.keywords.get(names.get(high, ""))
+            if least is not None and most is not None and least > most:
+                problems.append(f"{low} {least} is above {high} {most}: nothing fits")
     return problems
 
 
-def _constrain(node: Node, option: str, value: Any) -> list[str]:
-    takers = [target for target in _targets(node) if option in KEYWORDS.get(family(target), ())]
+def _constrain(targets: Sequence[Node], option: str, value: Any) -> Iterator[str]:
+    takers = [target for target in targets if option in _KEYWORDS.get(family(target), ())]
     if not takers:
-        return [_misfit(node, option)]
+        from ._mistakes import misfit
+
+        families = list(dict.fromkeys(map(family, targets)))
+        yield misfit(
+            families, option, [name for kind in families for name in _KEYWORDS.get(kind, ())]
+        )
     for target in takers:
-        keyword = KEYWORDS[family(target)][option]
-        holds, wanted = _TAKES.get(keyword, _COUNT)
+        keyword = _KEYWORDS[family(target)][option]
+        holds, wanted = _KEYWORD_TAKES.get(keyword, _A_COUNT)
         if not holds(value):
-            return [f"{option} must be {wanted}, got {value!r}"]
+            yield f"{option} must be {wanted}, got {value!r}"
+            return
         if keyword != "uniqueItems" or value:
             target.keywords[keyword] = value
-    return []
 
 
-def _targets(node: Node) -> list[Node]:
+def _targets(node: Node) -> Iterator[Node]:
+    """Yield a node, or the types of a union."""
     if isinstance(node, Union):
-        return [target for option in node.options for target in _targets(option)]
-    return [node]
+        for option in node.options:
+            yield from _targets(option)
+    else:
+        yield node
+
+
+_FAMILIES = {
+    Choice: "enum",
+    Array: "array",
+    Tuple: "tuple",
+    Map: "object",
+    Object: "object with fields",
+}
 
 
 def family(node: Node) -> str:
-    """Return the name of a node's type, as a row of `KEYWORDS` where it has one."""
+    """Return the name of a node's type: a row of `_KEYWORDS`, or a name for messages."""
     if isinstance(node, Scalar):
         return node.cast.name if isinstance(node.cast, Format) else node.kind
-    names = {
-        Choice: "enum",
-        Array: "array",
-        Tuple: "tuple",
-        Map: "object",
-        Object: "object with fields",
-    }
-    return names.get(type(node), "Any")
+    return _FAMILIES.get(type(node), "Any")
 
 
-def _misfit(node: Node, option: str) -> str:
-    kinds = list(dict.fromkeys(map(family, _targets(node))))
-    text = f"{option} does not belong to {' or '.join(kinds) or 'null'}"
-    for kind in kinds:
-        if (kind, option) in _MEANT:
-            return f"{text}; write {_MEANT[kind, option]}"
-    own = [name for kind in kinds for name in KEYWORDS.get(kind, ())]
-    return f"{text}, which takes {', '.join(own)}" if own else f"{text}; leave it out"
+# Titles are names for people. Only forms show them: a tool schema is read by a model, for which
+# they are noise.
+
+#: The title of one field, and the titles of its choices by their JSON values.
+Titles = tuple[str | None, Mapping[Any, str]]
 
 
-def _crossed(node: Node) -> list[str]:
-    names = KEYWORDS.get(family(node), {})
-    problems: list[str] = []
-    for low, high in _BOUNDS:
-        least = node.keywords.get(names.get(low, ""))
-        most = node.keywords.get(names.get(high, ""))
-        if least is not None and most is not None and least > most:
-            problems.append(f"{low} {least} is above {high} {most}: nothing fits")
-    return problems
+def form_titles(node: Node) -> dict[str, Titles]:
+    """Return the titles of those fields of the root that have any, by name."""
+    found: dict[str, Titles] = {}
+    for field in node.fields if isinstance(node, Object) else ():
+        choices = next((each.titles for each in _choices(field.node) if each.titles), {})
+        if field.title is not None or choices:
+            found[field.name] = (field.title, choices)
+    return found
+
+
+def _title_choices(node: Node, titles: Mapping[Any, str]) -> list[str]:
+    """Put titles on an enum, on a list of one, or on the enums of a union.
+
+    Returns:
+        The problems: a title for a value that is not a choice, or no choices at all.
+    """
+    named = {key.value if isinstance(key, Enum) else key: text for key, text in titles.items()}
+    found = list(_choices(node))
+    for choice in found:
+        choice.titles = named
+    # Null is the absence of a choice, which a form cannot show.
+    known = [[value for value in choice.values if value is not None] for choice in found]
+    strangers = [
+        (key, values)
+        for values in known
+        for key in named
+        if not any(type(value) is type(key) and value == key for value in values)
+    ]
+    if found and not strangers:
+        return []
+    from ._mistakes import titles_problems
+
+    return titles_problems(strangers)
+
+
+def _choices(node: Node) -> Iterator[Choice]:
+    if isinstance(node, Choice):
+        yield node
+    elif isinstance(node, (Union, Array)):
+        for child in node.children():
+            yield from _choices(child)

@@ -1,13 +1,25 @@
-"""The model of a declared form: what every declaration is read into, and what all output needs.
+"""The model of a declared schema: a tree of nodes, one for each type.
 
-Plain classes, because these are written in several steps, and because attrs would take 5 ms of the
-import to generate what is a few lines here.
+Every way to declare is read into it; the published schema, the builder and the dumper are made
+from it. Plain classes, because a node is completed in several steps, and because attrs would take
+5 ms of the import to generate these few lines.
 """
 
+from base64 import b64decode
+from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
-from ._field import MISSING
+
+class Missing:
+    """The type of `MISSING`."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+#: The default of a field that has none; None is a default.
+MISSING: Final = Missing()
 
 
 class Format:
@@ -16,8 +28,9 @@ class Format:
     Attributes:
         name: In words, for messages: `date`.
         keywords: JSON Schema keywords besides `type`.
-        parse: Text to value; raises ValueError where the keywords accept too much.
-        total: True if `parse` takes all that the keywords accept.
+        parse: Turns text into the value; raises ValueError for text that the keywords accept and
+            the type does not.
+        total: True if `parse` accepts every text that the keywords accept.
     """
 
     __slots__ = ("keywords", "name", "parse", "total")
@@ -34,6 +47,55 @@ class Format:
         self.keywords = keywords
         self.parse = parse
         self.total = total
+
+
+def _iso(cls: Any) -> Callable[[str], Any]:
+    parse: Callable[[str], Any] = cls.fromisoformat
+    return parse
+
+
+def _uuid(cls: type) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        # UUID() also takes braces and `urn:`, which `format: uuid` (RFC 4122) does not allow.
+        if len(text) != 36:
+            raise ValueError("not 36 characters")
+        return cls(text)
+
+    return parse
+
+
+def _base64(_cls: type) -> Callable[[str], Any]:
+    def parse(text: str) -> bytes:
+        try:
+            return b64decode(text, validate=True)
+        except Base64Error as error:
+            raise ValueError(str(error)) from None
+
+    return parse
+
+
+_DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
+# The types are recognised by name: only a program that uses one loads its module. `format` is an
+# annotation (JSON Schema 2020-12, validation, section 7.2.1), so text that does not parse is
+# refused after the schema accepted it; see `convert/_class_validation.py`.
+# The module and name of a class → the name in messages, the keywords, the maker of the parser.
+_FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, Any], Callable[[Any], Any]]] = {
+    ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _iso),
+    ("datetime", "date"): ("date", {"format": "date"}, _iso),
+    ("datetime", "time"): ("time", {"format": "time"}, _iso),
+    ("uuid", "UUID"): ("uuid", {"format": "uuid"}, _uuid),
+    ("decimal", "Decimal"): ("decimal", {"pattern": _DECIMAL}, lambda cls: cls),
+    ("builtins", "bytes"): ("base64", {"contentEncoding": "base64"}, _base64),
+}
+
+
+def text_format(cls: type) -> Format | None:
+    """Return the text form of a class, or None if it has none."""
+    made = _FORMATS.get((cls.__module__, cls.__qualname__))
+    if made is None:
+        return None
+    name, keywords, maker = made
+    return Format(name, keywords, maker(cls), total=name == "decimal")
 
 
 class Node:
@@ -58,8 +120,8 @@ class Scalar(Node):
 
     Attributes:
         kind: The JSON Schema type.
-        cast: What to deliver where another JSON value may stand for it: "int" for 1.0, "float"
-            for 1, or the value of a `Format`.
+        cast: How the JSON value becomes the delivered one: "int" (1.0 is 1), "float" (1 is 1.0)
+            or a `Format`; None if it stays as it is.
     """
 
     __slots__ = ("cast", "kind")
@@ -74,9 +136,9 @@ class Choice(Node):
     """One of several scalars.
 
     Attributes:
-        values: As JSON.
-        results: What is delivered for each, in the same order.
-        titles: What a form shows for a value, where it is not the value itself.
+        values: The choices as JSON.
+        results: The delivered value of each choice, in the order of `values`.
+        titles: The text that a form shows for a value, by value.
     """
 
     __slots__ = ("results", "titles", "values")
@@ -161,11 +223,11 @@ class Field:
         attribute: The attribute of the instance, or the key.
         keyword: The parameter of the constructor; None if it takes none.
         required: True if the name must be present.
-        default: As declared; MISSING for none.
+        default: The declared default; MISSING for none.
         factory: Makes the default; called with the instance if `takes_self`.
         owner: The class that declares it.
         title: Its name for people; a schema does not show it.
-        complete: What an argument is completed from, as declared; None for nothing.
+        complete: The source of completions, as declared, unchecked; None for none.
     """
 
     __slots__ = (
@@ -208,7 +270,7 @@ class Field:
 
     @property
     def may_be_null(self) -> bool:
-        """True if null is a value of the field, and not a sign of its absence."""
+        """True if null is a value of the field, not a sign that it was absent."""
         return type(self.node) is Node or is_nullable(self.node)
 
 
@@ -220,10 +282,11 @@ class Object(Node):
         make: `direct` (attributes set without a constructor), `call` (constructor), `dict` (absent
             keys stay absent) or `arguments` (a dict with every key).
         cls: The class to deliver.
-        risky: True if the constructor may refuse what the schema accepts.
+        risky: True if the constructor may refuse a value that the schema accepts.
+        recursive: True if the object contains itself, so that its schema needs a name.
     """
 
-    __slots__ = ("cls", "description", "fields", "make", "name", "risky")
+    __slots__ = ("cls", "description", "fields", "make", "name", "recursive", "risky")
 
     def __init__(self, name: str, make: str, cls: type, *, risky: bool = False) -> None:
         super().__init__()
@@ -231,6 +294,7 @@ class Object(Node):
         self.make = make
         self.cls = cls
         self.risky = risky
+        self.recursive = False
         self.fields: list[Field] = []
         self.description: str | None = None
 

@@ -1,44 +1,51 @@
-"""Annotations that are text → the objects they name, as far as they are known now."""
+"""Names in annotations: the objects that text in an annotation stands for, where they exist yet.
+
+An annotation is text under `from __future__ import annotations`, or where it names a class that is
+defined later. Its names are looked up as Python would: in the class itself, in the function or the
+class body around it, in the module.
+"""
 
 import sys
 from collections.abc import Iterator, Mapping
 from types import FrameType, NoneType, UnionType
 from typing import Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
 
-import attrs
-
-# Names found in a function's frame, kept on a `Schema` class: the frame is gone on later reads.
+#: On a `Schema` class: names that were found in a function's frame, which is gone on later reads.
 KEPT = "__mcp_names__"
-
-
-# Special forms that say something about a field, not about its type. By name: some are newer than
-# the oldest Python served, and typing_extensions has its own.
-_WRAPPERS = frozenset({"Final", "Required", "NotRequired", "ReadOnly"})
 
 
 class Unresolved(Exception):
     """An annotation names something that does not exist (yet)."""
 
 
-@attrs.frozen(eq=False, repr=False)
 class Scope:
-    """Where the names of an annotation are looked up.
+    """The names that an annotation may use.
 
     Attributes:
-        names: The globals of the declaring module; empty if no module is known, as for types in
-            a mapping: then whoever is asking is looked at.
-        owner: The class that is declared, if it is one: its own name may stand for it.
+        names: The globals of the declaring module. Empty if the module is unknown, as for types
+            in a mapping; then the frames of all running code outside this package are searched.
+        owner: The class that is declared, if any: it may name itself.
         local: True if the declaration stands in a function, whose names come before the module's.
-        variables: What the type variables of a generic class stand for.
+        variables: The type of each type variable of a generic class, with the scope of that type.
     """
 
-    names: dict[str, Any]
-    owner: type | None = None
-    local: bool = False
-    variables: Mapping[Any, Any] = attrs.field(factory=dict)
+    __slots__ = ("local", "names", "owner", "variables")
+
+    def __init__(
+        self,
+        names: dict[str, Any],
+        owner: type | None = None,
+        *,
+        local: bool = False,
+        variables: Mapping[Any, Any] | None = None,
+    ) -> None:
+        self.names = names
+        self.owner = owner
+        self.local = local
+        self.variables = variables or {}
 
     def resolve(self, annotation: Any) -> Any:
-        """Return an annotation with text replaced by what it names.
+        """Return an annotation with text replaced by the object that it names.
 
         Raises:
             Unresolved: If it names something unknown, or cannot be evaluated.
@@ -58,14 +65,14 @@ class Scope:
             raise Unresolved(f"cannot evaluate the annotation {annotation!r}: {error}") from None
 
     def find(self, name: str) -> Any:
-        """Return what a name stands for.
+        """Return the object that a name stands for.
 
         Raises:
             KeyError: If nothing has that name.
         """
         if self.owner is not None and name == self.owner.__name__:
             return self.owner
-        kept = _kept(self.owner)
+        kept = self.owner.__dict__.get(KEPT, {}) if self.owner is not None else {}
         if name in kept:
             return kept[name]
         if not self.local and name in self.names:
@@ -77,12 +84,8 @@ class Scope:
         raise KeyError(name)
 
 
-def _kept(owner: type | None) -> dict[str, Any]:
-    return owner.__dict__.get(KEPT, {}) if owner is not None else {}
-
-
 def substitute(annotation: Any, scope: Scope) -> tuple[Any, Scope]:
-    """Return an annotation with what its type variables stand for, and where to look up the rest.
+    """Replace the type variables of an annotation; return it with the scope of its names.
 
     Raises:
         Unresolved: If text in it names something unknown.
@@ -110,11 +113,11 @@ class _Names(dict[str, Any]):
 
 
 def _all_frames() -> Iterator[Mapping[str, Any]]:
-    """Yield the local and global names of all that is running outside this package."""
+    """Yield the local and global names of every running frame outside this package."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        # The evaluation that asks has no module, and this package no names for its users.
+        # The frame of the evaluation itself has no module.
         if module and module.partition(".")[0] != __name__.partition(".")[0]:
             yield frame.f_locals
             yield frame.f_globals
@@ -125,52 +128,32 @@ def _frames(names: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yield the local names of the running functions and class bodies of one module."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
-        # The evaluation that asks is a frame of the module too.
+        # The frame of the evaluation itself has the module's globals too.
         if frame.f_globals is names and not isinstance(frame.f_locals, _Names):
             yield frame.f_locals
         frame = frame.f_back
 
 
 def class_scope(cls: type, variables: Mapping[Any, Any] | None = None) -> Scope:
-    """Return where the annotations in the body of a class are looked up."""
+    """Return the scope of the annotations in the body of a class."""
     module = sys.modules.get(cls.__module__)
     names = module.__dict__ if module is not None else {}
-    return Scope(names, cls, "<locals>" in cls.__qualname__, variables or {})
+    return Scope(names, cls, local="<locals>" in cls.__qualname__, variables=variables)
 
 
-def may_be_none(annotation: Any, scope: Scope) -> bool:
-    """Tell if an annotation names None as one of its types; a guess where it is unknown text."""
+def may_be_none(annotation: Any, owner: type) -> bool:
+    """Tell if None is one of the types of an annotation; text with unknown names is guessed.
+
+    Args:
+        annotation: The annotation.
+        owner: The class in whose body it stands.
+    """
     try:
-        annotation = scope.resolve(annotation)
+        annotation = class_scope(owner).resolve(annotation)
     except Unresolved:
         return "None" in str(annotation) or "Optional[" in str(annotation)
     if get_origin(annotation) is Annotated:
-        return may_be_none(annotation.__origin__, scope)
+        return may_be_none(annotation.__origin__, owner)
     if get_origin(annotation) in (Union, UnionType):
-        return any(may_be_none(part, scope) for part in get_args(annotation))
+        return any(may_be_none(part, owner) for part in get_args(annotation))
     return annotation in (None, NoneType)
-
-
-def unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]:
-    """Take off what an annotation says about the field and not about its type.
-
-    Returns:
-        The annotation of the type, the entries of `Annotated`, and what `Required[...]` or
-        `NotRequired[...]` says.
-
-    Raises:
-        Unresolved: If text in it names something unknown.
-    """
-    entries: list[Any] = []
-    required = None
-    while True:
-        annotation = scope.resolve(annotation)
-        origin = get_origin(annotation)
-        if origin is Annotated:
-            entries = [*annotation.__metadata__, *entries]
-            annotation = annotation.__origin__
-        elif getattr(origin, "_name", None) in _WRAPPERS:
-            required = {"Required": True, "NotRequired": False}.get(origin._name, required)
-            (annotation,) = get_args(annotation)
-        else:
-            return annotation, entries, required

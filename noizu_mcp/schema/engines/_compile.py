@@ -1,27 +1,39 @@
 """One way to compile a JSON Schema, whichever engine does it."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
+from math import inf
 from typing import Any, Literal, NamedTuple
 
 from ..._errors import SchemaError, SchemaUnsupported
-from ..jsonschema._bounds import MAX_TRUSTED_DEPTH, broken_caps, is_deeper
+from ..jsonschema._document import (
+    MAX_SCHEMA_DEPTH,
+    MAX_TRUSTED_DEPTH,
+    Document,
+    as_plain,
+    schema_error,
+)
+from ..jsonschema._fault import Fault
+from ..jsonschema._keywords import LATEST
+from ..jsonschema._values import MAX_VALUE_DEPTH, find_not_json, is_deeper
 from ..jsonschema._violation import Violation
-from ._validator import Judge, MatchPattern
 
 EngineName = Literal["auto", "native", "python"]
+Verdict = Callable[[Any], bool]
+Explain = Callable[[Any], list[Violation]]
+CompileMatcher = Callable[[str, float], Callable[[str], bool]]
 
 
 class CompiledSchema(NamedTuple):
     """A JSON Schema, ready to judge values.
 
     Attributes:
-        schema: The schema as it was given; it is never changed.
-        engine: What judges: "native" or "python".
-        is_valid: Tells if a value fits. Never raises, never changes the value. What is not JSON,
-            such as a lone surrogate that a keyword looks at, does not fit, nor does a value nested
-            deeper than 128 levels if the schema is recursive.
+        schema: The schema that was compiled; it is never changed.
+        engine: The engine that judges: "native" or "python".
+        is_valid: Tells if a value fits. Never raises, never changes the value. A value that JSON
+            cannot express, such as a lone surrogate that a keyword looks at, does not fit. Nor does
+            a value nested deeper than 128 levels if the schema is recursive.
         violations: Returns the violations of a value, the first 100 of more, `[]` exactly if it
             fits. Never raises.
     """
@@ -45,22 +57,63 @@ def compile_schema(
 
     Args:
         schema: The schema, made of plain JSON types.
-        engine: "native" is jsonschema-rs, which serves everything; "python" serves a large part of
-            2020-12 and refuses the rest; "auto" is the native one if it is installed.
+        engine: "native" is jsonschema-rs, which serves everything; "python" serves the common
+            keywords of 2020-12 and refuses the rest; "auto" is the native one if it is installed.
         documents: Other schema documents by their URI, for `$ref`.
         trusted: False for a schema that came from a peer: limits on size, depth and cost apply, and
             the Python engine refuses it.
 
     Raises:
-        SchemaError: The schema is not valid, refers to what is not there, or breaks a limit.
+        SchemaError: The schema is not valid, has a reference that leads nowhere, or breaks a limit.
         SchemaUnsupported: The engine cannot serve the schema; the keyword is named. Or "native"
             was asked for, and is not installed.
         ValueError: There is no such engine.
     """
-    plain = _plain(schema)
-    _check_limits(plain, trusted=trusted)
-    used, judge = _compile(engine, plain, documents or {}, trusted=trusted)
-    return CompiledSchema(schema, used, judge.is_valid, judge.violations)
+    plain = as_plain(schema)
+    if plain is None:
+        raise SchemaError(f"a schema is an object, true or false, not {type(schema).__name__}")
+    depth = MAX_TRUSTED_DEPTH if trusted else MAX_SCHEMA_DEPTH
+    fault = find_not_json(plain, inf, depth)
+    if fault is not None:
+        raise schema_error([Fault(*fault)])
+    document = Document(plain, documents)
+    caps = [] if trusted else document.broken_caps()
+    if caps:
+        raise SchemaError(f"the schema is refused: {'; '.join(caps)}")
+    return compile_document(schema, document, engine, trusted=trusted)
+
+
+def compile_document(
+    schema: Mapping[str, Any] | bool,
+    document: Document,
+    engine: EngineName,
+    *,
+    trusted: bool = True,
+) -> CompiledSchema:
+    """Compile a schema that has been read.
+
+    Args:
+        schema: The schema that `CompiledSchema.schema` shows.
+        document: The document made of it, within the limits.
+        engine: As for `compile_schema`.
+        trusted: As for `compile_schema`.
+    """
+    if _is_native(engine):
+        from ._native import compile_native
+
+        used = "native"
+        verdict, compile_part = compile_native(document)
+    else:
+        from ._python import compile_python
+
+        used = "python"
+        verdict, compile_part = compile_python(document, trusted=trusted), None
+    # Other documents may hold more than is referred to, and older drafts refer in other ways.
+    wide = bool(document.documents) or document.dialect != LATEST
+    recursive = wide or document.survey().recursive
+    explain = partial(_explain, document.root, document.documents, engine, compile_part)
+    validator = _Validator(verdict, explain, recursive=recursive)
+    return CompiledSchema(schema, used, validator.is_valid, validator.violations)
 
 
 @cache
@@ -73,13 +126,16 @@ def has_native() -> bool:
     return True
 
 
-def pattern_compiler(engine: EngineName) -> MatchPattern:
-    """Return what compiles a regular expression as an engine does; it raises ValueError."""
+def pattern_compiler(engine: EngineName) -> CompileMatcher:
+    """Return the function that compiles a pattern as an engine does; it raises ValueError.
+
+    It takes the pattern and the `maxLength` beside it.
+    """
     if _is_native(engine):
         from ._native import match_pattern
 
         return match_pattern
-    from ._regex import match_pattern as match_in_python
+    from ._patterns import match_pattern as match_in_python
 
     return match_in_python
 
@@ -94,34 +150,52 @@ def _is_native(engine: str) -> bool:
     return engine != "python" and has_native()
 
 
-def _plain(schema: Any) -> dict[str, Any] | bool:
-    """Return a schema that an engine accepts: a read-only mapping outside becomes a dict."""
-    if isinstance(schema, Mapping):
-        return schema if isinstance(schema, dict) else dict(schema)
-    if isinstance(schema, bool):
-        return schema
-    raise SchemaError(f"a schema is an object, true or false, not {type(schema).__name__}")
-
-
-def _check_limits(schema: dict[str, Any] | bool, *, trusted: bool) -> None:
-    caps = [] if trusted else broken_caps(schema)
-    if is_deeper(schema, MAX_TRUSTED_DEPTH):
-        caps = [f"nested deeper than {MAX_TRUSTED_DEPTH} levels"]
-    if caps:
-        raise SchemaError(f"the schema is refused: {'; '.join(caps)}")
-
-
-def _compile(
-    engine: EngineName,
-    schema: dict[str, Any] | bool,
+def _explain(
+    root: Any,
     documents: Mapping[str, Any],
-    *,
-    trusted: bool,
-) -> tuple[str, Judge]:
-    if _is_native(engine):
-        from ._native import compile_native
+    engine: EngineName,
+    compile_part: Callable[[Any], Verdict] | None,
+) -> Explain:
+    # Most programs never see a violation, so the module is not imported before.
+    from ..report._explain import Explainer
 
-        return "native", compile_native(schema, documents)
-    from ._python import compile_python
+    return Explainer(Document(root, documents), pattern_compiler(engine), compile_part).explain
 
-    return "python", compile_python(schema, documents, trusted=trusted)
+
+class _Validator:
+    """An engine's verdict, with the guards around it and the words for each rejection.
+
+    Args:
+        verdict: The engine: tells if a value fits; never raises.
+        make_explain: Returns the explainer; called for the first rejection.
+        recursive: Whether values may be nested deeper than the schema is written.
+    """
+
+    def __init__(
+        self, verdict: Verdict, make_explain: Callable[[], Explain], *, recursive: bool
+    ) -> None:
+        self._recursive = recursive
+        self._explain = cache(make_explain)
+        self.is_valid = _bounded(verdict) if recursive else verdict
+
+    def violations(self, value: Any) -> list[Violation]:
+        """Return the violations of a value, `[]` exactly if `is_valid` accepts it."""
+        if self.is_valid(value):
+            return []
+        if self._recursive and is_deeper(value, MAX_VALUE_DEPTH):
+            return [Violation((), "", f"nested deeper than {MAX_VALUE_DEPTH} levels")]
+        found = self._explain()(value)
+        if not found:
+            # The explanation took too long, or the value is more than the engine can read.
+            path, text = find_not_json(value) or ((), "does not match the schema")
+            found = [Violation(path, "", text, None, None if path else value)]
+        return found
+
+
+def _bounded(verdict: Verdict) -> Verdict:
+    """Return the verdict with a limit on depth: engines recurse, and a C stack does not forgive."""
+
+    def is_valid(value: Any) -> bool:
+        return not is_deeper(value, MAX_VALUE_DEPTH) and verdict(value)
+
+    return is_valid

@@ -1,64 +1,82 @@
-"""The pure-Python engine: fastjsonschema, for the part of 2020-12 in which it is proven right."""
+"""The pure-Python engine: fastjsonschema, for the part of 2020-12 in which it is proven right.
 
-from collections.abc import Callable, Mapping
+A schema is rewritten into the draft-07 words that fastjsonschema gets right, which makes Python
+code of it. A keyword outside of the tables below is refused by name, never guessed.
+
+The code of a subschema that is referred to is a function. It remembers its verdicts for the parts
+of one value, so that alternatives that refer back judge each part once, instead of twice as often
+at each level.
+
+The code generator is not a public interface: setup.cfg pins the minor release, and the official
+suite shows whether a new one may be let in. It is loaded when the first schema is compiled.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from math import inf
 from typing import Any
 
-from ..._errors import SchemaError
-from ..jsonschema._bounds import path_text, survey
-from ..jsonschema._dialects import LATEST, dialect_of
-from ..jsonschema._structure import data_faults, ref_faults, structure_faults
-from ._python_codegen import Mismatch, generate
-from ._python_rewrite import rewrite
-from ._refusals import check_served, unsupported
-from ._regex import match_pattern
-from ._regex_parse import PatternRefusedError
-from ._validator import Judge, Verdict
+from fastjsonschema import JsonSchemaValueException
+from fastjsonschema.draft07 import CodeGeneratorDraft07
+from fastjsonschema.ref_resolver import RefResolver
+
+from ..._errors import SchemaUnsupported
+from ..jsonschema._document import REFERENCES, Document, is_local, schema_error
+from ..jsonschema._keywords import LATEST
+from ..jsonschema._values import equal_pairs, is_encodable, is_multiple
+from ..jsonschema._violation import show
+from ._patterns import PatternRefusedError, translate
+
+Schema = dict[str, Any]
+Verdict = Callable[[Any], bool]
+
+# Loops and trials that one function nests at most, at up to three per level of the schema: Python
+# nests at most 20 blocks.
+_INLINE_DEPTH = 4
+
+_COPIED = frozenset(
+    {
+        *("type", "enum", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+        *("multipleOf", "uniqueItems"),
+    }
+)
+_COUNTS = frozenset(
+    {"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"}
+)
+_NESTED = frozenset(
+    {
+        *("allOf", "anyOf", "oneOf", "not", "if", "then", "else"),
+        *("items", "prefixItems", "properties", "additionalProperties", "propertyNames"),
+    }
+)
+_UNSERVED = (
+    *REFERENCES[1:],
+    *("unevaluatedProperties", "unevaluatedItems", "contains", "dependencies", "$vocabulary"),
+)
 
 
-def compile_python(
-    schema: dict[str, Any] | bool, documents: Mapping[str, Any], *, trusted: bool
-) -> Judge:
+def compile_python(document: Document, *, trusted: bool) -> Verdict:
     """Compile a schema into Python code.
 
     Args:
-        schema: The schema, plain JSON types.
-        documents: Known by URI; a schema that needs one of them is refused.
-        trusted: False for a schema from a peer, which is refused: it would become code, and its
-            patterns would run without a limit.
+        document: The schema.
+        trusted: False for a schema from a peer, which is refused: it would become code.
 
     Raises:
-        SchemaUnsupported: The schema is outside of what this engine serves.
-        SchemaError: The schema is not valid, or refers to what is not there.
+        SchemaUnsupported: This engine does not serve the schema.
+        SchemaError: The schema is not valid, or has a reference that leads nowhere.
     """
-    if not trusted:
-        raise unsupported("", "a schema that came from a peer")
-    if dialect_of(schema) == LATEST:
-        _check_valid(schema, documents)
-    check_served(schema)
-    function = _function(schema)
-    return Judge(schema, _verdict(function), match_pattern, recursive=survey(schema).recursive)
-
-
-def _check_valid(schema: Any, documents: Mapping[str, Any]) -> None:
-    faults = data_faults(schema) or structure_faults(schema) or ref_faults(schema, documents)
-    if faults:
-        raise SchemaError("; ".join(f"{path_text(fault.path)}: {fault.text}" for fault in faults))
-
-
-def _function(schema: dict[str, Any] | bool) -> Callable[[Any], Any]:
+    _check_served(document, trusted=trusted)
     try:
-        return generate(rewrite(schema))
+        function = _generate(_Writer(document).document(), remember=document.survey().recursive)
     except PatternRefusedError as error:
-        raise unsupported("pattern", f"a pattern: {error.reason}") from None
-    # The generator fails in many ways on what it cannot express; each of them is a refusal.
+        raise _unsupported("pattern", f"a pattern: {error.reason}") from None
+    # The generator fails in many ways where it cannot express a schema; each is a refusal.
     except Exception as error:
-        raise unsupported("", f"this schema ({type(error).__name__})") from error
+        raise _unsupported("", f"this schema ({type(error).__name__})") from error
 
-
-def _verdict(function: Callable[[Any], Any]) -> Verdict:
     def is_valid(value: Any) -> bool:
         try:
-            function(value)
+            function(value, {})
         except Mismatch:
             return False
         # Deeper than the stack, or not JSON, such as a key that is no string.
@@ -67,3 +85,236 @@ def _verdict(function: Callable[[Any], Any]) -> Verdict:
         return True
 
     return is_valid
+
+
+def _unsupported(keyword: str, text: str) -> SchemaUnsupported:
+    """Return the refusal of a keyword, with the way out."""
+    way_out = "install the native engine, which can: pip install jsonschema-rs"
+    return SchemaUnsupported(f"the Python engine cannot serve {text}; {way_out}", keyword)
+
+
+def _check_served(document: Document, *, trusted: bool) -> None:
+    if not trusted:
+        raise _unsupported("", "a schema that came from a peer")
+    if document.dialect != LATEST:
+        raise _unsupported("$schema", f'"$schema": {show(document.dialect)}')
+    faults = document.faults()
+    if faults:
+        raise schema_error(faults)
+    for node in document.reachable():
+        for keyword in _UNSERVED:
+            if keyword in node:
+                raise _unsupported(keyword, f'"{keyword}"')
+        if "$id" in node and node is not document.root:
+            raise _unsupported("$id", f'an "$id" inside of the schema ({show(node["$id"])})')
+        if "$ref" in node and not is_local(node["$ref"]):
+            raise _unsupported("$ref", f'"$ref": {show(node["$ref"])}, which is not local')
+    if document.is_endless():
+        raise _unsupported("$ref", 'a "$ref" that leads back to itself without going deeper')
+
+
+class _Writer:
+    """Writes a schema in draft-07 words.
+
+    References become `#/definitions/rN`, since names are lost in the names of functions. Keywords
+    that the generator ignores or mixes up beside others go into `allOf`.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._names: dict[int, str] = {}
+        self._waiting: list[tuple[str, Schema]] = []
+
+    def document(self) -> Schema:
+        """Return a new schema with the same meaning for the generator.
+
+        Raises:
+            PatternRefusedError: A pattern is not served.
+        """
+        whole: Schema = {"allOf": [self._inline(self._document.root, 0)], "definitions": {}}
+        while self._waiting:
+            name, target = self._waiting.pop()
+            whole["definitions"][name] = self._inline(target, 0)
+        return whole
+
+    def _function(self, node: Any) -> Any:
+        """Return a reference to a subschema, which gets a function of its own."""
+        if isinstance(node, bool):
+            return node
+        if id(node) not in self._names:
+            self._names[id(node)] = f"r{len(self._names)}"
+            self._waiting.append((self._names[id(node)], node))
+        return {"$ref": f"#/definitions/{self._names[id(node)]}"}
+
+    def _inline(self, node: Any, depth: int) -> Any:
+        if isinstance(node, bool) or depth > _INLINE_DEPTH:
+            return self._function(node)
+        out: Schema = {}
+        aside: list[Any] = []
+        for keyword, value in node.items():
+            if keyword in _COPIED:
+                out[keyword] = value
+            elif keyword in _COUNTS:
+                out[keyword] = int(value)
+            elif keyword == "pattern":
+                out[keyword] = translate(value, node.get("maxLength", inf))
+            elif keyword == "patternProperties":
+                aside += self._pattern_properties(value, out, depth + 1)
+            elif keyword in _NESTED:
+                self._nest(keyword, value, node, out, depth + 1)
+            else:
+                aside += self._aside(keyword, value, node, depth + 1)
+        if aside:
+            out["allOf"] = [*aside, *out.get("allOf", ())]
+        if out.keys().isdisjoint(("then", "else")):
+            # The generator takes a condition without a consequence for one that must hold.
+            out.pop("if", None)
+        return out
+
+    def _nest(self, keyword: str, value: Any, node: Schema, out: Schema, depth: int) -> None:
+        """Write a keyword with subschemas that keeps its meaning."""
+        own: Any
+        if isinstance(value, list):
+            own = [self._inline(item, depth) for item in value]
+        elif keyword == "properties":
+            own = {name: self._inline(item, depth) for name, item in value.items()}
+        else:
+            own = self._inline(value, depth)
+        if keyword == "prefixItems":
+            keyword = "items"
+        elif keyword == "items" and "prefixItems" in node:
+            keyword = "additionalItems"
+        # For a schema that allows everything the generator would write a loop without a body.
+        if own not in (True, {}) or keyword in ("not", "if"):
+            out[keyword] = own
+
+    def _pattern_properties(
+        self, value: Mapping[str, Any], out: Schema, depth: int
+    ) -> Iterator[Schema]:
+        named: Schema = {}
+        for pattern, item in value.items():
+            source, own = translate(pattern), self._inline(item, depth)
+            # Two ways to write one pattern are one name here, but both hold.
+            if named.setdefault(source, own) is not own:
+                yield {"patternProperties": {source: own}}
+        if named:
+            out["patternProperties"] = named
+
+    def _aside(self, keyword: str, value: Any, node: Schema, depth: int) -> Iterator[Any]:
+        """Yield the schemas for a keyword that the generator mixes up beside others."""
+        if keyword == "$ref":
+            yield self._function(self._document.find(value, node))
+        elif keyword == "const":
+            yield {"enum": [value]}
+        elif keyword == "required":
+            # Beside `additionalProperties` the generator takes a required property that is not
+            # allowed for a mistake; it is only false.
+            yield {keyword: value}
+        elif keyword == "dependentRequired":
+            yield {"dependencies": dict(value)}
+        elif keyword == "dependentSchemas":
+            own = {name: self._inline(item, depth) for name, item in value.items()}
+            yield {"dependencies": own}
+
+
+class Mismatch(JsonSchemaValueException):
+    """The value does not fit; raised without words, which the explainer has."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+
+
+_TYPES = {
+    "null": "{0} is None",
+    "boolean": "isinstance({0}, bool)",
+    "object": "isinstance({0}, dict)",
+    "array": "isinstance({0}, (list, tuple))",
+    # A lone surrogate cannot be sent, so it is no JSON string; few texts need a second look.
+    "string": "isinstance({0}, str) and ({0}.isascii() or is_encodable({0}))",
+    # The difference is 0 for everything but NaN and the infinities.
+    "number": "isinstance({0}, (int, float)) and not isinstance({0}, bool) and {0} - {0} == 0",
+    "integer": "isinstance({0}, int) and not isinstance({0}, bool)"
+    " or isinstance({0}, float) and {0}.is_integer()",
+}
+
+
+class Generator(CodeGeneratorDraft07):
+    """Writes one function per definition, with the places corrected that differ from 2020-12.
+
+    Each function takes a value and the verdicts so far; it raises `Mismatch`, or returns.
+    """
+
+    #: Whether functions look up their verdicts: where one can come back to a part of the value.
+    remembers: bool
+    # The library sets these around the writing of each part.
+    _definition: Any
+    _variable: Any
+
+    def exc(self, *_args: Any, **_kwargs: Any) -> None:
+        """Write the rejection: no message, whatever the original has to say."""
+        self.l("raise Mismatch")
+
+    def generate_validation_function(self, uri: str, name: str) -> None:
+        """Write the function of a definition, which looks up its verdict first."""
+        library: Any = self  # its own methods have no types
+        self._validation_functions_done.add(uri)
+        with self._resolver.resolving(uri) as definition, self.l("def {}(data, known):", name):
+            if self.remembers:
+                self.l("place = {!r}, id(data)", uri)
+                with self.l("if place in known:"):
+                    with self.l("if known[place]:"):
+                        self.l("return")
+                    self.exc()
+                self.l("known[place] = False")
+            library.generate_func_code_block(definition, "data", "data", clear_variables=True)
+            self.l("known[place] = True" if self.remembers else "pass")
+
+    def generate_ref(self) -> None:
+        """Write the call of the function of a definition."""
+        with self._resolver.in_scope(self._definition["$ref"]):
+            name, uri = self._resolver.get_scope_name(), self._resolver.get_uri()
+        if uri not in self._validation_functions_done:
+            self._needed_validation_functions[uri] = name
+        self.l("{}({variable}, known)", name)
+
+    def generate_type(self) -> None:
+        """Write the check of the type; the original takes NaN for a number."""
+        wanted = self._definition["type"]
+        types = wanted if isinstance(wanted, list) else [wanted]
+        tests = " or ".join(f"({_TYPES[name].format(self._variable)})" for name in types)
+        with self.l("if not ({}):", tests):
+            self.exc()
+
+    def generate_multiple_of(self) -> None:
+        """Write an exact check; the original divides floats, and fails on infinity."""
+        with (
+            self.l("if isinstance({variable}, (int, float)) and not isinstance({variable}, bool):"),
+            self.l("if not is_multiple({variable}, {multipleOf}):"),
+        ):
+            self.exc()
+
+    def generate_unique_items(self) -> None:
+        """Write a check in linear time; the original hashes numbers, which a peer can choose."""
+        if self._definition["uniqueItems"]:
+            with self.l(
+                "if isinstance({variable}, (list, tuple)) and any(equal_pairs({variable})):"
+            ):
+                self.exc()
+
+
+def _generate(schema: Schema, *, remember: bool) -> Callable[[Any, dict[Any, bool]], None]:
+    """Return a function that raises `Mismatch` for values that do not fit.
+
+    Args:
+        schema: The output of `_Writer`; the library may change it.
+        remember: Whether the schema is recursive.
+    """
+    resolver = RefResolver.from_schema(schema, store={})
+    make: Any = Generator
+    generator = make(schema, resolver, use_default=False, detailed_exceptions=False)
+    generator.remembers = remember
+    helpers = (Mismatch, equal_pairs, is_encodable, is_multiple)
+    scope = {**generator.global_state, **{helper.__name__: helper for helper in helpers}}
+    exec(generator.func_code, scope)
+    function: Callable[[Any, dict[Any, bool]], None] = scope[resolver.get_scope_name()]
+    return function

@@ -1,1 +1,1 @@
-"""JSON Schema itself: keywords, references, dialects, bounds, and violations in words."""
+"""JSON Schema itself: keywords, documents and their faults, values, violations."""

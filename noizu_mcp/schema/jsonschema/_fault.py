@@ -1,4 +1,4 @@
-"""What is wrong in a schema or in a field declaration, found while a class is being made."""
+"""A mistake in a schema or in a field declaration, found when its class is made."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ class Fault(NamedTuple):
     Attributes:
         path: Where: keys and indexes into the schema, `("properties", "q", "minLenght")`, or the
             name of a field, `("limit",)`.
-        text: What is wrong and what to write instead, one line.
+        text: The mistake and its correction, one line.
         owner: The class that declares it, if any; its source is searched for the line.
         line: The line inside JSON text, counted from 1, if the schema came as text.
         column: The column inside JSON text, counted from 1, if the schema came as text.

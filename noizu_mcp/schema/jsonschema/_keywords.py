@@ -1,4 +1,4 @@
-"""The JSON Schema 2020-12 vocabulary as tables: what each keyword takes and where subschemas stand.
+"""The vocabulary of JSON Schema 2020-12 as tables, and the dialects that `$schema` may name.
 
 Everything that walks a schema reads these tables, so that a keyword is described in one place.
 """
@@ -11,6 +11,17 @@ from typing import Any, NamedTuple
 Path = tuple[str | int, ...]
 
 TYPES = ("null", "boolean", "object", "array", "number", "string", "integer")
+
+LATEST = "https://json-schema.org/draft/2020-12/schema"
+
+# The URI without its empty fragment → the short name of the draft.
+DIALECTS: Mapping[str, str] = {
+    LATEST: "202012",
+    "https://json-schema.org/draft/2019-09/schema": "201909",
+    "http://json-schema.org/draft-07/schema": "7",
+    "http://json-schema.org/draft-06/schema": "6",
+    "http://json-schema.org/draft-04/schema": "4",
+}
 
 # Where subschemas stand (2020-12 core section 10, and the two names kept from older drafts).
 ONE_SCHEMA = frozenset(
@@ -37,7 +48,7 @@ _ANCHOR = compile_regex(r"[A-Za-z_][-A-Za-z0-9._]*\Z")
 
 
 class Rule(NamedTuple):
-    """What a keyword takes: a check and the words for it."""
+    """The values that a keyword takes: a check, and the words for it."""
 
     holds: Callable[[Any], bool]
     wanted: str
@@ -54,14 +65,6 @@ def _is_count(value: Any) -> bool:
     return is_number(value) and value >= 0 and value == int(value)
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
 def _is_names(value: Any) -> bool:
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         return False
@@ -74,52 +77,39 @@ def _is_type(value: Any) -> bool:
     return _is_names(value) and bool(value) and all(name in TYPES for name in value)
 
 
-def _is_names_map(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_names, value.values()))
-
-
 def _is_schema(value: Any) -> bool:
     return isinstance(value, (dict, bool))
 
 
-def _is_schema_map(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_schema, value.values()))
+def _is_map_of(*kinds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, dict)
+        and all(any(holds(item) for holds in kinds) for item in value.values())
+    )
 
 
 def _is_schema_list(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_schema, value))
 
 
-def _is_dependencies(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        _is_schema(item) or _is_names(item) for item in value.values()
-    )
-
-
-def _is_anchor(value: Any) -> bool:
-    return isinstance(value, str) and _ANCHOR.match(value) is not None
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str) and "#" not in value[:-1]
-
-
-def _is_vocabulary(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_flag, value.values()))
-
-
 _ANY = Rule(lambda _value: True, "any value")
-_TEXT = Rule(_is_text, "a string")
-_FLAG = Rule(_is_flag, "true or false")
+_TEXT = Rule(lambda value: isinstance(value, str), "a string")
+_FLAG = Rule(lambda value: isinstance(value, bool), "true or false")
 _NUMBER = Rule(is_number, "a finite number")
 _COUNT = Rule(_is_count, "an integer of 0 or more")
 _NAMES = Rule(_is_names, "a list of different strings")
 _LIST = Rule(lambda value: isinstance(value, list), "a list")
 _SCHEMA = Rule(_is_schema, "a schema: an object, true or false")
-_SCHEMA_MAP = Rule(_is_schema_map, "an object whose values are schemas")
+_SCHEMA_MAP = Rule(_is_map_of(_is_schema), "an object whose values are schemas")
 _SCHEMA_LIST = Rule(_is_schema_list, "a list of one schema or more")
-_NAME = Rule(_is_anchor, "a name: a letter or _, then letters, digits, '-', '.' and '_'")
-_ID = Rule(_is_id, "a URI reference without a fragment")
+_NAME = Rule(
+    lambda value: isinstance(value, str) and _ANCHOR.match(value) is not None,
+    "a name: a letter or _, then letters, digits, '-', '.' and '_'",
+)
+_ID = Rule(
+    lambda value: isinstance(value, str) and "#" not in value[:-1],
+    "a URI reference without a fragment",
+)
 
 _BY_RULE: tuple[tuple[Rule, str], ...] = (
     (_ANY, "const default"),
@@ -132,10 +122,13 @@ _BY_RULE: tuple[tuple[Rule, str], ...] = (
     (_COUNT, "maxLength minLength maxItems minItems maxContains minContains"),
     (_COUNT, "maxProperties minProperties"),
     (_NAMES, "required"),
-    (Rule(_is_names_map, "an object whose values are lists of names"), "dependentRequired"),
+    (Rule(_is_map_of(_is_names), "an object whose values are lists of names"), "dependentRequired"),
     (Rule(_is_type, "one of " + ", ".join(TYPES) + ", or a list of them"), "type"),
-    (Rule(_is_dependencies, "an object of schemas or lists of names"), "dependencies"),
-    (Rule(_is_vocabulary, "an object of true and false"), "$vocabulary"),
+    (
+        Rule(_is_map_of(_is_schema, _is_names), "an object of schemas or lists of names"),
+        "dependencies",
+    ),
+    (Rule(_is_map_of(_FLAG.holds), "an object of true and false"), "$vocabulary"),
     (_NAME, "$anchor $dynamicAnchor $recursiveAnchor"),
     (_ID, "$id"),
     (_SCHEMA, " ".join(sorted(ONE_SCHEMA))),
@@ -143,12 +136,12 @@ _BY_RULE: tuple[tuple[Rule, str], ...] = (
     (_SCHEMA_LIST, " ".join(sorted(SCHEMA_LISTS))),
 )
 
-# Every keyword of the dialect, and what its value must be.
+# Every keyword of 2020-12 and the rule for its value.
 RULES: Mapping[str, Rule] = {name: rule for rule, names in _BY_RULE for name in names.split()}
 
 
 def subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:
-    """Yield every direct subschema with its path; what is no schema is left out."""
+    """Yield every direct subschema with its path; a keyword with a wrong value is passed over."""
     for keyword, value in schema.items():
         if keyword in ONE_SCHEMA:
             yield (keyword,), value
@@ -168,3 +161,9 @@ def walk(schema: Any) -> Iterator[tuple[Path, dict[Any, Any]]]:
             yield path, node
             below = [((*path, *step), child) for step, child in subschemas(node)]
             waiting.extend(reversed(below))
+
+
+def dialect_of(schema: Mapping[str, Any] | bool) -> str:
+    """Return the URI of the dialect of a schema, 2020-12 by default (spec, basic, 1.19)."""
+    declared = schema.get("$schema", LATEST) if isinstance(schema, Mapping) else LATEST
+    return declared.removesuffix("#") if isinstance(declared, str) else repr(declared)

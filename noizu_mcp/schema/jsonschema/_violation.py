@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 MAX_VIOLATIONS = 100
 # A message is read by a model: a value is there to be recognised, not to be copied.
 MAX_SHOWN = 60
-# Rendering costs time as well as space: what lies deeper or further than this is never looked at.
+# Rendering costs time as well as space: deeper values and later items are never looked at.
 _SHOWN_DEPTH = 4
 _SHOWN_ITEMS = 8
 _LARGEST_SHOWN = 10**40
@@ -16,7 +16,7 @@ _LARGEST_SHOWN = 10**40
 _MAX_NAME = 200
 _MAX_PLACE = 1000
 
-#: Where None among what came is null; elsewhere it says that nothing came.
+# The keywords for which None in `got` is a null; for others nothing came.
 _NULL_MAY_BREAK = ("type", "enum", "const")
 
 Path = tuple[str | int, ...]
@@ -31,8 +31,8 @@ class Violation(NamedTuple):
     Attributes:
         path: Where in the value: keys and indexes from its root.
         keyword: The JSON Schema keyword that the value breaks; "" when the value is not JSON.
-        message: What was expected and what came, one line, without the path.
-        expected: What the keyword asks for: its value in the schema, the missing name, or None.
+        message: The expected and the received value in words, one line, without the path.
+        expected: The value of the keyword in the schema, the missing name, or None.
         got: The part of the value that breaks it: the value itself, or the unknown name.
         nearest: The declared name or value that was probably meant, if there is one.
     """
@@ -48,7 +48,7 @@ class Violation(NamedTuple):
     def pointer(self) -> str:
         """The path as a JSON Pointer (RFC 6901): `/items/0/qty`; "" is the root.
 
-        Names of more than 200 characters are cut, and so is what is longer than 1000 in all.
+        Names are cut after 200 characters, and the whole after 1000.
         """
         return place(self.path)
 
@@ -84,7 +84,7 @@ def place(path: Iterable[str | int]) -> str:
 def show(value: Any, limit: int = MAX_SHOWN) -> str:
     """Return a value as JSON text on one line, at most `limit` characters long.
 
-    Never raises, whatever the value; what is not JSON is shown the nearest way.
+    Never raises. A value that JSON cannot express is shown in the nearest form.
     """
     return shorten(_render(value, _SHOWN_DEPTH), limit)
 
@@ -96,7 +96,7 @@ def shorten(text: str, limit: int = MAX_SHOWN) -> str:
 
 def _escape(part: str | int) -> str:
     text = str(part).replace("~", "~0").replace("/", "~1")
-    # Whatever comes out of here may be sent, and a lone surrogate cannot be encoded.
+    # The result may be sent, and a lone surrogate cannot be encoded.
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

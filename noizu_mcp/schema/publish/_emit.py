@@ -1,11 +1,16 @@
-"""Nodes → JSON Schema 2020-12, as a model reads it."""
+"""Nodes → JSON Schema 2020-12, as a model reads it.
+
+No `title` noise, nested classes written out where they are used unless they contain themselves, and
+one order of keywords in every schema.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..convert._dump import dump_value
-from ..declare._field import MISSING
+from ..declare._annotations import ParseState
 from ..declare._nodes import (
+    MISSING,
     Array,
     Choice,
     Field,
@@ -18,79 +23,67 @@ from ..declare._nodes import (
     Union,
     json_type,
 )
-from ..declare._parse_state import Reading
 from ..jsonschema._fault import Fault
 
 Path = tuple[str | int, ...]
-# Where a part of a schema was declared: the names of the fields, and the class of the last.
-Place = tuple[Path, type | None]
 
-# A class inlined twice at each of many levels grows without bound.
+
+class Place(NamedTuple):
+    """Where a part of a schema was declared.
+
+    Attributes:
+        names: The names of the fields that lead there.
+        owner: The class of the last of them.
+        field: The last of them.
+    """
+
+    names: Path
+    owner: type | None
+    field: Field | None = None
+
+
+# A class that is written out twice at each of many levels grows without bound.
 MAX_PLACES = 20_000
 
-# One order for every schema: what it is, what it means, what is in it, what bounds it.
-_ORDER = {
-    name: place
-    for place, name in enumerate(
-        (
-            "$ref",
-            "type",
-            "description",
-            "enum",
-            "anyOf",
-            "properties",
-            "required",
-            "propertyNames",
-            "additionalProperties",
-            "items",
-            "prefixItems",
-            "format",
-            "pattern",
-            "contentEncoding",
-            "minimum",
-            "exclusiveMinimum",
-            "maximum",
-            "exclusiveMaximum",
-            "multipleOf",
-            "minLength",
-            "maxLength",
-            "minItems",
-            "maxItems",
-            "uniqueItems",
-            "minProperties",
-            "maxProperties",
-            "default",
-            "examples",
-            "x-mcp-header",
-            "$defs",
-        )
-    )
-}
-# Factories whose result is known without calling what may have effects.
+# One order for every schema: type, description, contents, bounds, annotations.
+_KEYWORDS = (
+    *("$ref", "type", "description", "enum", "anyOf", "properties", "required", "propertyNames"),
+    *("additionalProperties", "items", "prefixItems", "format", "pattern", "contentEncoding"),
+    *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems"),
+    *("minProperties", "maxProperties", "default", "examples", "x-mcp-header", "$defs"),
+)
+_ORDER = {name: place for place, name in enumerate(_KEYWORDS)}
+# Factories that are called for the published default: no other can be known to have no effects.
 _PURE = (list, dict, set, frozenset, tuple, str, int, float, bool)
 
 
 class TooLarge(Exception):
-    """A form that has no end when its classes are inlined."""
+    """A form with more fields than `MAX_PLACES` once its classes are written out."""
 
 
 class Emitter:
     """Writes the schemas of one form.
 
+    Args:
+        state: The state after the form was read; takes the faults of defaults that are not JSON.
+        strict: True to forbid names that are not declared.
+
     Attributes:
-        reading: Where faults go: a default that is not JSON.
-        strict: True to forbid undeclared names.
-        recursive: The objects that contain themselves, by identity: their names in `$defs`.
+        recursive: The names in `$defs` of the objects that contain themselves, by identity.
         definitions: The `$defs` so far.
-        places: Which field each part of the schema comes from.
+        places: The field that each part of the schema comes from, by the path of the part.
     """
 
-    def __init__(self, reading: Reading, *, strict: bool) -> None:
-        self.reading = reading
-        self.strict = strict
+    def __init__(self, state: ParseState, *, strict: bool) -> None:
+        self._state = state
+        self._strict = strict
         self.recursive: dict[int, str] = {}
         self.definitions: dict[str, Any] = {}
         self.places: dict[Path, Place] = {}
+        for _, _, node in state.classes:
+            if node.recursive:
+                self.recursive[id(node)] = self._free_name(node.name)
 
     def root(self, node: Node) -> dict[str, Any]:
         """Return the whole schema of a form.
@@ -98,10 +91,7 @@ class Emitter:
         Raises:
             TooLarge: If it has more than `MAX_PLACES` fields.
         """
-        for found in _cycles(node):
-            name = self._free_name(found.name)
-            self.recursive[id(found)] = name
-        here = (self.reading.path, self.reading.owner)
+        here = Place(self._state.path, self._state.owner)
         if isinstance(node, Object):
             # Written out, though it may be a definition too: the root must show its type.
             schema = self._object(node, (), here)
@@ -125,8 +115,8 @@ class Emitter:
 
         Args:
             node: The node.
-            at: Where the schema will stand.
-            place: Where the node was declared.
+            at: The path of the schema in the whole.
+            place: The place of the declaration.
         """
         if isinstance(node, Object):
             return self._reference(node, at, place)
@@ -184,18 +174,14 @@ class Emitter:
     def _reference(self, node: Object, at: Path, place: Place) -> dict[str, Any]:
         name = self.recursive.get(id(node))
         if name is None:
-            made = self._object(node, at, place)
-        else:
-            made = {"$ref": f"#/$defs/{_escape(name)}"}
-            if name not in self.definitions:
-                self.definitions[name] = {}
-                self.definitions[name] = self._described(node, ("$defs", name), place)
-        return self._with_description(node, made) if name is None else made
+            return self._described(node, at, place)
+        if name not in self.definitions:
+            self.definitions[name] = {}
+            self.definitions[name] = self._described(node, ("$defs", name), place)
+        return {"$ref": f"#/$defs/{name.replace('~', '~0').replace('/', '~1')}"}
 
     def _described(self, node: Object, at: Path, place: Place) -> dict[str, Any]:
-        return self._with_description(node, self._object(node, at, place))
-
-    def _with_description(self, node: Object, made: dict[str, Any]) -> dict[str, Any]:
+        made = self._object(node, at, place)
         return ordered({**made, "description": node.description}) if node.description else made
 
     def _object(self, node: Object, at: Path, place: Place) -> dict[str, Any]:
@@ -203,45 +189,43 @@ class Emitter:
         made: dict[str, Any] = {"type": "object", "properties": properties}
         for field in node.fields:
             properties[field.name] = self._field(field, (*at, "properties", field.name), place)
-        required = dict.fromkeys(field.name for field in node.fields if field.required)
+        required = [field.name for field in node.fields if field.required]
         if required:
-            made["required"] = list(required)
-        if self.strict:
+            made["required"] = list(dict.fromkeys(required))
+        if self._strict:
             made["additionalProperties"] = False
         return made
 
     def _field(self, field: Field, at: Path, outer: Place) -> dict[str, Any]:
-        place = self.places[at] = ((*outer[0], field.name), field.owner)
+        place = self.places[at] = Place((*outer.names, field.name), field.owner, field)
         if len(self.places) > MAX_PLACES:
             raise TooLarge
         made = self.schema(field.node, at, place)
         if field.description is not None:
             made["description"] = field.description
-        self._add_default(field, place, made)
-        examples = [self._json(example, "example", place) for example in field.examples]
-        if examples:
-            made["examples"] = examples
-        if field.header is not None:
-            made["x-mcp-header"] = field.header
-        return ordered(made)
-
-    def _add_default(self, field: Field, place: Place, made: dict[str, Any]) -> None:
         if field.default is not MISSING:
             made["default"] = self._json(field.default, "default", place)
         elif field.factory in _PURE:
             made["default"] = dump_value(field.factory())
+        if field.examples:
+            made["examples"] = [self._json(each, "example", place) for each in field.examples]
+        if field.header is not None:
+            made["x-mcp-header"] = field.header
+        return ordered(made)
 
     def _json(self, value: Any, what: str, place: Place) -> Any:
         try:
             return dump_value(value)
         except (TypeError, ValueError, RecursionError) as error:
             text = f"{what} {value!r} is not JSON: {error}"
-            self.reading.faults.append(Fault(place[0], text, place[1]))
+            self._state.faults.append(Fault(place.names, text, place.owner))
             return None
 
 
 def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema object with its keywords in the one order."""
+    if len(schema) < 2:
+        return dict(schema)
     return {name: schema[name] for name in sorted(schema, key=lambda name: _ORDER.get(name, 99))}
 
 
@@ -257,7 +241,7 @@ def _choice(node: Choice) -> dict[str, Any]:
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema that takes null too; the same keywords stay where they are."""
+    """Return a schema that accepts null too."""
     if not schema:
         return schema
     if "$ref" in schema:
@@ -268,25 +252,3 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
     if "enum" in made and None not in made["enum"]:
         made["enum"] = [*made["enum"], None]
     return made
-
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
-
-
-def _cycles(root: Node) -> list[Object]:
-    """Return the objects that contain themselves and at which a walk from the root turns back."""
-    found: list[Object] = []
-    state: dict[int, bool] = {}  # True while on the way down, False when done
-    stack: list[tuple[Node, bool]] = [(root, False)]
-    while stack:
-        node, leaving = stack.pop()
-        if leaving:
-            state[id(node)] = False
-        elif id(node) not in state:
-            state[id(node)] = True
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(list(node.children())))
-        elif state[id(node)] and isinstance(node, Object) and node not in found:
-            found.append(node)
-    return found

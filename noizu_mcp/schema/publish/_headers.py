@@ -1,6 +1,7 @@
-"""`x-mcp-header`: where it may stand (spec 2026-07-28, streamable HTTP, custom headers).
+"""The rules of `x-mcp-header`: a property that is mirrored as an HTTP header.
 
-A client must drop a tool with an invalid one, so it is refused where the tool is defined.
+Specification 2026-07-28, transports, Streamable HTTP, custom headers. A client must drop a tool
+with a wrong one, so it is refused where the tool is defined.
 """
 
 import re
@@ -24,12 +25,15 @@ def header_faults(schema: Mapping[str, Any]) -> Iterator[Fault]:
     seen: dict[str, str] = {}
     for path, node in walk(schema):
         if HEADER in node:
-            where = (*path, HEADER)
             text = _problem(path, node)
             if text is None:
-                text = _twice(seen, node[HEADER], path)
+                # Names of HTTP headers ignore case (RFC 9110, section 5.1).
+                name, header = ".".join(_properties(path)), node[HEADER]
+                other = seen.setdefault(header.lower(), name)
+                if other != name:
+                    text = f"header {header!r} is taken by {other}; names ignore case"
             if text is not None:
-                yield Fault(where, text)
+                yield Fault((*path, HEADER), text)
 
 
 def header_paths(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -41,26 +45,20 @@ def header_paths(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     Returns:
         The names of the properties that lead to each, by the name of the header.
     """
-    return {
-        node[HEADER]: tuple(str(step) for step in path[1::2])
-        for path, node in walk(schema)
-        if HEADER in node
-    }
+    return {node[HEADER]: _properties(path) for path, node in walk(schema) if HEADER in node}
+
+
+def _properties(path: Path) -> tuple[str, ...]:
+    return tuple(str(step) for step in path[1::2])
 
 
 def _problem(path: Path, node: Mapping[str, Any]) -> str | None:
     header = node[HEADER]
     if not isinstance(header, str) or not _TOKEN.fullmatch(header):
-        return f"header {header!r} is no HTTP token; use letters, digits and -"
+        return f"header {header!r} is not an HTTP token; use letters, digits and -"
     if not path or len(path) % 2 or any(step != "properties" for step in path[::2]):
         return "header stands in a list, a union or a recursive class; only plain fields have one"
     if node.get("type") not in _TYPES:
         shown = node.get("type", "any type")
         return f"header needs a field of type string, integer or boolean (not null), not {shown}"
     return None
-
-
-def _twice(seen: dict[str, str], header: str, path: Path) -> str | None:
-    name = ".".join(str(step) for step in path[1::2])
-    other = seen.setdefault(header.lower(), name)
-    return None if other == name else f"header {header!r} is taken by {other}; names ignore case"

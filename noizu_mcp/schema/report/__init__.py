@@ -1,1 +1,1 @@
-"""From a value that a schema refuses to lines that a model can act on."""
+"""Violations of a value explained: lines that a model can act on."""

@@ -1002,7 +1002,7 @@ async def test_arguments_in_headers(caplog):
             assert [tool.name for tool in await client.list_tools()] == ["t", "plain"]
             await client.call_tool("t", {"region": " eu", "n": 7, "deep": {"flag": False}})
             await client.call_tool("t", {"region": "", "n": None})
-    assert "left out the tool 'bad': header 'not a token' is no HTTP token" in caplog.text
+    assert "left out the tool 'bad': header 'not a token' is not an HTTP token" in caplog.text
     first, second = (
         {k: v for k, v in heard.headers.items() if k.startswith("mcp-param-")}
         for heard in script.of("tools/call")

@@ -1,17 +1,42 @@
-"""The words for each way of breaking a schema: one table, for every engine.
+"""The words for each way of breaking a schema, and the lines that a model reads.
 
-A text says what was expected and what came, in terms of the value: no class, no library.
+A text names the expected and the received value: no class, no library.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ._nearest import nearest
-from ._values import type_of
-from ._violation import Path, Violation, show
+from ..jsonschema._nearest import nearest
+from ..jsonschema._values import type_of
+from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, place, shorten, show
+
+# The violations of one alternative.
+Branch = Sequence[Violation]
 
 # A longer list of choices is no help in a message; the schema itself has them all.
 _MAX_CHOICES = 12
+# A model corrects a few faults at a time; the rest would only push the task out of its sight.
+_MAX_LINES = 20
+_MAX_CLOSEST = 1000
+_CLOSEST = "; closest: "
+
+
+def describe(violations: Sequence[Violation]) -> list[str]:
+    """Return one line for each violation: `/items/0/qty: expected integer, got string "3"`.
+
+    Args:
+        violations: The violations that a schema found, in its order.
+
+    Returns:
+        At most 20 different lines, and one more, `… and N more`, when there were more; of 100
+        violations, at which a schema stops to look, `… and at least N more`.
+    """
+    found = dict.fromkeys(f"{each.pointer or '(root)'}: {each.message}" for each in violations)
+    lines = list(found)
+    if len(lines) <= _MAX_LINES:
+        return lines
+    least = "at least " if len(violations) >= MAX_VIOLATIONS else ""
+    return [*lines[:_MAX_LINES], f"… and {least}{len(lines) - _MAX_LINES} more"]
 
 
 def broken(path: Path, keyword: str, expected: Any, got: Any) -> Violation:
@@ -86,16 +111,72 @@ def equal_items(path: Path, first: int, second: int, got: Any) -> Violation:
     return Violation(path, "uniqueItems", text, True, got)
 
 
-def none_fits(path: Path, keyword: str, count: int, closest: str, got: Any) -> Violation:
-    """Return the violation of `anyOf` or `oneOf` when no alternative stands out."""
-    text = f"matches none of {count} alternatives; closest: {closest}"
-    return Violation(path, keyword, text, None, got)
-
-
 def several_fit(path: Path, count: int, got: Any) -> Violation:
     """Return the violation of `oneOf` when more than one alternative matches."""
     text = f"matches {count} alternatives, but exactly one is allowed"
     return Violation(path, "oneOf", text, None, got)
+
+
+def nothing_fits(path: Path, keyword: str, branches: Sequence[Branch], got: Any) -> Branch:
+    """Return the violations to tell of a value that breaks every alternative.
+
+    Alternatives are ranked by three questions: does the value have the type at all, does a constant
+    that tells alternatives apart differ, and how many faults there are. A clear winner speaks for
+    itself; alternatives that differ by type or by constant only are joined; else the closest is
+    quoted.
+
+    Args:
+        path: Where the value is.
+        keyword: `anyOf` or `oneOf`.
+        branches: The violations of each alternative, none empty.
+        got: The value.
+    """
+    joined = _joined(path, branches, got)
+    if joined:
+        return [joined]
+    ranked = sorted(branches, key=lambda branch: _rank(path, branch))
+    if len(ranked) == 1 or _rank(path, ranked[0]) < _rank(path, ranked[1]):
+        return ranked[0]
+    closest = shorten(_brief(path, ranked[0][0]), _MAX_CLOSEST)
+    text = f"matches none of {len(branches)} alternatives{_CLOSEST}{closest}"
+    return [Violation(path, keyword, text, None, got)]
+
+
+def _rank(path: Path, branch: Branch) -> tuple[bool, bool, int]:
+    wrong_type = any(fault.keyword == "type" and fault.path == path for fault in branch)
+    wrong_mark = any(
+        fault.keyword in ("const", "enum") and len(fault.path) <= len(path) + 1 for fault in branch
+    )
+    return wrong_type, wrong_mark, len(branch)
+
+
+def _joined(path: Path, branches: Sequence[Branch], got: Any) -> Violation | None:
+    """Return one violation for alternatives that differ by type or by constant only."""
+    if any(len(branch) > 1 or branch[0].path != path for branch in branches):
+        return None
+    faults = [branch[0] for branch in branches]
+    keywords = {fault.keyword for fault in faults}
+    if keywords == {"type"}:
+        types = [
+            kind
+            for fault in faults
+            for kind in (fault.expected if isinstance(fault.expected, list) else [fault.expected])
+        ]
+        return several_types(path, list(dict.fromkeys(types)), got)
+    if keywords <= {"const", "enum"}:
+        choices: list[Any] = []
+        for fault in faults:
+            choices += fault.expected if fault.keyword == "enum" else [fault.expected]
+        return broken(path, "enum", choices, got)
+    return None
+
+
+def _brief(path: Path, fault: Violation) -> str:
+    where = place(fault.path[len(path) :])
+    _, nested, closest = fault.message.partition(_CLOSEST)
+    # Alternatives inside of alternatives: only the innermost reason is worth the room.
+    text = closest if nested and fault.keyword in ("anyOf", "oneOf") else fault.message
+    return f"{where}: {text}" if where and not text.startswith("/") else where + text
 
 
 def _not_a_choice(path: Path, choices: list[Any], got: Any) -> Violation:
@@ -141,6 +222,7 @@ _WORDS: Mapping[str, Callable[[Any, Any], str]] = {
     "exclusiveMaximum": _limit("{got} must be less than {limit}"),
     "multipleOf": _limit("{got} is not a multiple of {limit}"),
     "pattern": _limit("{got} does not match {limit}"),
+    "$ref": _limit("{got} does not match {limit}"),
     "format": _limit("{got} is not in the format {limit}"),
     "not": _limit("{got} is not allowed here"),
     "false": _limit("nothing is allowed here, got {got}"),

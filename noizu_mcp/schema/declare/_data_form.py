@@ -1,0 +1,173 @@
+"""The data form: `{"path": f.string(required=True), "note": str}` → nodes, and its instances."""
+
+from collections.abc import Iterator, Mapping
+from enum import EnumMeta
+from keyword import iskeyword
+from types import FunctionType
+from typing import Any, get_origin
+
+import attrs
+
+from ._annotations import ParseState, choice
+from ._field import Marker
+from ._nodes import MISSING, Array, Field, Map, Node, Object, Scalar
+from ._resolve import Scope
+
+
+@attrs.frozen(slots=False, eq=False, repr=False, init=False)
+class Record:
+    """The arguments of the data form: `args.path`, or `args["path"]` if the name is no identifier.
+
+    Every declared name is there; one that was absent and has no default is None. A declared name
+    hides a method of this class: with a field `get`, `args.get` is its value.
+    """
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__)
+
+    def __len__(self) -> int:
+        return len(self.__dict__)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.__dict__
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the value of a declared name, or `default` if the name is not declared."""
+        return self.__dict__.get(name, default)
+
+    def __mcp_json__(self) -> dict[str, Any]:
+        """Return the values by name for the dumper; absent ones are left out."""
+        return {name: value for name, value in self.__dict__.items() if value is not None}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        return self.__dict__ == other.__dict__
+
+    # No hash, for a value may be a list; mypy takes this for a mistake (python/mypy#4266).
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({fields})"
+
+
+def record_class(name: str, fields: list[str]) -> type[Record]:
+    """Return an attrs class with these names as attributes, as far as they are identifiers."""
+    # attrs writes the names into generated code; others live in the instance only.
+    named = [field for field in fields if field.isidentifier() and not iskeyword(field)]
+    these = {field: attrs.field(init=False) for field in named if not field.startswith("__")}
+    cls = type(name, (Record,), {"__module__": __name__})
+    return attrs.define(
+        cls, these=these, slots=False, frozen=True, eq=False, repr=False, init=False
+    )
+
+
+_NO_NAMES = Scope({})
+
+
+def is_field(value: Any) -> bool:
+    """Tell if a value of a mapping declares a field: a marker, or a type."""
+    if isinstance(value, (Marker, type)) or value is Any or _is_maker(value):
+        return True
+    return get_origin(value) is not None
+
+
+def _is_maker(value: Any) -> bool:
+    """Tell if a value is a function of the data form that was not called: `f.string`."""
+    return isinstance(value, FunctionType) and value.__annotations__.get("return") is Marker
+
+
+def read_data(state: ParseState, declared: Mapping[Any, Any], name: str) -> Object:
+    """Read a mapping of names to fields and types.
+
+    Args:
+        state: Takes the faults: an entry that is not a field, for one.
+        declared: The mapping.
+        name: The name of the class that is made.
+    """
+    fields: list[Field] = []
+    for key, value in declared.items():
+        with state.at(str(key), None):
+            if isinstance(key, str):
+                options = value.options if isinstance(value, Marker) else {}
+                required = bool(options.get("required"))
+                fields.append(state.field(key, _node(state, value), options, required=required))
+            else:
+                state.fault(f"the name of a field is text, got {key!r}")
+    node = Object(name, "direct", record_class(name, [field.name for field in fields]))
+    node.fields.extend(fields)
+    return node
+
+
+def _node(state: ParseState, value: Any) -> Node:
+    """Read a field or a type, without the constraints of the field."""
+    if not isinstance(value, Marker):
+        return _typed(state, value)
+    state.check_marker(value)
+    inner = value.inner
+    if value.kind is None:
+        state.fault(f"{value.maker}(...) belongs in a class; write f.string(...), f.integer(...)")
+        return Node()
+    if value.kind == "enum":
+        return _enum(state, inner)
+    if value.kind == "object":
+        return _object(state, inner)
+    if value.kind == "array":
+        return Array(_item(state, inner))
+    return Scalar(value.kind, {"integer": "int", "number": "float"}.get(value.kind))
+
+
+def _typed(state: ParseState, value: Any) -> Node:
+    if _is_maker(value):
+        state.fault(f"f.{value.__name__} is not called; write f.{value.__name__}()")
+        return Node()
+    if not is_field(value):
+        state.fault(f"expected a field or a type, got {value!r}; write f.string(), str, ...")
+        return Node()
+    return state.node(value, _NO_NAMES)
+
+
+def _item(state: ParseState, value: Any) -> Node:
+    if value is MISSING:
+        state.fault("f.array needs the field or type of its items; write f.array(f.string())")
+        return Node()
+    node = _node(state, value)
+    if isinstance(value, Marker):
+        for name in ("required", "default", "header", "title"):
+            if name in value.options:
+                state.fault(f"{name} belongs to a field, not to the items of an array")
+        state.constrain(node, value.options)
+        for name in ("description", "examples"):
+            if value.options.get(name) is not None:
+                node.keywords[name] = value.options[name]
+    return node
+
+
+def _enum(state: ParseState, values: Any) -> Node:
+    if len(values) == 1 and isinstance(values[0], (list, tuple, set, frozenset)):
+        state.fault("f.enum takes its values one by one; write f.enum(*values)")
+        return Node()
+    members: list[Any] = []
+    for value in values:
+        members += list(value) if isinstance(value, EnumMeta) else [value]
+    if not members:
+        state.fault('f.enum needs values; write f.enum("plain", "loud")')
+    return choice(state, members, "f.enum")
+
+
+def _object(state: ParseState, declared: Any) -> Node:
+    if not isinstance(declared, Mapping):
+        got = "" if declared is MISSING else f", got {declared!r}"
+        state.fault(
+            "f.object needs its fields, a mapping of names to fields or types, or {} for an object"
+            f" with any names{got}"
+        )
+        return Node()
+    if not declared:
+        # Nothing is said about the names, so nothing that is sent may be dropped.
+        return Map(Scalar("string"), Node())
+    return read_data(state, declared, "Arguments")

@@ -1,0 +1,377 @@
+"""A schema document, walked once: its nodes, references, cost and faults.
+
+A node is a schema object. Everything that a class statement or an engine asks of a schema is read
+from the one list of nodes, so that no part of a schema is looked for twice.
+
+The cost is counted on the graph of nodes, where nesting and references are edges: work doubles at
+each level of a chain in which each node refers twice to the next. A node that leads back to itself
+counts once: the engines remember their verdicts, and the depth of the value bounds the rest.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from json import dumps
+from math import inf
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urljoin
+
+from ..._errors import SchemaError
+from ._fault import Fault
+from ._keywords import DIALECTS, RULES, Path, dialect_of, subschemas
+from ._nearest import nearest
+from ._violation import show
+
+KIB = 1024
+
+# The largest tool schema seen in the wild is a few dozen KiB; a megabyte is an attack or a mistake.
+MAX_SCHEMA_SIZE = 256 * KIB
+# Nobody reads further, and the engines recurse: the native one stops near 255.
+MAX_SCHEMA_DEPTH = 64
+# Nodes visited for one value. 1e5 take about 10 ms natively; doubling reaches 1e60 in a page.
+MAX_SCHEMA_COST = 100_000
+# Our own schemas may be deeper, but the native engine gives up near 255.
+MAX_TRUSTED_DEPTH = 200
+
+#: Compiles a regular expression; raises ValueError if it is not one.
+CompilePattern = Callable[[str, float], object]
+
+Node = dict[str, Any]
+
+# The metaschemas: the native engine has them built in.
+_STANDARD = ("https://json-schema.org/draft", "http://json-schema.org/draft")
+# The keywords that refer to another node.
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+# Where subschemas judge the value of their parent itself, not a part of it.
+_IN_PLACE = frozenset(
+    {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
+)
+
+
+class Survey(NamedTuple):
+    """The shape of the graph of nodes.
+
+    Attributes:
+        cost: Nodes visited for one value in the worst case.
+        recursive: Whether a value can be followed deeper than the schema is written.
+    """
+
+    cost: int
+    recursive: bool
+
+
+class Document:
+    """A schema, and the other documents that it refers to.
+
+    Args:
+        root: The schema, an object or a bool.
+        documents: Those others by URI; each is read when a reference first leads to it.
+
+    Attributes:
+        root: The schema.
+        documents: The other documents by URI.
+        dialect: The URI of its dialect.
+        nodes: The schema objects of the root document with their paths, parents first.
+        dynamic: The nodes with a `$dynamicAnchor`, by base URI and name.
+    """
+
+    def __init__(self, root: Any, documents: Mapping[str, Any] | None = None) -> None:
+        self.root = root
+        self.dialect = dialect_of(root)
+        self.nodes: list[tuple[Path, Node]] = []
+        self.dynamic: dict[tuple[str, str], Node] = {}
+        self.documents = documents or {}
+        self._places: dict[str, Any] = {"": root}
+        self._bases: dict[int, str] = {}
+        self._repeated: dict[str, None] = {}
+        self._add("", root, self.nodes)
+
+    def _add(self, base: str, root: Any, nodes: list[tuple[Path, Node]]) -> None:
+        """Register the nodes below one, with their addresses and anchors."""
+        waiting: list[tuple[Path, str, Any]] = [((), base, root)]
+        while waiting:
+            path, base, node = waiting.pop()
+            if not isinstance(node, dict):
+                continue
+            nodes.append((path, node))
+            base = self._bases[id(node)] = self._named(base, node)
+            below = [((*path, *step), base, child) for step, child in subschemas(node)]
+            waiting.extend(reversed(below))
+
+    def _named(self, base: str, node: Node) -> str:
+        """Register a node by its own names and return its base URI."""
+        own = node.get("id" if DIALECTS.get(self.dialect) == "4" else "$id")
+        if isinstance(own, str):
+            base, _, name = _join(base, own).partition("#")
+            # An `$id` of "#name" is the anchor of draft 6 and 7.
+            self._places[f"{base}#{name}" if name else base] = node
+        for keyword in ("$anchor", "$dynamicAnchor"):
+            anchor = node.get(keyword)
+            if isinstance(anchor, str):
+                if self._places.setdefault(f"{base}#{anchor}", node) is not node:
+                    self._repeated[anchor] = None
+                if keyword == "$dynamicAnchor":
+                    self.dynamic[base, anchor] = node
+        if node.get("$recursiveAnchor") is True:
+            self.dynamic[base, ""] = node
+        return base
+
+    def base_of(self, node: Node) -> str:
+        """Return the URI from which the references of a node start."""
+        return self._bases.get(id(node), "")
+
+    def find(self, ref: str, node: Node) -> Any:
+        """Return the target of a reference.
+
+        Args:
+            ref: The URI reference; nothing is ever fetched.
+            node: The node that has the reference.
+
+        Raises:
+            LookupError: There is no such place; the text names the missing part.
+        """
+        address, _, fragment = _join(self.base_of(node), ref).partition("#")
+        if address not in self._places:
+            if address not in self.documents:
+                raise LookupError(f"there is no document {show(address)}")
+            self._places[address] = self.documents[address]
+            self._add(address, self.documents[address], [])
+        fragment = unquote(fragment)
+        if fragment and not fragment.startswith("/"):
+            if f"{address}#{fragment}" not in self._places:
+                raise LookupError(f'no "$anchor": "{fragment}" in the schema')
+            return self._places[f"{address}#{fragment}"]
+        target = _follow(self._places[address], fragment)
+        if id(target) not in self._bases:
+            # An unknown keyword may hold a schema.
+            self._add(address, target, [])
+        return target
+
+    def reachable(self) -> list[Node]:
+        """Return the nodes below the root and behind its references, each once."""
+        found: dict[int, Node] = {}
+        waiting = [self.root]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, dict) and id(node) not in found:
+                found[id(node)] = node
+                waiting.extend(self._next_nodes(node))
+        return list(found.values())
+
+    def survey(self) -> Survey:
+        """Return the cost of the schema and if it is recursive, in time linear in its size."""
+        if not any(keyword in node for _path, node in self.nodes for keyword in REFERENCES):
+            return Survey(len(self.nodes) or 1, recursive=False)
+        costs: dict[int, int] = {}
+        recursive: bool = False
+        for component in components([self.root], self._next_nodes):
+            members = {id(node) for node in component}
+            edges = [id(child) for node in component for child in self._next_nodes(node)]
+            outer = sum(costs[edge] for edge in edges if edge not in members)
+            costs.update(dict.fromkeys(members, len(members) + outer))
+            if not members.isdisjoint(edges) or any(map(self._leads_out_of_sight, component)):
+                recursive = True
+        return Survey(costs[id(self.root)], recursive)
+
+    def is_endless(self) -> bool:
+        """Tell if some node is applied to a value on the way to applying itself to that value."""
+
+        def next_nodes(node: Node) -> list[Node]:
+            return self._next_nodes(node, in_place=True)
+
+        return any(
+            len(component) > 1 or component[0] in next_nodes(component[0])
+            for component in components(self.reachable(), next_nodes)
+        )
+
+    def _next_nodes(self, node: Node, *, in_place: bool = False) -> list[Node]:
+        below = subschemas(node)
+        found = [child for path, child in below if not in_place or path[0] in _IN_PLACE]
+        with suppress(LookupError):
+            if isinstance(node.get("$ref"), str):
+                found.append(self.find(node["$ref"], node))
+        return [child for child in found if isinstance(child, dict)]
+
+    def _leads_out_of_sight(self, node: Node) -> bool:
+        """Tell if a reference of a node cannot be followed from here, so that it may lead back."""
+        ref = node.get("$ref", "#")
+        try:
+            self.find(str(ref), node)
+        except LookupError:
+            # A place that is missing in this document leads nowhere.
+            return not is_local(ref)
+        return any(keyword in node for keyword in REFERENCES[1:])
+
+    def broken_caps(self) -> list[str]:
+        """Return in words each limit for schemas from elsewhere that this one breaks."""
+        size = len(dumps(self.root, separators=(",", ":"), default=str))
+        if size > MAX_SCHEMA_SIZE:
+            return [f"{size} bytes of JSON, more than the {MAX_SCHEMA_SIZE} that a schema may have"]
+        cost = self.survey().cost
+        if cost > MAX_SCHEMA_COST:
+            text = f"one value can cause {cost:.2g} checks" if cost < 10**300 else "endless checks"
+            return [f"{text}, more than {MAX_SCHEMA_COST}; refer to a subschema fewer times"]
+        return []
+
+    def faults(self, compile_pattern: CompilePattern | None = None) -> list[Fault]:
+        """Return everything that keeps the schema from being compiled, if it is of 2020-12.
+
+        Args:
+            compile_pattern: Compiles the `pattern` of a node, or one of its `patternProperties`;
+                raises ValueError. Without it patterns are not looked at.
+        """
+        keywords: list[Fault] = []
+        patterns: list[Fault] = []
+        references: list[Fault] = []
+        for path, node in self.nodes:
+            keywords += _keyword_faults(path, node)
+            if compile_pattern is not None:
+                patterns += _pattern_faults(path, node, compile_pattern)
+            if isinstance(node.get("$ref"), str):
+                references += self._reference_faults(path, node, node["$ref"])
+        anchors = [
+            Fault((), f'"$anchor": "{name}" is declared twice; rename one')
+            for name in self._repeated
+        ]
+        return [*keywords, *patterns, *references, *anchors]
+
+    def slips(self) -> list[Fault]:
+        """Return every unknown keyword that looks like a slip of a known one.
+
+        Unknown keywords are allowed (2020-12 core section 6.5); those named `x-…` are never
+        suspected.
+        """
+        found: list[Fault] = []
+        for path, node in self.nodes:
+            for keyword in node:
+                if keyword in RULES or keyword.startswith("x-"):
+                    continue
+                meant = nearest(keyword, RULES)
+                if meant:
+                    free = f'"x-{keyword}" is free for your own use'
+                    text = f'no such keyword; "{meant}" is, and {free}'
+                    found.append(Fault((*path, keyword), text))
+        return found
+
+    def _reference_faults(self, path: Path, node: Node, ref: str) -> Iterator[Fault]:
+        uri = _join(self.base_of(node), ref).partition("#")[0]
+        try:
+            target = self.find(ref, node)
+        except LookupError as error:
+            if uri.startswith(_STANDARD):
+                return
+            text = f"{show(ref)} leads nowhere: {error.args[0]}"
+            if uri not in self._places:
+                text = (
+                    f"{show(ref)} is another document, and nothing is ever fetched; "
+                    f"pass it in documents={{{show(uri)}: …}} or move it into $defs"
+                )
+            yield Fault((*path, "$ref"), text)
+            return
+        if not isinstance(target, (dict, bool)):
+            text = f"{show(ref)} leads to {show(target)}, which is not a schema"
+            yield Fault((*path, "$ref"), text)
+
+
+def as_plain(schema: Any) -> dict[str, Any] | bool | None:
+    """Return a schema that the engines accept, a dict or a bool; None if it is neither."""
+    if isinstance(schema, (dict, bool)):
+        return schema
+    return dict(schema) if isinstance(schema, Mapping) else None
+
+
+def is_local(ref: Any) -> bool:
+    """Tell if a reference stays inside its own document."""
+    return isinstance(ref, str) and ref.startswith("#")
+
+
+def schema_error(faults: Iterable[Fault]) -> SchemaError:
+    """Return the error that tells faults with their places."""
+    lines = [f"{'.'.join(map(str, path)) or 'the schema'}: {text}" for path, text, *_ in faults]
+    return SchemaError("; ".join(lines))
+
+
+def _keyword_faults(path: Path, node: Mapping[Any, Any]) -> Iterator[Fault]:
+    for keyword, value in node.items():
+        rule = RULES.get(keyword)
+        if rule is not None and not rule.holds(value):
+            yield Fault((*path, keyword), f"takes {rule.wanted}, not {show(value)}")
+
+
+def patterns_of(node: Node) -> Iterator[tuple[Path, str, float]]:
+    """Yield the regular expressions of a node: place, pattern, and the `maxLength` beside it."""
+    pattern, named = node.get("pattern"), node.get("patternProperties")
+    longest: Any = node.get("maxLength", inf)
+    if isinstance(pattern, str):
+        yield ("pattern",), pattern, longest if isinstance(longest, (int, float)) else inf
+    if isinstance(named, dict):
+        yield from ((("patternProperties", name), name, inf) for name in named)
+
+
+def _pattern_faults(path: Path, node: Node, compile_pattern: CompilePattern) -> Iterator[Fault]:
+    for place, pattern, longest in patterns_of(node):
+        try:
+            compile_pattern(pattern, longest)
+        except ValueError as error:
+            reason = getattr(error, "reason", "not a regular expression of ECMA-262")
+            yield Fault((*path, *place), f"{show(pattern)} cannot be used: {reason}")
+
+
+def _join(base: str, ref: str) -> str:
+    # `urljoin` knows no fragments of schemes such as urn.
+    return base + ref if ref.startswith("#") else urljoin(base, ref)
+
+
+def _follow(root: Any, pointer: str) -> Any:
+    node = root
+    for part in pointer.split("/")[1:]:
+        step: str | int = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, list):
+            step = int(part) if part.isascii() and part.isdigit() and len(part) < 10 else len(node)
+            if step >= len(node):
+                raise LookupError(f'there is no item "{part}" in a list of {len(node)}')
+        elif not isinstance(node, dict) or step not in node:
+            raise LookupError(f'there is no "{step}" at "#{pointer}"')
+        node = node[step]
+    return node
+
+
+def components(
+    roots: Iterable[Node], next_nodes: Callable[[Node], list[Node]]
+) -> Iterator[list[Node]]:
+    """Yield the strongly connected components of a graph of nodes, each after all that it reaches.
+
+    Tarjan's algorithm, without recursion.
+
+    Args:
+        roots: The nodes to start from.
+        next_nodes: Returns the nodes to which a node leads.
+    """
+    order: dict[int, int] = {}
+    low: dict[int, int] = {}
+    opened: list[Node] = []
+    done: set[int] = set()
+    for root in roots:
+        # The first entry stands for the caller, who leads to the root.
+        work: list[tuple[Node, Iterator[Node]]] = [(root, iter([root]))]
+        while True:
+            node, rest = work[-1]
+            child = next(rest, None)
+            if child is not None and id(child) not in order:
+                order[id(child)] = low[id(child)] = len(order)
+                opened.append(child)
+                work.append((child, iter(next_nodes(child))))
+            elif child is not None:
+                if id(child) not in done:
+                    low[id(node)] = min(low[id(node)], order[id(child)])
+            else:
+                work.pop()
+                if not work:
+                    break
+                above = id(work[-1][0])
+                low[above] = min(low[above], low[id(node)])
+                if low[id(node)] == order[id(node)]:
+                    component = [opened.pop()]
+                    while component[-1] is not node:
+                        component.append(opened.pop())
+                    done.update(map(id, component))
+                    yield component

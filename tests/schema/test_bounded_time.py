@@ -1,0 +1,213 @@
+"""No argument keeps an engine busy: judging and explaining take time linear in the value."""
+
+import time
+
+import pytest
+
+from noizu_mcp import SchemaError, SchemaUnsupported
+from noizu_mcp.schema import check_schema, compile_schema, describe, read_shape
+
+ENGINES = ("native", "python")
+# Seconds of the processor. Each case took between 10 and more than anybody waits; now it takes
+# milliseconds.
+LIMIT = 2.0
+
+
+def lines_in_time(compiled, value):
+    """Judge and explain a value that does not fit, and return the lines."""
+    start = time.process_time()
+    assert not compiled.is_valid(value)
+    lines = describe(compiled.violations(value))
+    assert time.process_time() - start < LIMIT
+    return lines
+
+
+def expression(kind, names, required):
+    """The schema of an expression: alternatives, each of which leads back to all of them."""
+    options = [
+        {
+            "type": "object",
+            "properties": {
+                "op": {"const": name} if required else {"type": "string"},
+                "args": {"type": "array", "items": {"$ref": "#/$defs/expression"}},
+                "leaf": {"type": "integer"},
+            },
+            **({"required": ["op"]} if required else {}),
+        }
+        for name in names
+    ]
+    return {"$ref": "#/$defs/expression", "$defs": {"expression": {kind: options}}}
+
+
+def nested(levels, leaf):
+    """Return an expression nested so deep."""
+    value = leaf
+    for _ in range(levels):
+        value = {"op": "and", "args": [value]}
+    return value
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("kind", ["anyOf", "oneOf"])
+@pytest.mark.parametrize("required", [True, False])
+@pytest.mark.parametrize(("names", "levels"), [(("and", "or"), 60), (tuple("abcdefghij"), 30)])
+def test_alternatives_that_refer_back(engine, kind, required, names, levels):
+    """A bad leaf deep in a recursive union is found at its place, without doubling per level."""
+    compiled = compile_schema(expression(kind, names, required), engine)
+    lines = lines_in_time(compiled, nested(levels, {"op": "and", "leaf": "bad"}))
+    assert len(lines) == 1
+    if not required:
+        assert "/args/0/args/0" in lines[0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_alternative_that_was_meant_is_explained_at_its_leaf(engine):
+    """A constant tells which alternative was meant, at each level."""
+    compiled = compile_schema(expression("anyOf", ("and", "or"), required=True), engine)
+    assert lines_in_time(compiled, nested(2, {"op": "or", "leaf": "bad"})) == [
+        '/args/0/args/0/leaf: expected integer, got string "bad"'
+    ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "twice",
+    [
+        {"anyOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}, "minItems": 0}]},
+        {"not": {"not": {"items": {"$ref": "#"}}}, "allOf": [{"items": {"$ref": "#"}}]},
+        {
+            "if": {"items": {"$ref": "#"}},
+            "then": {"items": {"$ref": "#"}},
+            "else": {"items": {"$ref": "#"}},
+        },
+    ],
+)
+def test_parts_that_are_judged_twice(engine, twice):
+    """Whatever applies a recursive schema twice to one value judges it once."""
+    value = 1
+    for _ in range(100):
+        value = [value]
+    compiled = compile_schema({"type": "array", **twice}, engine)
+    assert lines_in_time(compiled, value)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"unevaluatedProperties": False},
+        {"$dynamicAnchor": "any", "additionalProperties": {"$dynamicRef": "#any"}},
+    ],
+)
+def test_what_only_the_native_engine_serves(more):
+    """Unevaluated members and dynamic references multiply no more than plain references."""
+    schema = {"anyOf": [{"properties": {"a": {"$ref": "#"}}}] * 3, "type": "object", **more}
+    value = 1
+    for _ in range(60):
+        value = {"a": value}
+    assert lines_in_time(compile_schema(schema), value)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("wrap", [int, lambda number: [number], lambda number: {"a": number}])
+def test_numbers_that_share_a_hash(engine, wrap):
+    """Equal items are found among numbers that a peer has chosen to have one hash in Python."""
+    prime = 2**61 - 1
+    value = [wrap(number * prime) for number in range(1, 30_000)]
+    compiled = compile_schema({"uniqueItems": True}, engine)
+    assert compiled.is_valid(value)
+    assert lines_in_time(compiled, [*value, wrap(prime)]) == [
+        "(root): items 0 and 29999 are equal, but all must differ"
+    ]
+
+
+SLOW = ["[a-z]+@[a-z]+", "[a-z]*1", "(a|b)+!", "^.*.*.*x", r"^\S+@\S+\.\S+$", "(a+)+$", "a{0,999}b"]
+
+
+@pytest.mark.parametrize("pattern", SLOW)
+def test_patterns_that_python_would_try_again_and_again(pattern):
+    """The Python engine refuses such a pattern by name; natively it takes no time."""
+    with pytest.raises(SchemaUnsupported, match="it can take too long") as caught:
+        compile_schema({"properties": {"q": {"pattern": pattern}}}, "python")
+    assert caught.value.keyword == "pattern"
+    natively = compile_schema({"pattern": pattern}, "native")
+    assert lines_in_time(natively, "a" * 80_000 + "@") != []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "most", "text"),
+    [
+        ("[a-z]+@[a-z]+", 200, "a" * 200),
+        (r"^[^@]+@[^@]+\.[^@]+$", 254, "a@" + "." * 251 + "@"),
+        ("^.*b", 100, "a" * 100),
+    ],
+)
+def test_a_small_max_length_bounds_a_pattern(pattern, most, text):
+    """Beside a small maxLength the Python engine serves a pattern that may start anew."""
+    compiled = compile_schema({"pattern": pattern, "maxLength": most}, "python")
+    many = compile_schema({"items": {"pattern": pattern, "maxLength": most}}, "python")
+    assert len(lines_in_time(many, [text] * 1000)) == 21
+    # Longer texts never meet the pattern.
+    assert lines_in_time(compiled, "a" * 80_000) == [
+        f"(root): has 80000 characters, but may have at most {most}"
+    ]
+
+
+@pytest.mark.parametrize("pattern", [r"^[a-z]+(-[a-z]+)*$", r"^(\w+\.)+!$", "^(?:ab|cd)*$"])
+def test_patterns_that_are_served_take_linear_time(pattern):
+    """A pattern whose choices the next character decides is served without a limit."""
+    compiled = compile_schema({"pattern": pattern}, "python")
+    for text in ("a" * 80_000 + "?", "a-" * 80_000, "a." * 80_000, "ab" * 80_000 + "?"):
+        assert lines_in_time(compiled, text)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?=[a-z]+@)[a-z]+@", "(?<=a*)b", r"(?:(?=a*b)a)*c", r"([a-z]+)@\1", r"^(?:a|aa)+(?!\w)!$"],
+)
+def test_lookarounds_natively(pattern):
+    """The native engine gives up a lookaround or a backreference that steps back too often."""
+    assert lines_in_time(compile_schema({"pattern": pattern}, "native"), "a" * 80_000)
+
+
+@pytest.mark.parametrize("pattern", ["foo(?!bar)", r"(?<!x)foo\b", r"(f)oo(?!\1)"])
+def test_a_plain_lookaround_is_found_late_in_a_text(pattern):
+    """The limit leaves room for a search through an ordinary text."""
+    assert compile_schema({"pattern": pattern}, "native").is_valid("a" * 4000 + " foo")
+
+
+def test_a_class_with_a_slow_pattern_is_told_so(without_native):
+    """Without the native engine a refusal comes with the class, and says what to write."""
+    _, (fault,) = read_shape(
+        {"type": "object", "properties": {"q": {"type": "string", "pattern": "[a-z]+@[a-z]+"}}}
+    )
+    assert fault.path == ("properties", "q", "pattern")
+    assert "write a small maxLength beside it" in fault.text
+    assert without_native == compile_schema({}).engine
+
+
+def test_common_schemas_work_without_the_native_engine(without_native):
+    """Nested, nullable and recursive objects, maps, tuples and usual patterns are served."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "id": {"type": "string", "pattern": "^[a-z0-9]+(?:-[a-z0-9]+)*$"},
+            "day": {"type": "string", "format": "date", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
+            "mail": {"type": "string", "pattern": "^[^@]+@[^@]+$"},
+            "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+            "at": {"type": "array", "prefixItems": [{"type": "number"}] * 2, "maxItems": 2},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "next": {"anyOf": [{"$ref": "#"}, {"type": "null"}], "default": None},
+            "level": {"enum": ["low", "high"]},
+        },
+        "required": ["id"],
+        "additionalProperties": False,
+    }
+    assert check_schema(schema) == []
+    compiled = compile_schema(schema)
+    assert compiled.engine == without_native == "python"
+    assert compiled.is_valid({"id": "a-1", "next": {"id": "b", "at": [1, 2.5], "tags": ["x"]}})
+    assert describe(compiled.violations({"id": "a-1", "next": {"id": "-"}})) == [
+        '/next/id: "-" does not match "^[a-z0-9]+(?:-[a-z0-9]+)*$"'
+    ]
+    with pytest.raises(SchemaError, match='cannot serve "contains"'):
+        compile_schema({"contains": {}})
