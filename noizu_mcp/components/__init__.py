@@ -42,7 +42,6 @@ from .declare._statement import class_of as class_of
 from .declare._statement import is_abstract as is_abstract
 from .declare._statement import is_method as is_method
 from .declare._statement import kind_of as kind_of
-from .handlers._bound import Bound as Bound
 from .handlers._bound import PromptSpec as PromptSpec
 from .handlers._bound import ResourceSpec as ResourceSpec
 from .handlers._bound import TemplateSpec as TemplateSpec
@@ -50,11 +49,9 @@ from .handlers._bound import ToolSpec as ToolSpec
 from .handlers._signature import UNRESOLVED as UNRESOLVED
 from .handlers._signature import Signature as Signature
 from .handlers._signature import is_context as is_context
-from .handlers._tool_calls import FAILED as FAILED
 from .handlers._tool_calls import error_result as error_result
 from .handlers._tool_calls import prepare as prepare
 from .handlers._tool_calls import to_result as to_result
-from .registration._registration import Registration as Registration
 from .registration._registration import as_registration as as_registration
 from .registration._registration import check as check
 from .registration._registration import expand as expand
@@ -91,11 +88,9 @@ else:
 
 __all__ = [
     "ELICIT_TIMEOUT",
-    "FAILED",
     "SAMPLE_TIMEOUT",
     "TIMEOUTS",
     "UNRESOLVED",
-    "Bound",
     "Catalog",
     "Completer",
     "ComponentMeta",
@@ -104,7 +99,6 @@ __all__ = [
     "Kind",
     "Prompt",
     "PromptSpec",
-    "Registration",
     "Resource",
     "ResourceSpec",
     "ResourceTemplate",

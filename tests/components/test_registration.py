@@ -1,10 +1,11 @@
 """Registrations: `tool(…)`, what a server checks, and the specs that come out."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import pytest
@@ -12,15 +13,21 @@ import pytest
 from noizu_mcp._errors import DefinitionError
 from noizu_mcp._util import UNSET
 from noizu_mcp.components import (
+    Prompt,
     Resource,
+    ResourceTemplate,
     Tool,
     Toolkit,
     check,
     expand,
     mcp,
     prepare,
+    prompt,
+    resource,
+    resource_template,
     tool,
 )
+from noizu_mcp.components._toolkit import MethodOptions
 from noizu_mcp.types import Annotations, Icon
 
 
@@ -260,3 +267,33 @@ def test_other_components_are_sent_where_they_belong() -> None:
 
     (problem,) = check([Thing])
     assert problem.text == "Thing is not a tool; register it in resources = […]"
+
+
+@pytest.mark.parametrize(
+    ("function", "cls"),
+    [
+        (tool, Tool),
+        (tool, Toolkit),
+        (prompt, Prompt),
+        (resource, Resource),
+        (resource_template, ResourceTemplate),
+    ],
+)
+def test_type_checkers_know_the_options_of_registrations(function: Any, cls: Any) -> None:
+    """The signature of each function has the options that it takes."""
+    *_, options = inspect.signature(function).parameters.values()
+    (table,) = get_args(options.annotation)
+
+    assert table.__annotations__.keys() == cls.__mcp_kind__.overrides.keys()
+
+
+def test_type_checkers_know_the_options_of_methods() -> None:
+    """Those of `@mcp(…)` have a table, too; a wrong value of each is refused as such."""
+    wrong = dict.fromkeys(MethodOptions.__annotations__, object())
+    with pytest.raises(DefinitionError) as caught:
+        type("Kit", (Toolkit,), {"method": mcp(**wrong, bogus=1)(lambda self: None)})
+
+    unknown = [each for each in caught.value.problems if "unknown option" in each.text]
+    assert [problem.where for problem in unknown] == ["Kit.method.bogus"]
+    listed = unknown[0].text.partition("there are: ")[2].split(", ")
+    assert {*listed} == MethodOptions.__annotations__.keys()
