@@ -17,8 +17,8 @@ The layers, each importing only from those above it:
     testing/      the test kit
     cli/          commands
 
-The names of the client's end, and what reads skills, load when they are first used: most servers
-need none of them.
+The names of the client's end, prompts, resources, and the reader of skills load when they are first
+used: most servers need none of them.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
@@ -41,15 +41,9 @@ from ._util import late as _late
 from ._util import publish as _publish
 from ._version import __version__ as __version__
 from .components import Context as Context
-from .components import Prompt as Prompt
-from .components import Resource as Resource
-from .components import ResourceTemplate as ResourceTemplate
 from .components import Tool as Tool
 from .components import Toolkit as Toolkit
 from .components import mcp as mcp
-from .components import prompt as prompt
-from .components import resource as resource
-from .components import resource_template as resource_template
 from .components import tool as tool
 from .schema import Schema as Schema
 from .schema import argument as argument
@@ -89,9 +83,15 @@ _LATE = {
     "ClientHandler": ".client",
     "Progress": ".client",
     "Http": ".transports",
+    "Prompt": ".components",
+    "Resource": ".components",
+    "ResourceTemplate": ".components",
     "SkillFolder": ".skills",
     "Stdio": ".transports",
     "connect": ".client",
+    "prompt": ".components",
+    "resource": ".components",
+    "resource_template": ".components",
     "serve_http": ".transports.http",
 }
 
@@ -100,6 +100,12 @@ if _TYPE_CHECKING:
     from .client import ClientHandler as ClientHandler
     from .client import Progress as Progress
     from .client import connect as connect
+    from .components import Prompt as Prompt
+    from .components import Resource as Resource
+    from .components import ResourceTemplate as ResourceTemplate
+    from .components import prompt as prompt
+    from .components import resource as resource
+    from .components import resource_template as resource_template
     from .skills import SkillFolder as SkillFolder
     from .transports import Http as Http
     from .transports import Stdio as Stdio

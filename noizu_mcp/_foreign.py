@@ -1,4 +1,4 @@
-"""Names from FastMCP and from the official SDK, and what to write here instead.
+"""Names from FastMCP and from the official SDK, each with the advice what to write here.
 
 People who come from there write what they know. A list of all options does not help them: the
 feature often has another name here, or another place.
@@ -14,8 +14,8 @@ _WHERE_SERVED: Final = "give it where the server is served: run_http({0}=…) or
 _LISTED: Final = "write {0} = […] in the body of the class"
 _CLASHES: Final = (("tool_timeout", "leave it out; two of one name are always refused"),)
 
-#: What to write instead of an option that there is not. A row counts for a place that has the
-#: option that it begins with: a server has `tool_timeout`, a tool `max_concurrency`.
+#: The advice on each unknown option. A row counts for a place that has the option that the row
+#: begins with: a server has `tool_timeout`, a tool `max_concurrency`.
 _OPTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "tags": (
         ("category", "write category='…', one text"),
@@ -85,7 +85,7 @@ _MAKE_RESOURCE: Final = (
     " read"
 )
 
-#: Methods of a server there, and what to write instead.
+#: Methods of a server there, each with the advice.
 METHODS: Final[Mapping[str, str]] = {
     "tool": f"{_MAKE_TOOL}, and list it in tools = […] of the server",
     "prompt": f"{_MAKE_PROMPT}, and list it in prompts = […] of the server",
@@ -112,7 +112,7 @@ METHODS: Final[Mapping[str, str]] = {
 
 
 def advice(option: str, options: Container[str]) -> str | None:
-    """Say what to write instead of an option that other frameworks have.
+    """Give the advice on an option that other frameworks have.
 
     Args:
         option: Its name.

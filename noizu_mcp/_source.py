@@ -1,4 +1,4 @@
-"""Where a class or a member stands in its source file, for messages.
+"""Places of classes and their members in source files, for messages.
 
 Only asked for once something is wrong: the source is read and parsed then, never before.
 """
@@ -29,7 +29,7 @@ def locate(
 
     Returns:
         The file, relative to the working directory if it lies below, and the line counted from 1;
-        None for what is not known.
+        each is None if it is unknown.
     """
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
@@ -59,8 +59,8 @@ def problem_at(where: str, text: str, frame: FrameType) -> Problem:
     """Make the problem of a line that runs, where no class statement could report it.
 
     Args:
-        where: What is wrong, as source has it: `tool(Echo).name`.
-        text: What is wrong and what to write instead.
+        where: The place, as source code has it: `tool(Echo).name`.
+        text: The problem, and what to write instead.
         frame: The frame that runs the line.
     """
     return Problem(where, text, _shown(frame.f_code.co_filename), frame.f_lineno)

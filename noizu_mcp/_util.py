@@ -1,4 +1,4 @@
-"""Small things that every layer may use: the absence marker, names, JSON text, final classes."""
+"""Small things that every layer may use: the absence marker, names, JSON text, messages."""
 
 import enum
 import json
@@ -62,6 +62,37 @@ def json_text(value: Any) -> str:
         RecursionError: Nesting deeper than the interpreter allows.
     """
     return _encode(value)
+
+
+# RFC 3986: a scheme, and something behind it made of the characters that a URI may have.
+_URI: Final = r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+"
+
+
+def is_uri(value: Any) -> bool:
+    """Tell whether a value is an absolute URI."""
+    return isinstance(value, str) and re.fullmatch(_URI, value) is not None
+
+
+#: Longest quotation of a wrong value in a message, in characters.
+_MAX_QUOTED: Final = 60
+
+
+def got(value: Any) -> str:
+    """Quote a wrong value for a message, shortened: `got 'x'`."""
+    shown = repr(value)
+    return f"got {shown if len(shown) <= _MAX_QUOTED else shown[: _MAX_QUOTED - 1] + '…'}"
+
+
+def called(value: Any) -> str:
+    """Name a value in a message by its kind, where its `repr` would be an address in memory."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if hasattr(value, "__code__"):
+        return f"the function {value.__name__}"
+    if " at 0x" in repr(value):
+        kind = type(value).__name__
+        return f"a {kind}" if kind.islower() else f"an instance of {kind}"
+    return got(value).removeprefix("got ")
 
 
 def final(cls: _Class) -> _Class:

@@ -1,4 +1,6 @@
-"""Equality, hash and repr of frozen attrs classes, once for all of them."""
+"""The bases of values: equality, hash and repr of frozen attrs classes, and frozen objects."""
+
+from typing import Any
 
 import attrs
 
@@ -27,3 +29,20 @@ class Value:
 
 def _names(cls: type) -> list[str]:
     return [field.name for field in attrs.fields(cls)]
+
+
+class Frozen:
+    """The base of values that are made once, by name, and compared by identity.
+
+    The fields are the annotations of the class; attrs would generate a constructor for each class,
+    half a millisecond of the import of every program.
+    """
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be changed")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} cannot be deleted")

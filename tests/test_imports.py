@@ -64,7 +64,12 @@ def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
     late |= {"noizu_mcp.types._capabilities", "noizu_mcp.telemetry"}
     late |= {f"noizu_mcp.transports.{name}" for name in ("_memory", "_process", "_tap")}
     late |= {"noizu_mcp.auth"}
-    late |= {f"noizu_mcp.components.{name}" for name in ("_skill", "_skill_files", "_skill_yaml")}
+    late |= {f"noizu_mcp.components.{name}" for name in ("_prompt", "_resource", "_catalog")}
+    late |= {
+        f"noizu_mcp.components.{name}"
+        for name in ("declare._arguments", "handlers._completion", "handlers._contents")
+    }
+    late |= {"noizu_mcp.components.handlers._text_values", "noizu_mcp.uri"}
 
     assert beside_trio & late == set()
 

@@ -2,7 +2,7 @@
 
 import ast
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +38,17 @@ BELOW = ("_version", "_value", "_errors", "_limits", "_log", "_source", "_util",
 # Files at the root that stand above them; the commands run what `_run` runs.
 ABOVE = ("_run", "__init__", "__main__")
 
+# The rooms of a layer, in the order of imports: folders, and files that belong together; all other
+# files at the root of the layer stand above them.
+ROOMS = {
+    "components": (
+        {"_context", "_asking", "_outbound"},
+        {"handlers"},
+        {"declare"},
+        {"registration"},
+    ),
+}
+
 SANS_IO = ("types", "jsonrpc", "protocol", "uri", "schema")
 # The standard library without clock, randomness, I/O, threads; and what judges schemas.
 PURE = {
@@ -55,6 +66,7 @@ LATE = {
     ("skills/_frontmatter", "._yaml"): "PyYAML, an extra, loads with the first skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("components/declare/_options", "...uri"): "loads with the first URI template",
     ("schema/_declared_schema", ".convert._class_validation"): "the first class with own checks",
     ("schema/_declared_schema", ".declare._data_form"): "loads with the first mapping of fields",
     ("schema/_declared_schema", ".publish._field_faults"): "loads with the first wrong form",
@@ -88,28 +100,12 @@ LATE = {
 
 # Names of a private file that another layer uses, each with its reason.
 PRIVATE = {
-    ("skills/_folder", "components._frozen"): "folders of skills are declared like components",
-    ("skills/_folder", "components._options"): "the same",
-    ("skills/_folder", "components._resource_spec"): "files of skills are resources",
-    ("skills/_frontmatter", "components._options"): "the same",
-    ("skills/_registration", "components._declare"): "they are registered like components",
-    ("skills/_registration", "components._registration"): "the same",
-    ("components/_options", "schema.jsonschema._nearest"): "the nearest name, for messages",
-    ("components/_misses", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("components/declare/_options", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("components/declare/_typos", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("client/_handlers", "server._authored"): "the author's code is awaited alike on both ends",
-    ("client/_handlers", "components._declare"): "a handler is declared as a server is",
-    ("client/_handlers", "components._options"): "the options of a handler are read alike",
     ("client/_handlers", "schema.jsonschema._nearest"): "the nearest name, for messages",
-    ("server/_options", "components._options"): "a server's options are read like a tool's",
-    ("server/_server", "components._declare"): "a server is declared by the same metaclass",
-    ("server/_statement", "components._declare"): "the same",
-    ("server/_statement", "components._mcp"): "a mark in a server is refused",
-    ("server/_statement", "components._options"): "wrong values are named like a tool's",
-    ("server/_statement", "components._registration"): "what a list of registrations holds",
-    ("server/_statement", "components._signature"): "overrides are read like the methods of tools",
-    ("tools/__init__", "components._catalog"): "the folder gives it its public name",
 }
 
 
@@ -239,6 +235,20 @@ def test_root_files_import_one_way() -> None:
 def test_own_modules_are_imported_relatively() -> None:
     """The package names itself nowhere, so that it can be moved."""
     assert [str(each) for each in ABSOLUTE if each.module.startswith("noizu_mcp")] == []
+
+
+@pytest.mark.parametrize("layer", ROOMS)
+def test_rooms_import_one_way(layer: str) -> None:
+    """Each room imports only from those before it, also late and for type checkers."""
+    order = ROOMS[layer]
+
+    def place(parts: Sequence[str]) -> int:
+        return next((at for at, room in enumerate(order) if room & {*parts[1:2]}), len(order))
+
+    inside = [each for each in RELATIVE if each.layer == each.target_layer == layer]
+
+    assert {place(each.target) for each in inside} == {*range(len(order) + 1)}
+    assert [str(e) for e in inside if place(e.target) > place(e.file.split("/"))] == []
 
 
 def test_files_of_a_layer_have_no_cycle() -> None:

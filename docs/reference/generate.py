@@ -355,7 +355,7 @@ def function_lines(name: str, function: Callable[..., Any], *, head: str = "") -
 
 def class_line(name: str, cls: type) -> str:
     """Write how a class is made; of a class with options, how it is subclassed."""
-    options = getattr(cls, "__mcp_table__", None)
+    options = getattr(getattr(cls, "__mcp_kind__", None), "options", None)
     if options is not None:
         kept = set(options) - (OF_ONE_TOOL if name == "Toolkit" else set())
         words = [f"{option}=…" for option in sorted(kept)]

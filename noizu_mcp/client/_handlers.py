@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final
 import trio
 
 from .._errors import McpError
-from ..components._declare import Declaration, is_method
-from ..components._options import got, read_flag
+from .._util import got
+from ..components import Declaration, Kind, is_method, read_flag
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..protocol import Revision
 from ..schema.jsonschema._nearest import nearest
@@ -76,7 +76,7 @@ class ClientHandler:
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__()
         # No metaclass: a handler may well be an `ABC`, or a widget with a metaclass of its own.
-        declaration = Declaration(cls, _OPTIONS, keywords, _statement_frame(sys._getframe()))
+        declaration = Declaration(cls, _KIND, keywords, _statement_frame(sys._getframe()))
         for name in keywords.keys() & declaration.own.keys():
             setattr(cls, name, declaration.own[name])
         for name, parameters in _METHODS.items():
@@ -302,7 +302,9 @@ def _read_modes(value: Any) -> Any:
     return value
 
 
-_OPTIONS: Final = {"elicitation_modes": _read_modes, "sampling_tools": read_flag}
+_KIND: Final = Kind(
+    "handlers", options={"elicitation_modes": _read_modes, "sampling_tools": read_flag}
+)
 
 
 def _statement_frame(frame: FrameType) -> FrameType:

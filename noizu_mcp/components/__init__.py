@@ -1,88 +1,139 @@
-"""What users subclass, and what a server makes of it. May import: root, types, schema."""
+"""Components: the classes that users subclass, and the machinery that reads and serves them.
 
-from .._util import publish
-from ._arguments import prepare as prepare
+At the root of the folder stands all that users subclass or call; the rooms hold the machinery, and
+each imports only from those above it:
+
+    _context, _asking, _outbound   the request, as handlers see it
+    handlers/       methods: signatures, arguments, results
+    declare/        class statements: options, marks, schemas
+    registration/   the components of a server
+    _tool, _toolkit, _resource, _prompt, _catalog
+
+Resources, templates, prompts and completion load when they are first used: most servers have tools
+only.
+"""
+
+from typing import TYPE_CHECKING
+
+from .._util import late, publish
 from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
 from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
 from ._asking import TIMEOUTS as TIMEOUTS
 from ._asking import adapt_request as adapt_request
 from ._asking import needed_by as needed_by
 from ._asking import read_by_hand as read_by_hand
-from ._completion import Completer as Completer
-from ._completion import Source as Source
-from ._completion import complete_from as complete_from
-from ._completion import to_completion as to_completion
-from ._contents import to_contents as to_contents
-from ._contents import to_listed as to_listed
-from ._contents import to_prompt_result as to_prompt_result
 from ._context import Context as Context
-from ._declare import ComponentMeta as ComponentMeta
-from ._declare import Declaration as Declaration
-from ._declare import is_abstract as is_abstract
-from ._declare import kind_of as kind_of
-from ._mcp import mcp as mcp
-from ._offers import check_prompts as check_prompts
-from ._offers import check_resources as check_resources
-from ._offers import expand_prompts as expand_prompts
-from ._offers import expand_resources as expand_resources
-from ._offers import prompt as prompt
-from ._offers import resource as resource
-from ._offers import resource_template as resource_template
-from ._prompt import Prompt as Prompt
-from ._prompt_spec import PromptSpec as PromptSpec
-from ._registration import Registration as Registration
-from ._registration import check_registrations as check_registrations
-from ._registration import expand as expand
-from ._registration import tool as tool
-from ._resource import Resource as Resource
-from ._resource import ResourceTemplate as ResourceTemplate
-from ._resource_spec import ResourceSpec as ResourceSpec
-from ._resource_spec import TemplateSpec as TemplateSpec
-from ._returns import FAILED as FAILED
-from ._returns import error_result as error_result
-from ._returns import to_result as to_result
-from ._spec import ToolPlan as ToolPlan
-from ._spec import ToolSpec as ToolSpec
 from ._tool import Tool as Tool
+from ._tool import tool as tool
 from ._toolkit import Toolkit as Toolkit
+from ._toolkit import mcp as mcp
+from .declare._kind import Kind as Kind
+from .declare._marks import is_marked as is_marked
+from .declare._options import Table as Table
+from .declare._options import read_flag as read_flag
+from .declare._options import read_icons as read_icons
+from .declare._options import read_options as read_options
+from .declare._options import read_requires as read_requires
+from .declare._options import read_seconds as read_seconds
+from .declare._options import read_text as read_text
+from .declare._statement import ComponentMeta as ComponentMeta
+from .declare._statement import Declaration as Declaration
+from .declare._statement import class_of as class_of
+from .declare._statement import is_abstract as is_abstract
+from .declare._statement import is_method as is_method
+from .declare._statement import kind_of as kind_of
+from .handlers._bound import PromptSpec as PromptSpec
+from .handlers._bound import ResourceSpec as ResourceSpec
+from .handlers._bound import TemplateSpec as TemplateSpec
+from .handlers._bound import ToolSpec as ToolSpec
+from .handlers._signature import UNRESOLVED as UNRESOLVED
+from .handlers._signature import Signature as Signature
+from .handlers._signature import is_context as is_context
+from .handlers._tool_calls import error_result as error_result
+from .handlers._tool_calls import prepare as prepare
+from .handlers._tool_calls import to_result as to_result
+from .registration._registration import as_registration as as_registration
+from .registration._registration import check as check
+from .registration._registration import expand as expand
+from .registration._registration import keys_of as keys_of
+from .registration._registration import label_of as label_of
+
+_LATE = {
+    **dict.fromkeys(("Completer", "Source", "complete_from"), ".handlers._completion"),
+    "to_completion": ".handlers._completion",
+    **dict.fromkeys(("to_contents", "to_listed", "to_prompt_result"), ".handlers._contents"),
+    **dict.fromkeys(("Prompt", "prompt"), "._prompt"),
+    **dict.fromkeys(("Resource", "ResourceTemplate", "resource"), "._resource"),
+    "Catalog": "._catalog",
+    "resource_template": "._resource",
+}
+
+if TYPE_CHECKING:
+    from ._catalog import Catalog as Catalog
+    from ._prompt import Prompt as Prompt
+    from ._prompt import prompt as prompt
+    from ._resource import Resource as Resource
+    from ._resource import ResourceTemplate as ResourceTemplate
+    from ._resource import resource as resource
+    from ._resource import resource_template as resource_template
+    from .handlers._completion import Completer as Completer
+    from .handlers._completion import Source as Source
+    from .handlers._completion import complete_from as complete_from
+    from .handlers._completion import to_completion as to_completion
+    from .handlers._contents import to_contents as to_contents
+    from .handlers._contents import to_listed as to_listed
+    from .handlers._contents import to_prompt_result as to_prompt_result
+else:
+    __getattr__, __dir__ = late(globals(), _LATE)
 
 __all__ = [
     "ELICIT_TIMEOUT",
-    "FAILED",
     "SAMPLE_TIMEOUT",
     "TIMEOUTS",
+    "UNRESOLVED",
+    "Catalog",
     "Completer",
     "ComponentMeta",
     "Context",
     "Declaration",
+    "Kind",
     "Prompt",
     "PromptSpec",
-    "Registration",
     "Resource",
     "ResourceSpec",
     "ResourceTemplate",
+    "Signature",
     "Source",
+    "Table",
     "TemplateSpec",
     "Tool",
-    "ToolPlan",
     "ToolSpec",
     "Toolkit",
     "adapt_request",
-    "check_prompts",
-    "check_registrations",
-    "check_resources",
+    "as_registration",
+    "check",
+    "class_of",
     "complete_from",
     "error_result",
     "expand",
-    "expand_prompts",
-    "expand_resources",
     "is_abstract",
+    "is_context",
+    "is_marked",
+    "is_method",
+    "keys_of",
     "kind_of",
+    "label_of",
     "mcp",
     "needed_by",
     "prepare",
     "prompt",
     "read_by_hand",
+    "read_flag",
+    "read_icons",
+    "read_options",
+    "read_requires",
+    "read_seconds",
+    "read_text",
     "resource",
     "resource_template",
     "to_completion",

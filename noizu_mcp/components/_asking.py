@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from .._errors import DefinitionError, ProtocolError
+from .._util import is_uri
 from ..schema import Shape, flat_for, flat_shape, to_problems
 from ..types import (
     ELICIT,
@@ -20,7 +21,6 @@ from ..types import (
     ToolDefinition,
     camel_case,
 )
-from ._resource_options import is_uri
 
 #: Seconds that a person gets to answer, unless the handler says otherwise.
 ELICIT_TIMEOUT: Final = 300.0

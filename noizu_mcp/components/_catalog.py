@@ -1,13 +1,14 @@
 """A tool that tells a model all that a server has, hidden items included."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from ..schema import fields
 from ._context import Context
 from ._tool import Tool
 
 _KINDS: Final = ("tools", "prompts", "resources", "resource_templates")
-# What a query is searched in; titles and categories are not.
+# The members that a query is searched in; titles and categories are left out.
 _SEARCHED: Final = ("name", "description", "uri", "uriTemplate")
 
 
@@ -27,68 +28,46 @@ class Catalog(
     registered: overrides of `list_tools` and the visibility of a session do not change its answer.
     """
 
-    input_schema: ClassVar[dict[str, Any]] = {
-        "type": "object",
-        "properties": {
-            "type": {
-                "type": "string",
-                "enum": [*_KINDS, "all"],
-                "default": "all",
-                "description": "The kind of items to list",
-            },
-            "query": {
-                "type": "string",
-                "description": "Text to look for in names, descriptions and URIs",
-            },
-            "category": {
-                "type": "string",
-                "description": "Only tools of this category",
-            },
-            "include_hidden": {
-                "type": "boolean",
-                "default": True,
-                "description": "Whether to list hidden items too",
-            },
-        },
+    input: ClassVar = {
+        "type": fields.enum(*_KINDS, "all", default="all", description="The kind of items to list"),
+        "query": fields.string(description="Text to look for in names, descriptions and URIs"),
+        "category": fields.string(description="Only tools of this category"),
+        "include_hidden": fields.boolean(
+            default=True, description="Whether to list hidden items too"
+        ),
     }
 
-    def call(self, args: dict[str, Any], ctx: Context) -> Any:
+    def call(self, args: Any, ctx: Context) -> Any:
         """List the items that match every filter, by kind.
 
         Args:
             args: `type`, `query`, `category` and `include_hidden`, all optional.
-            ctx: Its server's registry is what is listed.
+            ctx: The request; the registry of its server is listed.
 
         Returns:
             For each kind that was asked for the full definitions, each with `hidden` and, if it has
             one, `category`.
         """
-        wanted = args.get("type", "all")
-        kinds = _KINDS if wanted == "all" else (wanted,)
-        return {kind: _entries(ctx.server.registry.entries(kind), args) for kind in kinds}
+        kinds = _KINDS if args.type == "all" else (args.type,)
+        found = {kind: ctx.server.registry.entries(kind) for kind in kinds}
+        return {
+            kind: [entry for entry in map(_entry, entries) if _matches(entry, args)]
+            for kind, entries in found.items()
+        }
 
 
-def _entries(
-    found: Iterable[tuple[Mapping[str, Any], bool]], args: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    entries = [_entry(definition, hidden=hidden) for definition, hidden in found]
-    return [entry for entry in entries if _matches(entry, args)]
-
-
-def _entry(definition: Mapping[str, Any], *, hidden: bool) -> dict[str, Any]:
+def _entry(item: tuple[Mapping[str, Any], bool]) -> dict[str, Any]:
+    definition, hidden = item
     entry = {**definition, "hidden": hidden}
     category = definition.get("_meta", {}).get("category")
-    if category is not None:
-        entry["category"] = category
-    return entry
+    return entry if category is None else {**entry, "category": category}
 
 
-def _matches(entry: Mapping[str, Any], args: Mapping[str, Any]) -> bool:
-    if entry["hidden"] and not args.get("include_hidden", True):
+def _matches(entry: Mapping[str, Any], args: Any) -> bool:
+    if entry["hidden"] and not args.include_hidden:
         return False
-    # A model fills in "" for what it does not want to say: no filter.
-    category = args.get("category", "").lower()
-    if category and str(entry.get("category", "")).lower() != category:
+    # Models fill in "" for a filter that they do not want.
+    if args.category and str(entry.get("category", "")).lower() != args.category.lower():
         return False
-    query = args.get("query", "").lower()
+    query = (args.query or "").lower()
     return any(query in entry[key].lower() for key in _SEARCHED if key in entry)

@@ -1,20 +1,36 @@
-"""`Prompt`: a class that is one prompt."""
+"""`Prompt`, a class that is one prompt, and `prompt()`, which registers prompts."""
 
-import inspect
-from typing import ClassVar
+from collections.abc import Mapping
+from inspect import isclass
+from typing import Any, ClassVar, Final, TypeAlias, Unpack
 
-from ._declare import ComponentMeta, Declaration
-from ._forms import is_one_value
-from ._method import Method, read_method
-from ._misses import is_class, takes
-from ._plan import Described
-from ._prompt_spec import PromptPlan
-from ._reader import Reader
-from ._resource_options import PROMPT_OPTIONS
-from ._texts import Texts, impossible
+from .declare._arguments import ArgumentReader
+from .declare._kind import Component, Kind
+from .declare._options import options_of
+from .declare._reader import is_one_value
+from .declare._statement import ComponentMeta, Declaration
+from .declare._typos import takes
+from .handlers._bound import PromptSpec
+from .handlers._completion import completer
+from .handlers._signature import Handler, Row
+from .handlers._text_values import TextValues, impossible
+from .registration._registration import Overrides, Registration, refuses_decorating, register
+
+#: A class, an instance or a registration of a prompt.
+Target: TypeAlias = "type[Prompt] | Prompt | Registration"
+
+PROMPT: Final = Kind(
+    feature="prompts",
+    noun="prompt",
+    options=options_of("Prompt"),
+    overrides=options_of("prompt"),
+    members={"Arguments": isclass, "complete": takes(3, 4)},
+    methods={"get": Row(("args", "ctx")), "complete": Row(("argument", "prefix", "ctx"), least=2)},
+    bound=PromptSpec,
+)
 
 
-class Prompt(Described, metaclass=ComponentMeta):
+class Prompt(Component, metaclass=ComponentMeta):
     """One prompt: subclass it, declare the arguments, write `get`.
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
@@ -32,54 +48,67 @@ class Prompt(Described, metaclass=ComponentMeta):
     `complete=`.
 
     Raises:
-        DefinitionError: From the class statement; it lists all that is wrong in the class.
+        DefinitionError: From the class statement; it lists all problems of the class.
     """
 
-    __mcp_kind__: ClassVar = "prompts"
-    __mcp_table__: ClassVar = PROMPT_OPTIONS
-    __mcp_members__: ClassVar = {"Arguments": is_class, "complete": takes(3, 4)}
-    __mcp__: ClassVar[tuple[PromptPlan, ...]] = ()
+    __mcp_kind__: ClassVar = PROMPT
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
-        cls.__mcp__ = _PromptReader(declaration, "prompt").plans()
+        cls.__mcp__ = _PromptReader(declaration).read()
 
 
-class _PromptReader(Reader):
-    """Reads the statement of one prompt."""
-
-    def plans(self) -> tuple[PromptPlan, ...]:
-        if not self.needs_own("name"):
-            self.derive_name()
-        get = self.required_method("get", ("args", "ctx"))
-        offers = ("argument", "prefix", "ctx")
-        complete = read_method(self.declaration, "complete", offers, least=2)
-        arguments = self.arguments(get)
+class _PromptReader(ArgumentReader):
+    def parts(self, handler: Handler | None) -> Mapping[str, Any]:
+        """Read the arguments."""
+        arguments = self.arguments(handler)
         text = "an argument is a text; declare it as str, int, float, bool, an Enum or a Literal"
         self.argument_faults(arguments, [(name, text) for name in impossible(arguments.fields)])
-        if self.declaration.abstract or get is None:
-            return ()
-        if not arguments.declared:
-            self.unread_input("Arguments")
-            self._check_whole(get)
-        plan = PromptPlan(
-            options=self.options,
-            texts=None if arguments.shape is None else Texts(arguments.shape),
-            sources=arguments.sources,
-            answer=get,
-            complete=complete,
-            source=self.source,
-        )
-        return (plan,)
+        if handler is not None and not arguments.declared:
+            self.refuse_other_inputs("Arguments")
+            for p in handler.positional[:1]:
+                if is_one_value(p):
+                    text = (
+                        f"{p.name!r} would be passed all arguments in one mapping; declare {p.name}"
+                        " in a class Arguments, and write def get(self, args)"
+                    )
+                    self.problem("get", text)
+        shape, complete = arguments.shape, self.handlers["complete"]
+        texts = None if shape is None else TextValues(shape)
+        required = () if texts is None else texts.required
+        entries = [
+            {
+                "name": name,
+                "title": shape.titles[name][0] if shape and name in shape.titles else None,
+                "description": schema.get("description"),
+                "required": name in required or None,
+            }
+            for name, schema in arguments.fields.items()
+        ]
+        wire = [{k: v for k, v in each.items() if v is not None} for each in entries]
+        return {
+            "wire": {"arguments": wire or None},
+            "fields": lambda instance: {
+                "texts": texts,
+                "arguments": tuple(arguments.fields),
+                "required": required,
+                "complete": completer(complete, instance, arguments.sources),
+            },
+        }
 
-    def _check_whole(self, get: Method) -> None:
-        """Refuse a parameter that is meant to be one argument, and would be passed all of them."""
-        parameters = list(inspect.signature(get.function).parameters.values())
-        is_static = isinstance(inspect.getattr_static(self.cls, "get"), staticmethod)
-        for p in parameters[not is_static :][: min(get.takes, 1)]:
-            if is_one_value(p.name, p.annotation):
-                text = (
-                    f"{p.name!r} would be passed all arguments in one mapping; declare {p.name} in"
-                    " a class Arguments, and write def get(self, args)"
-                )
-                self.problem("get", text)
+
+@refuses_decorating
+def prompt(target: Target, /, **overrides: Unpack[Overrides]) -> Registration:
+    """Register a prompt with some of its options changed.
+
+    Args:
+        target: A `Prompt` class, a ready instance of one, or another registration.
+        **overrides: The changes; see `Overrides`.
+
+    Returns:
+        An item for `prompts = […]` of a server.
+
+    Raises:
+        DefinitionError: The target is not a prompt, or an option is unknown or wrong.
+    """
+    return register(PROMPT, target, overrides)

@@ -1,19 +1,51 @@
-"""`Tool`: a class that is one tool."""
+"""`Tool`, a class that is one tool, and `tool()`, which registers tools."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from inspect import isclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, Unpack
 
-from ._declare import ComponentMeta, Declaration
-from ._forms import Forms, forms_of, open_object
-from ._handler import Handler, read_handler
-from ._misses import is_class
-from ._options import TOOL_OPTIONS
-from ._plan import Described
-from ._reader import Reader
-from ._spec import ToolPlan
-from ._task_options import task_problems
+from ..types import Annotations
+from .declare._class_schemas import ClassSchemas, call_problems, open_object
+from .declare._kind import Component, Kind
+from .declare._options import options_of
+from .declare._reader import Reader
+from .declare._statement import ComponentMeta, Declaration
+from .handlers._bound import ToolSpec
+from .handlers._signature import Handler, Row
+from .registration._registration import Overrides, Registration, refuses_decorating, register
+
+if TYPE_CHECKING:
+    from ._toolkit import Toolkit
+
+#: A class, an instance or a registration of a tool.
+Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
+
+TOOL: Final = Kind(
+    feature="tools",
+    noun="tool",
+    options=options_of("Tool"),
+    overrides=options_of("tool"),
+    members={"Input": isclass, "Output": isclass},
+    methods={"call": Row(("args", "ctx"), advice="declare a class Input, and ")},
+    bound=ToolSpec,
+)
 
 
-class Tool(Described, metaclass=ComponentMeta):
+class ToolOverrides(Overrides, total=False):
+    """The options that the registration of a tool or of a kit may change.
+
+    Attributes:
+        category: Another category; None for none. It is merged into `meta`.
+        annotations: Other hints.
+        max_concurrency: Calls at one time, or None for no limit.
+    """
+
+    category: str | None
+    annotations: Annotations | Mapping[str, Any] | None
+    max_concurrency: int | None
+
+
+class Tool(Component, metaclass=ComponentMeta):
     """One tool: subclass it, declare the input, write `call`.
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
@@ -27,68 +59,44 @@ class Tool(Described, metaclass=ComponentMeta):
     snake case, the description to the first paragraph of the docstring.
 
     Raises:
-        DefinitionError: From the class statement; it lists all that is wrong in the class.
+        DefinitionError: From the class statement; it lists all problems of the class.
     """
 
-    __mcp_kind__: ClassVar = "tools"
-    __mcp_table__: ClassVar = TOOL_OPTIONS
-    __mcp_members__: ClassVar = {"Input": is_class, "Output": is_class}
-    __mcp__: ClassVar[tuple[ToolPlan, ...]] = ()
+    __mcp_kind__: ClassVar = TOOL
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
-        cls.__mcp__ = _ToolReader(declaration, "tool").plans()
+        cls.__mcp__ = _ToolReader(declaration).read()
 
 
 class _ToolReader(Reader):
-    """Reads the statement of one tool."""
+    unmarked = "a Tool has one method, call"
 
-    unmarked: ClassVar = "a Tool has one method, call"
+    def parts(self, handler: Handler | None) -> Mapping[str, Any]:
+        """Read the schemas, and check the options that depend on `call`."""
+        if handler is not None:
+            for option, text in call_problems(handler, self.options, self.declaration.own):
+                self.problem(option, text)
+        described = self.descriptions(handler)
+        schemas = ClassSchemas(self.declaration, "call", handler, self.options, described)
+        if schemas.input is open_object():
+            self.refuse_other_inputs("Input")
+        return schemas.parts()
 
-    def plans(self) -> tuple[ToolPlan, ...]:
-        if not self.needs_own("name"):
-            self.derive_name()
-        handler = self._handler()
-        forms = Forms(
-            self.declaration,
-            "call",
-            in_kit=False,
-            strict=self.options.get("strict", False),
-            descriptions=self.descriptions(handler),
-        )
-        if self.declaration.abstract:
-            handler = None
-        shape, output = forms.read(map(forms_of, self.cls.__mro__), handler)
-        if handler is None:
-            return ()
-        if shape is open_object():
-            self.unread_input("Input")
-        plan = ToolPlan(
-            options=self.options,
-            input=shape,
-            output=output,
-            answer=handler,
-            source=self.source,
-        )
-        return (plan,)
 
-    def _handler(self) -> Handler | None:
-        self.needs_method("call", ("args", "ctx"))
-        declaration = self.declaration
-        owner = declaration.owner_of("call")
-        if owner is None:
-            return None
-        handler = read_handler(
-            "call",
-            vars(owner)["call"],
-            declaration.scope,
-            declaration.reporter("call", owner),
-            inline=self.options.get("inline", False),
-        )
-        if handler is not None and handler.mode == "async" and "inline" in declaration.own:
-            self.problem(
-                "inline", "is for a sync call; an async one runs where it is called anyway"
-            )
-        for text in () if handler is None else task_problems(handler, self.options):
-            self.problem("task", text)
-        return handler
+@refuses_decorating
+def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration:
+    """Register a tool or a kit with some of its options changed.
+
+    Args:
+        target: A `Tool` or `Toolkit` class, a ready instance of one, or another registration.
+        **overrides: The changes; see `ToolOverrides`. For a kit they hold for all of its tools.
+
+    Returns:
+        An item for `tools = […]` of a server.
+
+    Raises:
+        DefinitionError: The target is not a tool, an option is unknown or wrong, or `name`, `title`
+            or `description` is given for a kit of several tools.
+    """
+    return register(TOOL, target, overrides)

@@ -1,18 +1,94 @@
-"""`Toolkit`: a class with many tools, each a method under `@mcp`."""
+"""`Toolkit`, a class with many tools, and `@mcp`, which marks its methods.
+
+Marking registers nothing, and the class statement reports the problems of a mark. Only where no
+class statement could, above a class of a module and at `mcp.tool`, the line itself raises.
+"""
 
 import copy
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, NoReturn, TypeVar, Unpack, overload
 
+from .._errors import DefinitionError
+from .._foreign import METHODS
+from .._source import calling_frame, problem_at
 from ..schema import docstring_parameters, docstring_summary
-from ._declare import ComponentMeta, Declaration
-from ._forms import Forms
-from ._handler import Handler, read_handler
-from ._mcp import Mark, hides_mark, mark_problem, marked_options
-from ._options import DECLARED_NAME, METHOD_OPTIONS, TOOLKIT_OPTIONS, read_options
-from ._spec import ToolPlan
-from ._task_options import task_problems
+from ._tool import TOOL, ToolOverrides
+from .declare._class_schemas import ClassSchemas, call_problems
+from .declare._kind import Declared
+from .declare._marks import Mark, hides_mark, marked_options
+from .declare._options import DECLARED_NAME, Table, options_of, read_options
+from .declare._statement import ComponentMeta, Declaration
+from .handlers._signature import Row, read_handler
+
+_Method = TypeVar("_Method")
+
+_METHOD_OPTIONS: Final[Table] = options_of("mcp")
+_ROW: Final = Row(("args", "ctx"))
+
+
+class MethodOptions(ToolOverrides, total=False):
+    """The options of `@mcp(…)`: those that a registration may change, and those of the method.
+
+    The name is that of the method by default, the description the first paragraph of its docstring;
+    `category=None` means none, whatever the kit says.
+
+    Attributes:
+        input: The arguments, in any of the four forms.
+        output: The structured content, in any of the four forms.
+        input_schema: The arguments as raw JSON Schema; wins over `input`.
+        output_schema: The structured content as raw JSON Schema; wins over `output`.
+        inline: Run a short sync method where it is called, not in a thread.
+        strict: Refuse unknown arguments.
+        task: Let calls go on as tasks: `required`, or `optional` where the client knows no tasks.
+        starts_task: The method begins the task by itself, with `ctx.start_task()`.
+    """
+
+    input: Any
+    output: Any
+    input_schema: Mapping[str, Any] | str
+    output_schema: Mapping[str, Any] | str
+    inline: bool
+    strict: bool
+    task: Literal["optional", "required"] | None
+    starts_task: bool
+
+
+@overload
+def mcp(method: _Method, /) -> _Method: ...
+@overload
+def mcp(**options: Unpack[MethodOptions]) -> Callable[[_Method], _Method]: ...
+def mcp(*args: Any, **options: Any) -> Any:
+    """Mark a method of a `Toolkit` as a tool; the method stays as it is.
+
+    `@mcp` alone takes the name from the method and the description from its docstring. Lines can
+    be stacked: they make one set of options, and the line written lower wins.
+
+    Args:
+        *args: The method, when there are no parentheses.
+        **options: See `MethodOptions`.
+
+    Returns:
+        The method, or a function that marks it. The class statement reports what is wrong.
+    """
+    # Bare: above a method, or above something else, which the class then reports.
+    if len(args) == 1 and not options and (callable(args[0]) or hasattr(args[0], "__get__")):
+        return Mark({}).put(args[0], calling_frame())
+    return Mark(options, args)
+
+
+def _no_server(method: str, *_: Any, **__: Any) -> NoReturn:
+    """Stand for a method of a server; in other frameworks a server is often named `mcp`."""
+    text = f"mcp is not a server, it marks the methods of a Toolkit; {_INSTEAD[method]}"
+    raise DefinitionError([problem_at(f"mcp.{method}", text, calling_frame())])
+
+
+_RUN: Final = "write class …(Server, name='…', version='…'), and call run() of an instance"
+_INSTEAD: Final = {**METHODS, "run": _RUN}
+# On a function they are invisible to type checkers, which refuse `mcp.tool` on their own.
+for _name in _INSTEAD:
+    setattr(mcp, _name, partial(_no_server, _name))
 
 
 class Toolkit(metaclass=ComponentMeta):
@@ -25,12 +101,11 @@ class Toolkit(metaclass=ComponentMeta):
     `task`, `starts_task`. With `abstract=True` it is a base that others take their tools from.
 
     Raises:
-        DefinitionError: From the class statement; it lists all that is wrong in the class.
+        DefinitionError: From the class statement; it lists all problems of the class.
     """
 
-    __mcp_kind__: ClassVar = "tools"
-    __mcp_table__: ClassVar = TOOLKIT_OPTIONS
-    __mcp__: ClassVar[tuple[ToolPlan, ...]] = ()
+    __mcp_kind__: ClassVar = TOOL._replace(options=options_of("Toolkit"), members={}, methods={})
+    __mcp__: ClassVar[tuple[Declared, ...]] = ()
 
     @classmethod
     def definitions(cls) -> list[dict[str, Any]]:
@@ -39,114 +114,86 @@ class Toolkit(metaclass=ComponentMeta):
         Returns:
             New JSON-ready dicts.
         """
-        return copy.deepcopy([plan.definition() for plan in cls.__mcp__])
+        return copy.deepcopy([declared.definition() for declared in cls.__mcp__])
 
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
-        cls.__mcp__ = _Reader(cls, declaration).plans()
-
-
-class _Reader:
-    """Reads the statement of one kit."""
-
-    def __init__(self, cls: type[Toolkit], declaration: Declaration) -> None:
-        self.cls = cls
-        self.declaration = declaration
-        self.defaults = {k: v for k, v in declaration.options.items() if k != "abstract"}
-
-    def plans(self) -> tuple[ToolPlan, ...]:
-        methods = self._methods()
-        plans = [self._plan(name, *found) for name, found in methods.items()]
-        if not methods and not self.declaration.abstract and not self.declaration.problems:
+        methods = _marked_methods(declaration)
+        found = [_read_method(declaration, name, *marked) for name, marked in methods.items()]
+        if not methods and not declaration.abstract and not declaration.problems:
             text = "a kit needs a method under @mcp; a base for kits needs abstract=True"
-            self.declaration.problem("", text)
-        tools = tuple(plan for plan in plans if plan is not None)
-        names = Counter(plan.options["name"] for plan in tools)
-        for plan in tools:
-            if (count := names[plan.options["name"]]) > 1:
-                text = f"one of {count} tools named {plan.options['name']!r}; names differ in a kit"
-                self.declaration.problem(plan.answer.attribute, text, plan.answer.attribute)
-        return tools
+            declaration.problem("", text)
+        cls.__mcp__ = tools = tuple(each for each in found if each is not None)
+        names = Counter(each.options["name"] for each in tools)
+        for each in tools:
+            if (count := names[each.options["name"]]) > 1:
+                text = f"one of {count} tools named {each.options['name']!r}; names differ in a kit"
+                declaration.problem(each.handler.attribute, text)
 
-    def _methods(self) -> dict[str, tuple[type, Any, dict[str, Any]]]:
-        """Find the marked methods, those of bases first; each with its class and its options.
 
-        An override stays the tool that it overrides, with or without a line of its own; None in
-        its place takes the tool away.
-        """
-        found: dict[str, tuple[type, Any, dict[str, Any]]] = {}
-        for cls in reversed(self.cls.__mro__):
-            for name, value in vars(cls).items():
-                options = marked_options(value)
-                if isinstance(value, Mark):
-                    self.declaration.problem(name, mark_problem(value), name, cls)
-                elif hides_mark(value):
-                    kind = type(value).__name__
-                    text = f"a {kind} stands above @mcp and hides it; write a method"
-                    self.declaration.problem(name, text, name, cls)
-                elif options is not None:
-                    found[name] = (cls, value, options)
-                elif value is None:
-                    found.pop(name, None)
-                elif name in found:
-                    found[name] = (cls, value, found[name][2])
-        return found
+def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict[str, Any]]]:
+    """Find the marked methods, those of bases first; each with its class and its options.
 
-    def _plan(
-        self, name: str, owner: type, value: Any, given: Mapping[str, Any]
-    ) -> ToolPlan | None:
-        before = len(self.declaration.problems)
+    An override stays the tool that it overrides, with or without a line of its own; None in its
+    place takes the tool away.
+    """
+    found: dict[str, tuple[type, Any, dict[str, Any]]] = {}
+    for cls in reversed(declaration.cls.__mro__):
+        for name, value in vars(cls).items():
+            options = marked_options(value)
+            if isinstance(value, Mark):
+                declaration.problem(name, value.problem(), owner=cls)
+            elif hides_mark(value):
+                kind = type(value).__name__
+                text = f"a {kind} stands above @mcp and hides it; write a method"
+                declaration.problem(name, text, owner=cls)
+            elif options is not None:
+                found[name] = (cls, value, options)
+            elif value is None:
+                found.pop(name, None)
+            elif name in found:
+                found[name] = (cls, value, found[name][2])
+    return found
 
-        report = self.declaration.reporter(name, owner)
-        if name.startswith("_"):
-            report("@mcp marks public methods; take the underscore off, or the @mcp")
-        good, bad = read_options(METHOD_OPTIONS, given)
-        for option, text in bad:
-            self.declaration.problem(f"{name}.{option}", text, name, owner)
-        options = {**self._kit_defaults(good), **good}
-        if not DECLARED_NAME.fullmatch(options.get("name", name)):
-            report("the method gives the tool no valid name; write name=…")
-        handler = read_handler(
-            name,
-            value,
-            self.declaration.scope,
-            report,
-            inline=options.get("inline", False),
-            keyword_form=not {"input", "input_schema"} & good.keys(),
-        )
-        if handler is not None and handler.mode == "async" and "inline" in good:
-            report("inline is for a sync method; an async one runs where it is called anyway")
-        for text in () if handler is None else task_problems(handler, options):
-            report(text)
-        plan = self._with_schemas(name, handler, options, owner)
-        return plan if len(self.declaration.problems) == before else None
 
-    def _kit_defaults(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Leave out the kit's `hidden` and `visible` where the method has a word on either."""
-        if {"hidden", "visible"} & options.keys():
-            return {k: v for k, v in self.defaults.items() if k not in ("hidden", "visible")}
-        return self.defaults
-
-    def _with_schemas(
-        self, name: str, handler: Handler | None, options: dict[str, Any], owner: type
-    ) -> ToolPlan | None:
-        doc = handler.function.__doc__ if handler else None
-        forms = Forms(
-            self.declaration,
-            name,
-            in_kit=True,
-            strict=options.get("strict", False),
-            descriptions=docstring_parameters(doc),
-        )
-        shape, output = forms.read([options], handler)
-        if handler is None:
-            return None
-        summary = docstring_summary(doc)
-        texts = {"name": name} | ({"description": summary} if summary else {})
-        return ToolPlan(
-            options={**texts, **options},
-            input=shape,
-            output=output,
-            answer=handler,
-            source=f"{owner.__module__}.{owner.__qualname__}.{name}",
-        )
+def _read_method(
+    declaration: Declaration, name: str, owner: type, value: Any, given: Mapping[str, Any]
+) -> Declared | None:
+    """Read one method of a kit; None after problems."""
+    before = len(declaration.problems)
+    report = declaration.reporter(name, owner)
+    if name.startswith("_"):
+        report("@mcp marks public methods; take the underscore off, or the @mcp")
+    own, bad = read_options(_METHOD_OPTIONS, given)
+    for option, text in bad:
+        declaration.problem(f"{name}.{option}", text, name, owner)
+    # A method with either of the two takes neither of them from the kit.
+    left_out = {"hidden", "visible"} if {"hidden", "visible"} & own.keys() else set()
+    defaults = {k: v for k, v in declaration.options.items() if k not in left_out}
+    options = {**defaults, **own}
+    if not DECLARED_NAME.fullmatch(options.get("name", name)):
+        report("the method gives the tool an invalid name; write name=…")
+    handler = read_handler(
+        name,
+        value,
+        _ROW._replace(spreads=not {"input", "input_schema"} & own.keys()),
+        declaration.scope,
+        report,
+        inline=options.get("inline", False),
+    )
+    if handler is not None:
+        for option, text in call_problems(handler, options, own):
+            report(f"{option} {text}" if option == "inline" else text)
+    doc = handler.function.__doc__ if handler else None
+    described = docstring_parameters(doc)
+    schemas = ClassSchemas(declaration, name, handler, options, described, in_kit=True)
+    if handler is None or len(declaration.problems) > before:
+        return None
+    summary = docstring_summary(doc)
+    return Declared(
+        kind=TOOL,
+        options={"name": name, **({"description": summary} if summary else {}), **options},
+        handler=handler,
+        source=f"{owner.__module__}.{owner.__qualname__}.{name}",
+        **schemas.parts(),
+    )

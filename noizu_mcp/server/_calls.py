@@ -7,21 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import trio
 
+from .. import components
 from .._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout, ToolError
-from ..components import (
-    Completer,
-    Context,
-    PromptSpec,
-    Source,
-    ToolSpec,
-    complete_from,
-    error_result,
-    prepare,
-    to_completion,
-    to_contents,
-    to_prompt_result,
-    to_result,
-)
+from ..components import Context, PromptSpec, ToolSpec, error_result, prepare, to_result
 from ..engine import Fate, is_crash, lone
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ..protocol import REVISIONS
@@ -315,7 +303,7 @@ async def read_found(uri: str, found: Found | None, context: Context) -> ReadRes
     value = await invoke_handler(context, spec.mode, partial(spec.invoke, *arguments))
     if isinstance(value, InputRequired | ReadResult):
         return value
-    return ReadResult(to_contents(spec.mime_type, uri, value))
+    return ReadResult(components.to_contents(spec.mime_type, uri, value))
 
 
 async def read_any(
@@ -337,7 +325,9 @@ async def read_any(
     value = await authored(server.read_resource(uri, context))
     if isinstance(value, InputRequired | ReadResult):
         return value
-    return ReadResult(to_contents(None if found is None else found[0].mime_type, uri, value))
+    return ReadResult(
+        components.to_contents(None if found is None else found[0].mime_type, uri, value)
+    )
 
 
 async def get_registered(
@@ -370,7 +360,7 @@ async def get_found(
     demand(spec, context)
     args = spec.prepare(arguments)
     value = await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
-    return value if isinstance(value, InputRequired) else to_prompt_result(spec, value)
+    return value if isinstance(value, InputRequired) else components.to_prompt_result(spec, value)
 
 
 async def complete_registered(
@@ -387,15 +377,15 @@ async def complete_registered(
         InsufficientScope: The caller may not use it.
     """
     source = _completed_from(server, reference, name, context)
-    if isinstance(source, Completer):
+    if isinstance(source, components.Completer):
         invoke = partial(source.invoke, prefix, context)
-        return to_completion(await invoke_handler(context, source.mode, invoke))
-    return complete_from(source or (), prefix)
+        return components.to_completion(await invoke_handler(context, source.mode, invoke))
+    return components.complete_from(source or (), prefix)
 
 
 def _completed_from(
     server: "Server", reference: Reference, name: str, context: Context
-) -> Source | None:
+) -> "components.Source | None":
     if reference.type == "ref/prompt":
         prompt = server.registry.find_prompt(reference.name or "")
         if prompt is None:

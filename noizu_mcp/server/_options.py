@@ -8,16 +8,9 @@ from typing import Any, Final, NamedTuple
 import attrs
 
 from .._limits import DEFAULTS, Limits
+from .._util import got
 from .._value import Value
-from ..components._options import (
-    Table,
-    got,
-    read_flag,
-    read_icons,
-    read_requires,
-    read_seconds,
-    read_text,
-)
+from ..components import Table, read_flag, read_icons, read_requires, read_seconds, read_text
 from ..types import RequireScopes
 from ._pages import PAGE_SIZE
 from ._seal import STATE_TTL, read_secrets

@@ -55,6 +55,7 @@ class Registry:
         template_shelf: The resource templates.
         prompt_shelf: The prompts.
         skill_shelf: The skills.
+        shelves: The shelves of each feature.
         directories: What lies in each directory of the skills.
     """
 
@@ -79,7 +80,7 @@ class Registry:
         self.prompt_shelf = Shelf(PROMPTS, prompts, page_size, declared="prompts" in declared)
         self.skill_shelf = Shelf(SKILLS, skills, page_size)
         self.directories = make_tree(skills)
-        self._shelves: dict[str, tuple[Shelf[Any], ...]] = {
+        self.shelves: dict[str, tuple[Shelf[Any], ...]] = {
             "tools": (self.tool_shelf,),
             "resources": (self.resource_shelf, self.template_shelf),
             "prompts": (self.prompt_shelf,),
@@ -98,7 +99,7 @@ class Registry:
         Args:
             feature: `tools`, `resources`, `prompts`, `completions` or `skills`.
         """
-        for shelf in self._shelves[feature]:  # noqa: SIM110 - asked for with each request
+        for shelf in self.shelves[feature]:  # noqa: SIM110 - asked for with each request
             if shelf.offered:
                 return True
         return False

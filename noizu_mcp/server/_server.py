@@ -1,7 +1,7 @@
 """`Server`: what is offered and how, as a class; it holds no connection."""
 
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
@@ -11,8 +11,16 @@ import trio
 from .._errors import DefinitionError, McpError
 from .._foreign import METHODS
 from .._source import calling_frame, problem_at
-from ..components import Context, ToolSpec, expand, expand_prompts, expand_resources
-from ..components._declare import ComponentMeta, Declaration
+from ..components import (
+    ComponentMeta,
+    Context,
+    Declaration,
+    Kind,
+    ResourceSpec,
+    TemplateSpec,
+    ToolSpec,
+    expand,
+)
 from ..engine import MOST_CRASHES, SHOWN, Seldom
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
@@ -95,13 +103,15 @@ class Server(Serving, metaclass=ComponentMeta):
         DefinitionError: When the class statement runs: everything that is wrong with it.
     """
 
-    __mcp_kind__ = "servers"
-    __mcp_table__ = SERVER_OPTIONS
-    __mcp_members__: ClassVar[dict[str, Callable[[Any], bool]]] = {
-        **dict.fromkeys(("tools", "resources", "prompts", "skills", "telemetry"), _is_list),
-        **{name: partial(_is_override, name) for name in OVERRIDABLE},
-        "lifespan": _is_lifespan,
-    }
+    __mcp_kind__ = Kind(
+        "servers",
+        options=SERVER_OPTIONS,
+        members={
+            **dict.fromkeys(("tools", "resources", "prompts", "skills", "telemetry"), _is_list),
+            **{name: partial(_is_override, name) for name in OVERRIDABLE},
+            "lifespan": _is_lifespan,
+        },
+    )
 
     options: ClassVar[ServerOptions]
     # Lists of registrations in a class body, a `RunningSet` each on an instance.
@@ -141,32 +151,20 @@ class Server(Serving, metaclass=ComponentMeta):
         options = cls.options
         server.bus = Bus()
         server.telemetry = Telemetry(cls.telemetry)
-        resources, templates = expand_resources(cls.resources)
+        resources = expand(cls.resources, "resources")
         server.registry = registry = Registry(
             expand(cls.tools),
             options.page_size,
-            resources=resources,
-            templates=templates,
-            prompts=expand_prompts(cls.prompts),
+            resources=[spec for spec in resources if isinstance(spec, ResourceSpec)],
+            templates=[spec for spec in resources if isinstance(spec, TemplateSpec)],
+            prompts=expand(cls.prompts, "prompts"),
             skills=expand_skills(cls.skills),
             declared=cls._declared,
         )
         server.skills = tuple(registry.skill_shelf.specs.values())
-        server.tools = RunningSet(
-            [registry.tool_shelf],
-            lambda items: [expand(items)],
-            lambda: server.notify_changed("tools"),
-        )
-        server.resources = RunningSet(
-            [registry.resource_shelf, registry.template_shelf],
-            expand_resources,
-            lambda: server.notify_changed("resources"),
-        )
-        server.prompts = RunningSet(
-            [registry.prompt_shelf],
-            lambda items: [expand_prompts(items)],
-            lambda: server.notify_changed("prompts"),
-        )
+        for feature in CHANGES:
+            changed = partial(server.notify_changed, feature)
+            setattr(server, feature, RunningSet(feature, registry.shelves[feature], changed))
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
         server.threads = trio.CapacityLimiter(options.limits.threads)

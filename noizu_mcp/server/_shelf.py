@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from .._errors import DefinitionError, Problem
+from ..components import expand
 from ..jsonrpc import Rendered, render
 from ..protocol import Revision
 from ..types import RequireScopes, Wire
@@ -236,20 +237,22 @@ class RunningSet:
     `subscriptions/listen` streams alike; a burst of calls is merged into few notices.
 
     Args:
+        feature: The list of the server: `tools`, `resources` or `prompts`.
         shelves: Where the things of this set stand.
-        expand: Makes the specs for each shelf from registrations.
         changed: Tells the clients.
     """
 
     def __init__(
-        self,
-        shelves: Sequence[Shelf[Any]],
-        expand: Callable[[Iterable[Any]], Sequence[Sequence[Any]]],
-        changed: Callable[[], None],
+        self, feature: str, shelves: Sequence[Shelf[Any]], changed: Callable[[], None]
     ) -> None:
+        self._feature = feature
         self._shelves = shelves
-        self._expand = expand
         self._changed = changed
+
+    def _by_shelf(self, items: Iterable[Any]) -> Iterator[tuple[Shelf[Any], list[Any]]]:
+        specs = expand(items, self._feature)
+        for shelf in self._shelves:
+            yield shelf, [spec for spec in specs if spec.key == shelf.kind.key]
 
     def __iter__(self) -> Iterator[Any]:
         return (spec for shelf in self._shelves for spec in shelf.specs.values())
@@ -268,7 +271,7 @@ class RunningSet:
         Raises:
             DefinitionError: One is nothing of the kind, or its name is taken.
         """
-        for shelf, specs in zip(self._shelves, self._expand(items), strict=True):
+        for shelf, specs in self._by_shelf(items):
             shelf.add(specs)
         self._changed()
 
@@ -288,6 +291,6 @@ class RunningSet:
         Raises:
             DefinitionError: One is nothing of the kind; nothing is replaced then.
         """
-        for shelf, specs in zip(self._shelves, self._expand(items), strict=True):
+        for shelf, specs in self._by_shelf(items):
             shelf.replace(specs)
         self._changed()

@@ -4,16 +4,24 @@ import inspect
 import typing
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from .._errors import Problem
 from .._foreign import advice
-from ..components import check_prompts, check_registrations, check_resources
-from ..components._declare import Declaration, class_of, is_abstract, kind_of
-from ..components._mcp import is_marked
-from ..components._options import called
-from ..components._registration import as_registration
-from ..components._signature import UNRESOLVED, Signature, is_context
+from .._util import called
+from ..components import (
+    UNRESOLVED,
+    Declaration,
+    Signature,
+    as_registration,
+    check,
+    class_of,
+    is_abstract,
+    is_context,
+    is_marked,
+    kind_of,
+)
 from ..skills import check_clashes, check_skills
 from ._options import SERVER_OPTIONS
 from ._telemetry import check_listeners
@@ -65,8 +73,8 @@ def check_statement(declaration: Declaration, base: type) -> None:
     _check_marks(declaration, base)
     _check_overrides(declaration, base)
     _check_lifespan(declaration, base)
-    for member, check in _CHECKS.items():
-        for problem in check(_registrations(declaration, member)):
+    for member, find_problems in _CHECKS.items():
+        for problem in find_problems(_registrations(declaration, member)):
             declaration.take(problem, member)
     if not declaration.problems and not declaration.abstract:
         _check_nested(declaration, base)
@@ -127,15 +135,15 @@ def _check_nested(declaration: Declaration, base: type) -> None:
         # A class that was defined elsewhere, and is only named here, is no mistake.
         defined_here = getattr(value, "__qualname__", None) == f"{cls.__qualname__}.{name}"
         own = not defined_here or name.startswith("_")
-        if own or kind not in _COMPUTED or is_abstract(value):
+        if own or kind is None or kind.feature not in _COMPUTED or is_abstract(value):
             continue
-        listed = [class_of(as_registration(item).target) for item in getattr(cls, kind)]
+        listed = [class_of(as_registration(item).target) for item in getattr(cls, kind.feature)]
         if value in listed or any(issubclass(each, value) for each in listed):
             continue
-        if all(getattr(cls, method) is getattr(base, method) for method in _COMPUTED[kind]):
+        if all(getattr(cls, method) is getattr(base, method) for method in _COMPUTED[kind.feature]):
             text = (
-                f"is in the body of the server but in no list; write {kind} = [{name}], or begin"
-                " its name with _"
+                f"is in the body of the server but in no list; write {kind.feature} = [{name}], or"
+                " begin its name with _"
             )
             declaration.problem(name, text, member=name)
 
@@ -200,9 +208,7 @@ def positional(method: Any) -> int | None:
 
 
 _CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
-    "tools": check_registrations,
-    "resources": check_resources,
-    "prompts": check_prompts,
+    **{feature: partial(check, feature=feature) for feature in _COMPUTED},
     "skills": check_skills,
     "telemetry": check_listeners,
 }

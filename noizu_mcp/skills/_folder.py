@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import quote
 
 from .._errors import DefinitionError, Problem
-from .._util import UNSET, final, relative_path
-from ..components._frozen import Frozen
-from ..components._options import Table, got, read_flag, read_options, read_requires
-from ..components._resource_spec import ResourceSpec
+from .._util import final, got, relative_path
+from .._value import Frozen
+from ..components import ResourceSpec, Table, read_flag, read_options, read_requires
 from ..types import RequireScopes
 from ._files import MANIFEST, Files, Parts, read_media
 from ._frontmatter import read_frontmatter
@@ -92,7 +91,7 @@ class SkillFolder:
         DefinitionError: One of these is none.
     """
 
-    __mcp_kind__: ClassVar = "skills"
+    __mcp_skills__: ClassVar = True
 
     def __init__(
         self,
@@ -201,8 +200,6 @@ class _Reading:
             name=definition["name"],
             mime_type=mime_type,
             hidden=self.hidden,
-            subscribable=False,
-            timeout=UNSET,
             mode="inline",
             takes_context=False,
             requires=self.requires,

@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .._errors import Problem
-from ..components._declare import kind_of
-from ..components._registration import as_registration, label_of
+from ..components import keys_of, kind_of, label_of
 
 if TYPE_CHECKING:
     from ._folder import SkillSpec
@@ -48,11 +47,7 @@ def check_clashes(skills: Iterable[Any], resources: Iterable[Any]) -> list[Probl
     Returns:
         A problem for each, at `skills`.
     """
-    taken = {
-        {**plan.options, **registration.overrides}.get("uri")
-        for registration in map(as_registration, resources)
-        for plan in registration.target.__mcp__
-    }
+    taken = {value for item in resources for key, value in keys_of(item) if key == "uri"}
     text = "is a resource of the server, too; one of the two needs another URI"
     files = (uri for skill in expand_skills(skills) for uri in skill.files)
     return [Problem("skills", f"{uri} {text}") for uri in files if uri in taken]
@@ -64,11 +59,11 @@ def expand_skills(items: Iterable[Any]) -> "list[SkillSpec]":
 
 
 def _is_folder(item: Any) -> bool:
-    return not isinstance(item, type) and getattr(item, "__mcp_kind__", None) == "skills"
+    return not isinstance(item, type) and hasattr(item, "__mcp_skills__")
 
 
 def _stranger(item: Any) -> str:
     kind = kind_of(item)
     if kind is not None:
-        return f"{label_of(item)} is no skill; register it in {kind} = […]"
-    return f"{item!r} is no skill; write SkillFolder('skills')"
+        return f"{label_of(item)} is not a skill; register it in {kind.feature} = […]"
+    return f"{item!r} is not a skill; write SkillFolder('skills')"

@@ -1,7 +1,7 @@
 """Tools that come with the package, ready to be registered."""
 
 from .._util import publish
-from ..components._catalog import Catalog as Catalog
+from ..components import Catalog as Catalog
 
 __all__ = ["Catalog"]
 

@@ -123,8 +123,8 @@ def test_a_registration_replaces_it():
 @pytest.mark.parametrize(
     ("given", "text"),
     [
-        (7, "must be RequireScopes('read'), the name of a scope or some, got 7"),
-        ({"a"}, "must be RequireScopes('read'), the name of a scope or some, got {'a'}"),
+        (7, "must be RequireScopes('read'), the name of a scope or a list of names, got 7"),
+        ({"a"}, "must be RequireScopes('read'), the name of a scope or a list of names, got {'a'}"),
         ("", "'' is not the name of a scope"),
         ("two words", "'two words' is not the name of a scope: RFC 6749 allows no spaces"),
         ([], "RequireScopes needs the name of a scope: RequireScopes('read')"),

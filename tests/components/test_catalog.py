@@ -43,7 +43,7 @@ def test_definition() -> None:
 
 def test_everything() -> None:
     """Without filters every kind is there, each entry whole and with its flag."""
-    result, detail = to_result(SPEC, SPEC.invoke({}, CTX))
+    result, detail = to_result(SPEC, SPEC.invoke(prepare(SPEC, {})[0], CTX))
     assert detail is None
     assert result.structured == {
         "tools": [

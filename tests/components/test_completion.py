@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp.components import Completer, Prompt, complete_from, expand_prompts, to_completion
+from noizu_mcp.components import Completer, Prompt, complete_from, expand, to_completion
 from noizu_mcp.schema import Schema, argument
 from noizu_mcp.types import Completion
 
@@ -50,7 +50,7 @@ def test_functions_of_every_kind(function: Any, mode: str) -> None:
 
         def get(self, args: Any) -> Any: ...
 
-    (spec,) = expand_prompts([Asked])
+    (spec,) = expand([Asked], "prompts")
     assert spec.complete("word") == Completer(mode, function)
 
 

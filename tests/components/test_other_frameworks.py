@@ -36,7 +36,7 @@ MAKE_RESOURCE = (
     "write class …(Resource, uri='…') or class …(ResourceTemplate, uri_template='…') with a method"
     " read, and list it in resources = […] of the server"
 )
-NO_SERVER = "mcp is no server, it marks the methods of a Toolkit"
+NO_SERVER = "mcp is not a server, it marks the methods of a Toolkit"
 ONE_TARGET = "takes one class or instance, and options"
 NO_CLASS = "@mcp marks methods of a Toolkit, not classes; take it off"
 IN_SERVER = (
@@ -96,10 +96,7 @@ CASES = {
     "resource": (
         "@resource\ndef f(): ...",
         0,
-        (
-            "resource(f): f is a function; make it the method read of a Resource or a"
-            " ResourceTemplate"
-        ),
+        "resource(f): f is a function; make it the method read of a Resource",
     ),
     "resource(uri)": (
         "@resource('a://b')\ndef f(): ...",
@@ -229,7 +226,7 @@ CASES = {
     "partial in tools": (
         f"{SERVER}    tools = [functools.partial(add, 1)]",
         1,
-        "S.tools[0]: a partial is no tool; register a Tool or a Toolkit",
+        "S.tools[0]: a partial is not a tool; register a Tool or a Toolkit",
     ),
     "text in tools": (
         f"{SERVER}    tools = ['Echo']",
@@ -239,22 +236,22 @@ CASES = {
     "plain class in tools": (
         f"{SERVER}    tools = [Other]",
         1,
-        "S.tools[0]: the class Other is no tool; write class Other(Tool)",
+        "S.tools[0]: the class Other is not a tool; write class Other(Tool)",
     ),
     "plain instance in tools": (
         f"{SERVER}    tools = [Other()]",
         1,
-        "S.tools[0]: an instance of Other is no tool; register a Tool or a Toolkit",
+        "S.tools[0]: an instance of Other is not a tool; register a Tool or a Toolkit",
     ),
     "server in tools": (
         f"{SERVER}    tools = [Work]",
         1,
-        "S.tools[0]: Work is no tool; register a Tool or a Toolkit",
+        "S.tools[0]: Work is not a tool; register a Tool or a Toolkit",
     ),
     "tool in prompts": (
         f"{SERVER}    prompts = [Echo()]",
         1,
-        "S.prompts[0]: Echo is no prompt; register it in tools = […]",
+        "S.prompts[0]: Echo is not a prompt; register it in tools = […]",
     ),
     "set": (
         f"{SERVER}    tools = {{1}}",
@@ -357,7 +354,7 @@ CASES = {
         f"{KIT}    def add(self, a: int, b, ctx): ...",
         2,
         (
-            "K.add: takes (a, b, ctx) but at most (args, ctx) is passed; write def add(self, ctx,"
+            "K.add: takes (a, b, ctx) but is passed (args, ctx); write def add(self, ctx,"
             " *, a: int, b: …)"
         ),
     ),

@@ -14,7 +14,7 @@ from noizu_mcp.components import (
     Context,
     Prompt,
     PromptSpec,
-    expand_prompts,
+    expand,
     kind_of,
     prompt,
     to_prompt_result,
@@ -25,7 +25,7 @@ from noizu_mcp.types import META_VIOLATIONS, Content, Icon, PromptMessage, Promp
 
 
 def spec_of(item: Any) -> PromptSpec:
-    (spec,) = expand_prompts([item])
+    (spec,) = expand([item], "prompts")
     return spec
 
 
@@ -164,7 +164,7 @@ async def test_a_prompt() -> None:
     assert (source.mode, await source.invoke("p", "ctx")) == ("async", ["p ctx"])
     assert (spec.complete("code"), spec.complete("unknown")) == (None, None)
     assert repr(spec) == f"PromptSpec('code_review', {__name__}.CodeReview)"
-    assert kind_of(CodeReview) == "prompts"
+    assert kind_of(CodeReview).feature == "prompts"
 
 
 def test_a_prompt_without_arguments() -> None:
@@ -383,7 +383,7 @@ def test_bases() -> None:
     spec = spec_of(SayHello)
     assert (spec.name, spec.timeout) == ("say_hello", 3.0)
     assert spec.invoke(spec.prepare({"word": "x"}), None) == "x"
-    with pytest.raises(TypeError, match="Base is abstract: it is no prompt to describe"):
+    with pytest.raises(TypeError, match="Base is abstract: there is no prompt to describe"):
         Base.definition()
 
 

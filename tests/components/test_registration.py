@@ -1,10 +1,11 @@
 """Registrations: `tool(…)`, what a server checks, and the specs that come out."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import pytest
@@ -12,17 +13,21 @@ import pytest
 from noizu_mcp._errors import DefinitionError
 from noizu_mcp._util import UNSET
 from noizu_mcp.components import (
-    ComponentMeta,
+    Prompt,
+    Resource,
+    ResourceTemplate,
     Tool,
     Toolkit,
-    check_registrations,
+    check,
     expand,
-    is_abstract,
-    kind_of,
     mcp,
     prepare,
+    prompt,
+    resource,
+    resource_template,
     tool,
 )
+from noizu_mcp.components._toolkit import MethodOptions
 from noizu_mcp.types import Annotations, Icon
 
 
@@ -97,7 +102,7 @@ def test_classes_with_slots() -> None:
         *(("slotted.tool", "C"), ("times", "C"), ("other", "C")),
     ]
     assert [each.invoke({"a": 5}, None) for each in specs] == [11, 15, 21]
-    assert check_registrations([Slotted])[0].text.startswith("Slotted() needs factor;")
+    assert check([Slotted])[0].text.startswith("Slotted() needs factor;")
 
 
 def test_a_class_an_instance_and_a_registration() -> None:
@@ -188,7 +193,7 @@ def test_names_of_a_run_time_are_free() -> None:
     """A program may register any printable name; source code keeps the specification's rule."""
     registration = tool(Echo, name="workflow:Tech News Digest")
     assert expand([registration])[0].name == "workflow:Tech News Digest"
-    (problem,) = check_registrations([registration])
+    (problem,) = check([registration])
     assert str(problem) == (
         "tools[0]: name must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.',"
         " got 'workflow:Tech News Digest'"
@@ -205,10 +210,10 @@ WRONG = {
     "tool(Echo, hidden='no')": "tool(Echo).hidden: must be True or False, got 'no'",
     "tool(Base)": "tool(Base): Base is abstract; register a subclass of it",
     "tool(Needs)": "tool(Needs): Needs() needs index; register an instance: Needs(index)",
-    "tool(Two, name='x')": "tool(Two): name= would make all 2 tools of Two the same; set it in the",
-    "tool(Two, title='x', description='y')": "tool(Two): title= and description= would make all 2",
-    "tool(3)": "tool(3): 3 is no tool; register a Tool or a Toolkit",
-    "tool(str)": "tool(str): the class str is no tool; write class str(Tool)",
+    "tool(Two, name='x')": "tool(Two): name= would be shared by all 2 tools of Two; write it in",
+    "tool(Two, title='x', description='y')": "tool(Two): title= and description= would be shared",
+    "tool(3)": "tool(3): 3 is not a tool; register a Tool or a Toolkit",
+    "tool(str)": "tool(str): the class str is not a tool; write class str(Tool)",
     "tool(one)": "tool(one): one is a function; make it a method of a Toolkit, under @mcp",
 }
 
@@ -234,8 +239,8 @@ def test_check_registrations_makes_no_instance() -> None:
 
         def call(self) -> None: ...
 
-    assert check_registrations([Fails, Echo, tool(Two, hidden=True)]) == []
-    found = check_registrations([Echo, Base, tool(Echo, title="T"), Two, "x", One()])
+    assert check([Fails, Echo, tool(Two, hidden=True)]) == []
+    found = check([Echo, Base, tool(Echo, title="T"), Two, "x", One()])
     assert [str(problem) for problem in found] == [
         "tools[1]: Base is abstract; register a subclass of it",
         "tools[4]: 'x' is a text; register the class itself",
@@ -256,17 +261,39 @@ def test_expand_refuses_the_same() -> None:
 def test_other_components_are_sent_where_they_belong() -> None:
     """A resource among the tools is told its place."""
 
-    class Root(metaclass=ComponentMeta):
-        __mcp_kind__ = "resources"
-        __mcp_table__: Any = {}
+    class Thing(Resource, uri="thing://x"):
+        def read(self) -> str:
+            return "x"
 
-        @classmethod
-        def _read_class(cls, declaration: Any) -> None: ...
+    (problem,) = check([Thing])
+    assert problem.text == "Thing is not a tool; register it in resources = […]"
 
-    class Thing(Root):
-        pass
 
-    (problem,) = check_registrations([Thing])
-    assert problem.text == "Thing is no tool; register it in resources = […]"
-    assert (kind_of(Thing()), kind_of(Echo), kind_of(3)) == ("resources", "tools", None)
-    assert (is_abstract(Root), is_abstract(Thing), is_abstract(Base)) == (True, False, True)
+@pytest.mark.parametrize(
+    ("function", "cls"),
+    [
+        (tool, Tool),
+        (tool, Toolkit),
+        (prompt, Prompt),
+        (resource, Resource),
+        (resource_template, ResourceTemplate),
+    ],
+)
+def test_type_checkers_know_the_options_of_registrations(function: Any, cls: Any) -> None:
+    """The signature of each function has the options that it takes."""
+    *_, options = inspect.signature(function).parameters.values()
+    (table,) = get_args(options.annotation)
+
+    assert table.__annotations__.keys() == cls.__mcp_kind__.overrides.keys()
+
+
+def test_type_checkers_know_the_options_of_methods() -> None:
+    """Those of `@mcp(…)` have a table, too; a wrong value of each is refused as such."""
+    wrong = dict.fromkeys(MethodOptions.__annotations__, object())
+    with pytest.raises(DefinitionError) as caught:
+        type("Kit", (Toolkit,), {"method": mcp(**wrong, bogus=1)(lambda self: None)})
+
+    unknown = [each for each in caught.value.problems if "unknown option" in each.text]
+    assert [problem.where for problem in unknown] == ["Kit.method.bogus"]
+    listed = unknown[0].text.partition("there are: ")[2].split(", ")
+    assert {*listed} == MethodOptions.__annotations__.keys()

@@ -15,7 +15,7 @@ from noizu_mcp.components import (
     ResourceSpec,
     ResourceTemplate,
     TemplateSpec,
-    expand_resources,
+    expand,
     kind_of,
     resource,
     resource_template,
@@ -27,14 +27,14 @@ from noizu_mcp.types import ContentAnnotations, Icon, ResourceContents, Resource
 
 
 def resource_spec(item: Any) -> ResourceSpec:
-    (spec,), templates = expand_resources([item])
-    assert templates == []
+    (spec,) = expand([item], "resources")
+    assert isinstance(spec, ResourceSpec)
     return spec
 
 
 def template_spec(item: Any) -> TemplateSpec:
-    resources, (spec,) = expand_resources([item])
-    assert resources == []
+    (spec,) = expand([item], "resources")
+    assert isinstance(spec, TemplateSpec)
     return spec
 
 
@@ -97,7 +97,7 @@ async def test_a_resource() -> None:
     assert (spec.hidden, spec.subscribable) == (False, True)
     assert await spec.invoke("config://app", "ctx") == "config://app ctx"
     assert repr(spec) == f"ResourceSpec('config://app', {__name__}.AppConfig)"
-    assert kind_of(AppConfig) == kind_of(TableSchema) == "resources"
+    assert [kind_of(each).feature for each in (AppConfig, TableSchema)] == ["resources"] * 2
 
 
 def test_all_options_as_attributes() -> None:
@@ -278,7 +278,7 @@ def test_traversal_is_an_option() -> None:
 
     assert template_spec(Files).match("file:///a/../b") is None
     assert template_spec(All).match("all:///a/../b").path == "a/../b"
-    with pytest.raises(TypeError, match="Base is abstract: it is no resource to describe"):
+    with pytest.raises(TypeError, match="Base is abstract: there is no resource"):
         Base.definition()
 
 
@@ -301,7 +301,7 @@ def test_bases_and_mixins() -> None:
     one, two = resource_spec(One), resource_spec(Two)
     assert (one.uri, one.mime_type, one.hidden) == ("x:1", "text/plain", True)
     assert (two.uri, two.invoke("u", None)) == ("x:mixin", "Two u")
-    with pytest.raises(TypeError, match="Base is abstract: it is no resource to describe"):
+    with pytest.raises(TypeError, match="Base is abstract: there is no resource"):
         Base.definition()
 
 

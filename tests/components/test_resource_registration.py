@@ -13,11 +13,8 @@ from noizu_mcp.components import (
     Resource,
     ResourceTemplate,
     Tool,
-    check_prompts,
-    check_registrations,
-    check_resources,
-    expand_prompts,
-    expand_resources,
+    check,
+    expand,
     prompt,
     resource,
     resource_template,
@@ -56,13 +53,18 @@ class Echo(Tool):
 
 
 def test_both_kinds_in_one_list() -> None:
-    """Resources and templates come apart, each kind in its order."""
+    """Resources and templates stand in one list, in its order."""
     items = [Config, Table, resource(File("a"), uri="file:///a"), File("b")]
-    resources, templates = expand_resources(iter(items))
-    assert [spec.uri for spec in resources] == ["config://app", "file:///a", "file:///x"]
-    assert [spec.invoke("u", None) for spec in resources] == ["x", "a", "b"]
-    assert [spec.name for spec in templates] == ["db://{table}"]
-    assert check_resources(items) == []
+    specs = expand(iter(items), "resources")
+    assert [spec.key for spec in specs] == ["uri", "uriTemplate", "uri", "uri"]
+    assert [spec.name for spec in specs] == [
+        "config://app",
+        "db://{table}",
+        "file:///a",
+        "file:///x",
+    ]
+    assert [spec.invoke("u", None) for spec in specs if spec.key == "uri"] == ["x", "a", "b"]
+    assert check(items, "resources") == []
 
 
 @pytest.mark.parametrize(
@@ -77,22 +79,22 @@ def test_both_kinds_in_one_list() -> None:
 def test_hidden_of_a_registration(overrides: Any, hidden: bool) -> None:
     """The registration's word counts before that of the class; hidden wins over visible."""
     items = [resource(Config, **overrides), resource_template(Table, **overrides)]
-    (one,), (many,) = expand_resources(items)
+    one, many = expand(items, "resources")
     assert (one.hidden, many.hidden) == (hidden, hidden)
 
 
 def test_registrations_nest() -> None:
     """A registration of a registration adds to it."""
     inner = resource(Config, uri="x:1", title="Inner")
-    ((spec,), _) = expand_resources([resource(inner, title="Outer")])
+    (spec,) = expand([resource(inner, title="Outer")], "resources")
     assert spec.definition == {"uri": "x:1", "name": "x:1", "title": "Outer"}
 
 
 def test_names_of_a_run_time_are_free() -> None:
     """A program may register a prompt by any printable name; source code keeps the rule."""
     registration = prompt(Review, name="review: today")
-    assert expand_prompts([registration])[0].name == "review: today"
-    (problem,) = check_prompts([registration])
+    assert expand([registration], "prompts")[0].name == "review: today"
+    (problem,) = check([registration], "prompts")
     assert str(problem) == (
         "prompts[0]: name must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.',"
         " got 'review: today'"
@@ -107,18 +109,18 @@ WRONG = {
     "resource(Table)": (
         "resource(Table): Table is a resource template; write resource_template(Table)"
     ),
-    "resource(Echo)": "resource(Echo): Echo is no resource; register it in tools = […]",
-    "resource(3)": "resource(3): 3 is no resource; register a Resource or a ResourceTemplate",
+    "resource(Echo)": "resource(Echo): Echo is not a resource; register it in tools = […]",
+    "resource(3)": "resource(3): 3 is not a resource; register a Resource or a ResourceTemplate",
     "resource_template(Config)": (
-        "resource_template(Config): Config is one resource; write resource(Config)"
+        "resource_template(Config): Config is a resource; write resource(Config)"
     ),
     "resource_template(Table, uri='x:a')": "resource_template(Table).uri: unknown option",
     "resource_template(Review)": (
-        "resource_template(Review): Review is no resource; register it in prompts = […]"
+        "resource_template(Review): Review is not a resource; register it in prompts = […]"
     ),
-    "prompt(Config)": "prompt(Config): Config is no prompt; register it in resources = […]",
+    "prompt(Config)": "prompt(Config): Config is not a prompt; register it in resources = […]",
     "prompt(Prompt)": "prompt(Prompt): Prompt is abstract; register a subclass of it",
-    "prompt(str)": "prompt(str): the class str is no prompt; write class str(Prompt)",
+    "prompt(str)": "prompt(str): the class str is not a prompt; write class str(Prompt)",
     "prompt(Review, name='')": "prompt(Review).name: must be a printable text that is not empty",
 }
 
@@ -143,12 +145,14 @@ def test_check_resources_makes_no_instance() -> None:
 
         def read(self) -> None: ...
 
-    assert check_resources([Fails, Config, Table]) == []
-    found = check_resources([Config, Base, File, resource(Config, title="T"), Table, Table(), Echo])
+    assert check([Fails, Config, Table], "resources") == []
+    found = check(
+        [Config, Base, File, resource(Config, title="T"), Table, Table(), Echo], "resources"
+    )
     assert [str(problem) for problem in found] == [
         "resources[1]: Base is abstract; register a subclass of it",
         "resources[2]: File() needs path; register an instance: File(path)",
-        "resources[6]: Echo is no resource; register it in tools = […]",
+        "resources[6]: Echo is not a resource; register it in tools = […]",
         (
             "resources: the uri 'config://app' is registered 2 times; give all but one another with"
             " resource(…, uri=…)"
@@ -168,10 +172,10 @@ TWICE = (
 
 def test_check_prompts() -> None:
     """Names differ, and everything is a prompt."""
-    assert check_prompts([Review, prompt(Review, name="other")]) == []
-    found = check_prompts([Review, Config, prompt(Review, title="T")])
+    assert check([Review, prompt(Review, name="other")], "prompts") == []
+    found = check([Review, Config, prompt(Review, title="T")], "prompts")
     assert [str(problem) for problem in found] == [
-        "prompts[1]: Config is no prompt; register it in resources = […]",
+        "prompts[1]: Config is not a prompt; register it in resources = […]",
         TWICE,
     ]
 
@@ -179,33 +183,33 @@ def test_check_prompts() -> None:
 def test_expand_refuses_the_same() -> None:
     """Whatever reaches it at run time is checked there too."""
     with pytest.raises(DefinitionError) as caught:
-        expand_resources([File, Config, Config])
+        expand([File, Config, Config], "resources")
     assert len(caught.value.problems) == 2
-    with pytest.raises(DefinitionError, match=r"prompts\[0\]: 3 is no prompt; register a Prompt"):
-        expand_prompts([3, Review, Review])
+    with pytest.raises(DefinitionError, match=r"prompts\[0\]: 3 is not a prompt; register"):
+        expand([3, Review, Review], "prompts")
     with pytest.raises(DefinitionError) as caught:
-        expand_prompts([Review, Review()])
+        expand([Review, Review()], "prompts")
     assert str(caught.value) == TWICE
 
 
 def test_tools_are_told_apart_too() -> None:
     """What belongs elsewhere is told its place, whichever way round."""
-    (problem,) = check_registrations([Config])
-    assert problem.text == "Config is no tool; register it in resources = […]"
-    with pytest.raises(DefinitionError, match="Review is no tool; register it in prompts"):
+    (problem,) = check([Config])
+    assert problem.text == "Config is not a tool; register it in resources = […]"
+    with pytest.raises(DefinitionError, match="Review is not a tool; register it in prompts"):
         tool(Review)
 
 
 @pytest.mark.parametrize("kind", ["resource", "template", "prompt"])
 def test_specs_are_settled(kind: str) -> None:
     """Nobody changes a spec that a server works with; two of one class are two."""
-    (one,), (many,) = expand_resources([Config, Table])
-    (ask,) = expand_prompts([Review])
+    one, many = expand([Config, Table], "resources")
+    (ask,) = expand([Review], "prompts")
     spec = {"resource": one, "template": many, "prompt": ask}[kind]
     label = type(spec).__name__
     with pytest.raises(AttributeError, match=f"{label}.hidden cannot be changed"):
         spec.hidden = False
-    with pytest.raises(AttributeError, match=f"{label}.hidden cannot be taken away"):
+    with pytest.raises(AttributeError, match=f"{label}.hidden cannot be deleted"):
         del spec.hidden
-    assert spec != expand_resources([Config])[0][0]
+    assert spec != expand([Config], "resources")[0]
     assert {spec: 1}[spec] == 1

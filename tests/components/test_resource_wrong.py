@@ -88,9 +88,9 @@ CASES = {
             "case.py:5: Bad.mime_type: must be a media type like 'application/json', got 'json'\n"
             "case.py:5: Bad.size: must be a whole number of bytes, got -1\n"
             "case.py:5: Bad.subscribable: must be True or False, got 1\n"
-            "case.py:5: Bad.bogus: unknown option; there are: uri, name, title, description, icons,"
-            " meta, hidden, visible, timeout, requires, mime_type, annotations,"
-            " subscribable, size, abstract\n"
+            "case.py:5: Bad.bogus: unknown option; there are: uri, name, title, description,"
+            " mime_type, size, annotations, icons, meta, hidden, visible, timeout, requires,"
+            " subscribable, abstract\n"
             "case.py:5: Bad.annotations: audience lists 'user' and 'assistant', got 'all'\n"
             "case.py:5: Bad.name: must be a printable text that is not empty, got ' '\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got 0"
@@ -118,11 +118,8 @@ CASES = {
         ),
         (
             "case.py:5: Bad.size: unknown option; there are: uri_template, name, title,"
-            " description,"
-            " icons, meta, hidden, visible, timeout, requires, mime_type, annotations,"
-            " subscribable,"
-            " traversal,"
-            " arguments, abstract"
+            " description, mime_type, annotations, icons, meta, hidden, visible, timeout,"
+            " requires, subscribable, traversal, arguments, abstract"
         ),
     ),
     "no_read": (
@@ -147,7 +144,7 @@ CASES = {
     "read_too_much": (
         "class Bad(Resource, uri='x:a'):\n    def read(self, uri, args, ctx): ...",
         (
-            "case.py:6: Bad.read: takes (uri, args, ctx) and is passed (uri, ctx); write def"
+            "case.py:6: Bad.read: takes (uri, args, ctx) but is passed (uri, ctx); write def"
             " read(self,"
             " uri, ctx)"
         ),
@@ -168,7 +165,7 @@ CASES = {
     ),
     "read_context_first": (
         "class Bad(Resource, uri='x:a'):\n    def read(self, request: Context): ...",
-        "case.py:6: Bad.read: 'request' stands where uri goes; write def read(self, uri, ctx)",
+        "case.py:6: Bad.read: 'request' stands in the place of uri; write def read(self, uri, ctx)",
     ),
     "read_default": (
         "class Bad(Resource, uri='x:a'):\n    def read(self, uri, limit=3): ...",
@@ -181,7 +178,7 @@ CASES = {
     "template_read_too_little": (
         "class Bad(ResourceTemplate, uri_template='x:{a}'):\n    def read(self, uri): ...",
         (
-            "case.py:6: Bad.read: takes (uri) and is passed (uri, args, ctx); write def"
+            "case.py:6: Bad.read: takes (uri) but is passed (uri, args, ctx); write def"
             " read(self, uri,"
             " args, ctx)"
         ),
@@ -193,9 +190,9 @@ CASES = {
     "abstract": (
         "class Bad(Resource, uri='x:a', name='n', title='t', abstract=True): pass",
         (
-            "case.py:5: Bad.uri: an abstract base is no resource; leave it to the subclasses\n"
-            "case.py:5: Bad.name: an abstract base is no resource; leave it to the subclasses\n"
-            "case.py:5: Bad.title: an abstract base is no resource; leave it to the subclasses"
+            "case.py:5: Bad.uri: an abstract base is not a resource; leave it to the subclasses\n"
+            "case.py:5: Bad.name: an abstract base is not a resource; leave it to the subclasses\n"
+            "case.py:5: Bad.title: an abstract base is not a resource; leave it to the subclasses"
         ),
     ),
     "subclass": (
@@ -225,11 +222,11 @@ CASES = {
             " Enum or a Literal\n"
             "case.py:8: Bad.Arguments.c: {c*} matches a list of texts; declare it as list[str]\n"
             "case.py:9: Bad.Arguments.other: 'x:{a}/{b}{/c*}' has no variable of this name\n"
-            "case.py:10: Bad.read: takes (ctx) and is passed (uri, args, ctx); write def read(self,"
+            "case.py:10: Bad.read: takes (ctx) but is passed (uri, args, ctx); write def read(self,"
             " uri, args, ctx)\n"
-            "case.py:11: Bad.complete: 'ctx' stands where prefix goes; write def complete(self,"
-            " variable, prefix, ctx)\n"
-            "case.py:12: Bad.list: takes (cursor, ctx) and is passed (ctx); write def"
+            "case.py:11: Bad.complete: 'ctx' stands in the place of prefix; write def complete("
+            "self, variable, prefix, ctx)\n"
+            "case.py:12: Bad.list: takes (cursor, ctx) but is passed (ctx); write def"
             " list(self, ctx)"
         ),
     ),
@@ -255,7 +252,7 @@ CASES = {
             " bool, an Enum or a Literal\n"
             "case.py:8: Bad.Arguments.b: an argument is a text; declare it as str, int, float,"
             " bool, an Enum or a Literal\n"
-            "case.py:9: Bad.complete: takes (ctx) and is passed (argument, prefix, ctx); write def"
+            "case.py:9: Bad.complete: takes (ctx) but is passed (argument, prefix, ctx); write def"
             " complete(self, argument, prefix, ctx)"
         ),
     ),
@@ -414,7 +411,7 @@ CASES = {
     ),
     "prompt_name_from_class": (
         "class Größe(Prompt):\n    def get(self): ...",
-        "case.py:5: Größe: the class gives the prompt no valid name: 'größe'; write name=…",
+        "case.py:5: Größe: the class gives the prompt an invalid name: 'größe'; write name=…",
     ),
     "prompt_subclass": (
         "class One(Prompt):\n    def get(self): ...\nclass Bad(One): pass",
@@ -426,7 +423,7 @@ CASES = {
     ),
     "prompt_abstract": (
         "class Bad(Prompt, name='n', abstract=True): pass",
-        "case.py:5: Bad.name: an abstract base is no prompt; leave it to the subclasses",
+        "case.py:5: Bad.name: an abstract base is not a prompt; leave it to the subclasses",
     ),
 }
 

@@ -3,6 +3,7 @@
 import pytest
 
 from noizu_mcp import Context, DefinitionError, Tool, Toolkit, mcp, tool
+from noizu_mcp.components import expand
 
 
 class Jobs(Toolkit, task="optional"):
@@ -20,8 +21,7 @@ class Jobs(Toolkit, task="optional"):
 
 def test_what_a_tool_says():
     """It stands in its spec, and not in what clients see; a kit gives defaults."""
-    kit = Jobs()
-    specs = [plan.bind(kit, {}) for plan in Jobs.__mcp__]
+    specs = expand([Jobs])
     assert [(spec.task, spec.starts_task) for spec in specs] == [
         ("optional", False),
         ("required", True),
@@ -34,7 +34,7 @@ def test_what_a_tool_says():
 
         def call(self): ...
 
-    assert One.__mcp__[0].bind(One(), {}).task == "optional"
+    assert expand([One])[0].task == "optional"
 
 
 def test_a_registration_cannot_change_it():
@@ -59,13 +59,13 @@ async def with_context(self, args, ctx): ...
 @pytest.mark.parametrize(
     ("options", "call", "text"),
     [
-        ({"starts_task": True}, with_context, r".*write task='optional', too"),
+        ({"starts_task": True}, with_context, r".*write task='optional'"),
         ({"task": "optional", "inline": True}, lambda self: None, r"an inline handler must not"),
-        ({"task": "optional", "starts_task": True}, asynchronous, r"starts_task wants an async"),
+        ({"task": "optional", "starts_task": True}, asynchronous, r"starts_task needs an async"),
         (
             {"task": "optional", "starts_task": True},
             lambda self, args, ctx: None,
-            r"starts_task wants an async",
+            r"starts_task needs an async",
         ),
     ],
 )

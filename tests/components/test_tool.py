@@ -374,13 +374,14 @@ def test_abstract_bases_carry_options_and_forms() -> None:
     assert Second.definition()["_meta"] == {"category": "Own"}
     assert Second.definition()["description"] == "Of its own."
     assert list(Second.definition()["inputSchema"]["properties"]) == ["b"]
-    with pytest.raises(TypeError, match="Base is abstract: it is no tool to describe"):
+    with pytest.raises(TypeError, match="Base is abstract: there is no tool to describe"):
         Base.definition()
 
     class Empty(Tool, abstract=True):
         pass
 
-    assert Empty.__mcp__ == ()
+    with pytest.raises(TypeError, match="Empty is abstract: there is no tool to describe"):
+        Empty.definition()
 
 
 def test_mixins_count_too() -> None:

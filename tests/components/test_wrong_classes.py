@@ -21,7 +21,7 @@ CASES = {
     ),
     "keyword_and_attribute": (
         ("class Bad(Tool, title='a'):\n    title = 'b'\n    def call(self): ..."),
-        "case.py:4: Bad.title: given as a class keyword and as an attribute; keep one of them",
+        "case.py:5: Bad.title: given as a class keyword and as an attribute; keep one of them",
     ),
     "name_with_space": (
         ("class Bad(Tool, name='get weather'):\n    def call(self): ..."),
@@ -43,7 +43,7 @@ CASES = {
     ),
     "name_from_class": (
         ("class Größe(Tool):\n    def call(self): ..."),
-        "case.py:4: Größe: the class gives the tool no valid name: 'größe'; write name=…",
+        "case.py:4: Größe: the class gives the tool an invalid name: 'größe'; write name=…",
     ),
     "blank_description": (
         ("class Bad(Tool):\n    description = ' '\n    def call(self): ..."),
@@ -118,7 +118,7 @@ CASES = {
     ),
     "meta_key": (
         ("class Bad(Tool, meta={'a b': 1}):\n    def call(self): ..."),
-        "case.py:4: Bad.meta: 'a b' is no key for it; write a word or 'com.example/word'",
+        "case.py:4: Bad.meta: 'a b' is not a valid key; write a word or 'com.example/word'",
     ),
     "meta_reserved": (
         ("class Bad(Tool, meta={'com.mcp.tools/a': 1}):\n    def call(self): ..."),
@@ -140,11 +140,14 @@ CASES = {
     ),
     "abstract_name": (
         ("class Base(Tool, abstract=True, name='base'):\n    def call(self): ..."),
-        "case.py:4: Base.name: an abstract base is no tool; leave it to the subclasses",
+        "case.py:4: Base.name: an abstract base is not a tool; leave it to the subclasses",
     ),
     "inline_async": (
         ("class Bad(Tool, inline=True):\n    async def call(self): ..."),
-        ("case.py:4: Bad.inline: is for a sync call; an async one runs where it is called anyway"),
+        (
+            "case.py:4: Bad.inline: is for a sync method;"
+            " an async one runs where it is called anyway"
+        ),
     ),
     "no_call": (
         ("class Bad(Tool):\n    pass"),
@@ -156,7 +159,7 @@ CASES = {
     "call_three": (
         ("class Bad(Tool):\n    def call(self, a, b, c): ..."),
         (
-            "case.py:5: Bad.call: takes (a, b, c) but at most (args, ctx) is passed; declare a"
+            "case.py:5: Bad.call: takes (a, b, c) but is passed (args, ctx); declare a"
             " class Input, and write def call(self, args, ctx)"
         ),
     ),
@@ -177,11 +180,11 @@ CASES = {
     ),
     "call_no_self": (
         ("class Bad(Tool):\n    def call(): ..."),
-        "case.py:5: Bad.call: takes no self; write def call(self)",
+        "case.py:5: Bad.call: takes no self; write def call(self, args, ctx)",
     ),
     "call_star_self": (
         ("class Bad(Tool):\n    def call(*args): ..."),
-        "case.py:5: Bad.call: takes no self; write def call(self)",
+        "case.py:5: Bad.call: takes no self; write def call(self, args, ctx)",
     ),
     "call_no_function": (
         ("class Bad(Tool):\n    call = 3"),
@@ -193,18 +196,15 @@ CASES = {
     ),
     "ctx_first": (
         ("class Bad(Tool):\n    def call(self, ctx): ..."),
-        (
-            "case.py:5: Bad.call: 'ctx' stands where the arguments go; write def call(self, "
-            "args, ctx)"
-        ),
+        ("case.py:5: Bad.call: 'ctx' stands in the place of args; write def call(self, args, ctx)"),
     ),
     "ctx_swapped": (
         ("class Bad(Tool):\n    def call(self, c: Context, args): ..."),
-        ("case.py:5: Bad.call: 'c' stands where the arguments go; write def call(self, args, ctx)"),
+        ("case.py:5: Bad.call: 'c' stands in the place of args; write def call(self, args, ctx)"),
     ),
     "ctx_swapped_text": (
         ("class Bad(Tool):\n    def call(self, c: 'Context | None', args): ..."),
-        ("case.py:5: Bad.call: 'c' stands where the arguments go; write def call(self, args, ctx)"),
+        ("case.py:5: Bad.call: 'c' stands in the place of args; write def call(self, args, ctx)"),
     ),
     "second_default": (
         ("class Bad(Tool):\n    def call(self, args, limit=3): ..."),
@@ -419,14 +419,14 @@ CASES = {
     "kit_arity": (
         ("class Kit(Toolkit):\n    @mcp\n    def three(self, a, b, c): ..."),
         (
-            "case.py:6: Kit.three: takes (a, b, c) but at most (args, ctx) is passed; write"
+            "case.py:6: Kit.three: takes (a, b, c) but is passed (args, ctx); write"
             " def three(self, *, a: …, b: …, c: …)"
         ),
     ),
     "kit_static_arity": (
         ("class Kit(Toolkit):\n    @mcp\n    @staticmethod\n    def three(a, b, c): ..."),
         (
-            "case.py:7: Kit.three: takes (a, b, c) but at most (args, ctx) is passed; write"
+            "case.py:7: Kit.three: takes (a, b, c) but is passed (args, ctx); write"
             " def three(self, *, a: …, b: …, c: …)"
         ),
     ),
@@ -453,8 +453,8 @@ CASES = {
     "kit_keyword_and_args": (
         ("class Kit(Toolkit):\n    @mcp\n    def a(self, args, *, b: int): ..."),
         (
-            "case.py:6: Kit.a: keyword-only parameters are the input, so 'args' is passed "
-            "nothing; put it behind the *, or declare an input"
+            "case.py:6: Kit.a: keyword-only parameters are the input, so nothing is "
+            "passed for 'args'; put it behind the *, or declare an input"
         ),
     ),
     "kit_keyword_ctx_twice": (
@@ -493,7 +493,7 @@ CASES = {
     ),
     "kit_bad_name": (
         ("class Kit(Toolkit):\n    @mcp\n    def größe(self): ..."),
-        "case.py:6: Kit.größe: the method gives the tool no valid name; write name=…",
+        "case.py:6: Kit.größe: the method gives the tool an invalid name; write name=…",
     ),
     "kit_inline_async": (
         ("class Kit(Toolkit):\n    @mcp(inline=True)\n    async def a(self): ..."),
@@ -585,10 +585,8 @@ CASES = {
             "field\n"
             "case.py:10: Bad.Output.hits: pattern does not belong to integer, which takes min, "
             "max, exclusive_min, exclusive_max, multiple_of\n"
-            "case.py:11: Bad.call: takes (ctx, args, more) but at most (args, ctx) is passed;"
-            " declare a class Input, and write def call(self, args, ctx)\n"
-            "case.py:11: Bad.call: 'ctx' stands where the arguments go; write def call(self, "
-            "args, ctx)"
+            "case.py:11: Bad.call: takes (ctx, args, more) but is passed (args, ctx);"
+            " declare a class Input, and write def call(self, args, ctx)"
         ),
     ),
     "near_misses_of_a_tool": (
@@ -665,8 +663,8 @@ CASES = {
         (
             "case.py:4: Kit.category: must be a text that is not empty, got 1\n"
             "case.py:6: Kit.a.nme: unknown option; did you mean 'name'?\n"
-            "case.py:6: Kit.a: takes (args, ctx, more) but at most (args, ctx) is passed; declare a"
-            " class Input, and write def a(self, args, ctx)\n"
+            "case.py:6: Kit.a: takes (args, ctx, more) but is passed (args, ctx);"
+            " write def a(self, args, ctx)\n"
             "case.py:6: Kit.a.input.a: min does not belong to string; write min_length\n"
             "case.py:8: Kit.b: takes *rest; write def b(self, args, ctx)\n"
             "case.py:9: Kit.c: @mcp(…) stands above nothing; put it on the line before a method"

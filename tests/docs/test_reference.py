@@ -3,14 +3,28 @@
 import importlib
 import inspect
 import re
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import Any, get_args
 
 import attrs
 import pytest
 
 import noizu_mcp
-from noizu_mcp import Limits, Prompt, Resource, ResourceTemplate, Server, Tool
-from noizu_mcp.components import _options, _resource_options
+from noizu_mcp import (
+    Limits,
+    Prompt,
+    Resource,
+    ResourceTemplate,
+    Server,
+    Tool,
+    Toolkit,
+    prompt,
+    resource,
+    tool,
+)
+from noizu_mcp.components._toolkit import MethodOptions
 from noizu_mcp.jsonrpc import _codes
 from noizu_mcp.protocol import REVISIONS
 
@@ -28,6 +42,13 @@ def rows(text: str) -> list[list[str]]:
     """Read the rows of all tables, including their heads."""
     lines = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)
     return [[cell.strip() for cell in line.split("|")] for line in lines if "---" not in line]
+
+
+def typed_options(function: Callable[..., Any]) -> AbstractSet[str]:
+    """Read the names of options that the signature of a function declares."""
+    (*_, options) = inspect.signature(function).parameters.values()
+    (table,) = get_args(options.annotation)
+    return table.__annotations__.keys()
 
 
 def defaults(text: str) -> dict[str, float]:
@@ -197,7 +218,7 @@ def test_options_of_a_tool() -> None:
     forms = {"input", "output", "input_schema", "output_schema"}
     listed = {cells[0].strip("`") for cells in rows(section(page("tutorial/tools"), "Options"))[1:]}
 
-    assert listed == set(Tool.__mcp_table__) - forms
+    assert listed == set(Tool.__mcp_kind__.options) - forms
 
 
 def test_options_of_all_kinds() -> None:
@@ -205,10 +226,10 @@ def test_options_of_all_kinds() -> None:
     of_one_tool = {"name", "title", "description", "input", "output"}
     of_one_tool |= {"input_schema", "output_schema"}
     takes = (
-        _options.TOOL_OPTIONS.keys(),
-        _options.TOOLKIT_OPTIONS.keys() - of_one_tool,
-        _options.METHOD_OPTIONS.keys(),
-        _options.REGISTRATION_OPTIONS.keys(),
+        Tool.__mcp_kind__.options.keys(),
+        Toolkit.__mcp_kind__.options.keys() - of_one_tool,
+        MethodOptions.__annotations__.keys(),
+        typed_options(tool),
     )
     table = rows(section(page("reference/options"), "Of tools"))[1:]
 
@@ -218,12 +239,11 @@ def test_options_of_all_kinds() -> None:
     table = rows(section(page("reference/options"), "Of resources, templates and prompts"))[1:]
     for at, kind in enumerate(kinds, start=1):
         listed = {cells[0].strip("`") for cells in table if cells[at] == "yes"}
-        assert listed == kind.__mcp_table__.keys()
+        assert listed == kind.__mcp_kind__.options.keys()
     registered = {cells[0].strip("`") for cells in table if cells[4] == "yes"}
-    overrides = _resource_options.RESOURCE_OVERRIDES.keys()
-    assert registered == overrides | _resource_options.PROMPT_OVERRIDES.keys()
+    assert registered == typed_options(resource) | typed_options(prompt)
     servers = rows(section(page("reference/options"), "Of a server"))[1:]
-    assert {cells[0].strip("`") for cells in servers} == Server.__mcp_table__.keys()
+    assert {cells[0].strip("`") for cells in servers} == Server.__mcp_kind__.options.keys()
 
 
 def test_revisions() -> None:

@@ -367,7 +367,7 @@ def test_problems_have_their_places(root, tmp_path, monkeypatch):
     assert "test_skills.py:" in lines[0]
     assert "Docs.skills[1]: " in lines[0]
     assert lines[0].endswith("cannot be read: No such file or directory")
-    assert lines[1].endswith("Docs.skills[2]: 'x' is no skill; write SkillFolder('skills')")
+    assert lines[1].endswith("Docs.skills[2]: 'x' is not a skill; write SkillFolder('skills')")
 
 
 def test_skills_are_a_list(root):

@@ -127,7 +127,7 @@ CASES = [
         'class S(Server, name="s", version="1"): tools = [Base, Needs, 5]',
         "S.tools[0]: Base is abstract; register a subclass of it",
         "S.tools[1]: Needs() needs index; register an instance: Needs(index)",
-        "S.tools[2]: 5 is no tool; register a Tool or a Toolkit",
+        "S.tools[2]: 5 is not a tool; register a Tool or a Toolkit",
     ),
     (
         'class S(Server, name="s", version="1"):\n    def list_tools(self, cursor, ctx): pass',
@@ -361,7 +361,7 @@ def test_a_tool_that_is_taken_is_not_added():
     with pytest.raises(DefinitionError, match="tool 'one': is registered already; remove it"):
         server.tools.add(Two, One)
     assert [spec.name for spec in server.tools] == ["one"]
-    with pytest.raises(DefinitionError, match="5 is no tool"):
+    with pytest.raises(DefinitionError, match="5 is not a tool"):
         server.tools.replace(5)
     server.tools.replace(Two, One)
     assert [spec.name for spec in server.tools] == ["one", "two"]

@@ -267,10 +267,10 @@ def test_wrong_folders(write):
 def test_what_is_no_folder():
     """A path alone, the class, and things that belong elsewhere."""
     assert problems("skills", SkillFolder, Someone, Someone()) == [
-        "skills[0]: 'skills' is no skill; write SkillFolder('skills')",
-        f"skills[1]: {SkillFolder!r} is no skill; write SkillFolder('skills')",
-        "skills[2]: Someone is no skill; register it in tools = […]",
-        "skills[3]: Someone is no skill; register it in tools = […]",
+        "skills[0]: 'skills' is not a skill; write SkillFolder('skills')",
+        f"skills[1]: {SkillFolder!r} is not a skill; write SkillFolder('skills')",
+        "skills[2]: Someone is not a skill; register it in tools = […]",
+        "skills[3]: Someone is not a skill; register it in tools = […]",
     ]
 
 
@@ -301,8 +301,8 @@ def test_one_skill_is_served_once(write):
         (
             {"requires": 1},
             (
-                "SkillFolder.requires: must be RequireScopes('read'), the name of a scope or some,"
-                " got 1"
+                "SkillFolder.requires: must be RequireScopes('read'), the name of a scope or a"
+                " list of names, got 1"
             ),
         ),
     ],

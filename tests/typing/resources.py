@@ -13,8 +13,7 @@ from noizu_mcp.components import (
     ResourceTemplate,
     TemplateSpec,
     complete_from,
-    expand_prompts,
-    expand_resources,
+    expand,
     prompt,
     resource,
     resource_template,
@@ -84,11 +83,12 @@ class CodeReview(Prompt, title="Review"):
         ]
 
 
-registered = expand_resources(
-    [AppConfig, resource(AppConfig(), uri="x:a"), resource_template(TableSchema, hidden=True)]
+registered = expand(
+    [AppConfig, resource(AppConfig(), uri="x:a"), resource_template(TableSchema, hidden=True)],
+    "resources",
 )
-assert_type(registered, tuple[list[ResourceSpec], list[TemplateSpec]])
-assert_type(expand_prompts([CodeReview, prompt(CodeReview, name="x")]), list[PromptSpec])
+assert_type(registered, list[ResourceSpec | TemplateSpec])
+assert_type(expand([CodeReview, prompt(CodeReview, name="x")], "prompts"), list[PromptSpec])
 assert_type(AppConfig.definition(), dict[str, Any])
 
 template = UriTemplate("db://{table}{?q}", traversal=True)

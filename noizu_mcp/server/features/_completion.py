@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from ... import components
 from ..._errors import McpError, ProtocolError
-from ...components import to_completion
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
 from ...types import Reference
@@ -29,7 +29,7 @@ def complete(connection: Connection, exchange: Exchange) -> Job | None:
 
     async def work() -> None:
         value = await authored(server.complete(reference, name, prefix, context))
-        connection.reply(exchange, to_completion(value).to_wire())
+        connection.reply(exchange, components.to_completion(value).to_wire())
 
     return connection.in_background(exchange, work)
 

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable
 from typing import Any
 
+from ... import components
 from ..._errors import McpError
-from ...components import to_prompt_result
 from ...engine import Exchange, Job
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_block
@@ -50,7 +50,8 @@ def get_prompt(connection: Connection, exchange: Exchange) -> Job | None:
     async def work() -> None:
         value = await settle(get, context)
         if not isinstance(value, InputRequired):
-            connection.reply(exchange, _write(exchange, to_prompt_result(spec, value).to_wire()))
+            result = components.to_prompt_result(spec, value)
+            connection.reply(exchange, _write(exchange, result.to_wire()))
 
     return connection.in_background(exchange, work, spec)
 

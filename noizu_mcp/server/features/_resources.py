@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from ... import components
 from ..._errors import InsufficientScope, McpError
-from ...components import Context, TemplateSpec, to_listed
+from ...components import Context, TemplateSpec
 from ...engine import Exchange, Job, crashes_logged
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
@@ -63,7 +64,7 @@ async def _list_instances(
         suppress(InsufficientScope),
     ):
         listed = await invoke_handler(context, template.list_mode, partial(method, context))
-        found = to_listed(template, listed)
+        found = components.to_listed(template, listed)
     return found
 
 

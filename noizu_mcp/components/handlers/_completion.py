@@ -1,13 +1,12 @@
-"""What arguments and variables are completed from, and what an author returns for it."""
+"""Completion of arguments and variables: its sources, and the values that an author returns."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ..schema import Fault
-from ..types import Completion, as_tuple
-from ._method import Method
-from ._signature import Mode, is_async, refuse_coroutine
+from ...schema import Fault
+from ...types import Completion, as_tuple
+from ._signature import Handler, Mode, is_async, refuse_coroutine
 
 
 class Completer(NamedTuple):
@@ -15,25 +14,25 @@ class Completer(NamedTuple):
 
     Attributes:
         mode: `async`: awaited; `thread`: may block, runs in a worker thread.
-        invoke: Takes the prefix and the context; gives what `to_completion` takes.
+        invoke: Takes the prefix and the context; gives a value for `to_completion`.
     """
 
     mode: Mode
     invoke: Callable[[str, Any], Any]
 
 
-#: All texts that an argument may be, or what computes them.
+#: All texts that an argument may be, or a function that computes them.
 Source = tuple[str, ...] | Completer
 
 
 def read_sources(
     owner: type | None, completions: Mapping[str, Any]
 ) -> tuple[dict[str, Source], list[Fault]]:
-    """Read the `complete=` of the fields of a form.
+    """Read the `complete=` of fields.
 
     Args:
-        owner: The class that declares them, if it is one.
-        completions: What each says, unchecked.
+        owner: The class that declares the fields, if it is a class.
+        completions: The value of each, unchecked.
 
     Returns:
         The sources by field; then what is wrong.
@@ -41,22 +40,15 @@ def read_sources(
     sources: dict[str, Source] = {}
     faults: list[Fault] = []
     for name, declared in completions.items():
-        source = _source(declared)
-        if source is None:
+        if isinstance(declared, list | tuple) and all(isinstance(text, str) for text in declared):
+            sources[name] = tuple(declared)
+        elif _takes_two(declared):
+            awaited = is_async(declared) or is_async(declared.__call__)
+            sources[name] = Completer("async" if awaited else "thread", declared)
+        else:
             text = "complete must be a list of texts or an async function (prefix, ctx)"
             faults.append(Fault((name,), f"{text}, got {declared!r}", owner))
-        else:
-            sources[name] = source
     return sources, faults
-
-
-def _source(declared: Any) -> Source | None:
-    if isinstance(declared, list | tuple):
-        return tuple(declared) if all(isinstance(text, str) for text in declared) else None
-    if not _takes_two(declared):
-        return None
-    asynchronous = is_async(declared) or is_async(declared.__call__)
-    return Completer("async" if asynchronous else "thread", declared)
 
 
 def _takes_two(function: Any) -> bool:
@@ -68,42 +60,42 @@ def _takes_two(function: Any) -> bool:
 
 
 def completer(
-    method: Method | None, instance: object, sources: Mapping[str, Source]
+    handler: Handler | None, instance: object, sources: Mapping[str, Source]
 ) -> Callable[[str], Source | None]:
-    """Make the function that says what an argument is completed from.
+    """Make the function that finds the source of completions of an argument.
 
     Args:
-        method: `complete(argument, prefix, ctx)` of the component, which goes first.
+        handler: `complete(argument, prefix, ctx)` of the component, which goes first.
         instance: The component.
-        sources: What its fields declare.
+        sources: The sources that its fields declare.
 
     Returns:
-        A function of the name of an argument; None where nothing completes it.
+        A function of the name of an argument; it gives None where nothing completes the argument.
     """
-    if method is None:
+    if handler is None:
         return sources.get
-    bound, mode = method.bind(instance), method.mode
+    bound, mode = handler.bind(instance), handler.mode
     return lambda name: Completer(mode, lambda prefix, ctx: bound(name, prefix, ctx))
 
 
 def complete_from(texts: Iterable[str], prefix: str) -> Completion:
-    """Complete from a list: the texts that start with the prefix, upper and lower case told apart.
+    """Complete from a list: the texts that start with the prefix; case matters.
 
     Args:
-        texts: All that there are.
-        prefix: What has been typed.
+        texts: All texts that the argument may be.
+        prefix: The part that has been typed.
     """
     return Completion([text for text in texts if text.startswith(prefix)])
 
 
 def to_completion(value: Any) -> Completion:
-    """Turn what a completing function returned into a completion.
+    """Turn the value that a completing function returned into a completion.
 
     Args:
         value: A list of texts, a `Completion`, or None for nothing.
 
     Raises:
-        TypeError: Anything else.
+        TypeError: The value is anything else.
     """
     if isinstance(value, Completion):
         return value

@@ -1,7 +1,7 @@
-"""What resources, templates and prompts returned, as what goes to the client.
+"""Results of resources, templates and prompts, made of the values that handlers return.
 
-What cannot be sent is a `TypeError`, a `ValueError` or a `ProtocolError` whose text is for the log:
-it says what was returned, and a client must not learn that.
+A value that cannot be sent raises a `TypeError`, a `ValueError` or a `ProtocolError` whose text is
+for the log: it quotes the value, and a client must not see that.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,25 +9,21 @@ from typing import Any, Final
 
 import attrs
 
-from .._util import json_text
-from ..schema import dump_value
-from ..types import PromptResult, ResourceContents, ResourceDefinition
-from ._declare import class_of, is_abstract
-from ._prompt_spec import PromptSpec
-from ._resource import Resource
-from ._resource_options import is_uri
-from ._resource_spec import TemplateSpec
+from ..._util import is_uri, json_text
+from ...schema import dump_value
+from ...types import PromptResult, ResourceContents, ResourceDefinition
+from ._bound import PromptSpec, TemplateSpec
 from ._signature import refuse_coroutine
 
 #: The media type of a value that is sent as its JSON, unless one is declared.
 _JSON: Final = "application/json"
 
-# Of these a mapping in a list is contents, as they go over the wire; others are the author's data.
+# A mapping in a list with no other keys is contents in the form of the wire; others are data.
 _CONTENTS_KEYS: Final = frozenset({"uri", "mimeType", "text", "blob", "_meta"})
 
 
 def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceContents]:
-    """Turn what `read` returned into contents.
+    """Turn the value that `read` returned into contents.
 
     Args:
         mime_type: The declared media type, if there is one.
@@ -46,10 +42,10 @@ def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceCon
     _refuse_nothing("read", value, "return '' for an empty text")
     if isinstance(value, list | tuple) and not value:
         raise TypeError("read returned no contents; return '' for an empty text, '[]' for JSON")
-    if (one := _one(mime_type, uri, value)) is not None:
+    if (one := _contents_of(mime_type, uri, value)) is not None:
         return [one]
     if isinstance(value, list | tuple):
-        several = [_one(mime_type, uri, item) or _mapping(mime_type, uri, item) for item in value]
+        several = [_contents_of(mime_type, uri, item, in_list=True) for item in value]
         found = [each for each in several if each is not None]
         if len(found) == len(several):
             return found
@@ -58,18 +54,17 @@ def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceCon
     return [ResourceContents(uri, mime_type or _JSON, text=json_text(dump_value(value)))]
 
 
-def _one(mime_type: str | None, uri: str, value: Any) -> ResourceContents | None:
+def _contents_of(
+    mime_type: str | None, uri: str, value: Any, *, in_list: bool = False
+) -> ResourceContents | None:
+    """Make contents of one value; None for a value that is sent as its JSON."""
     if isinstance(value, ResourceContents):
         return value
     if isinstance(value, str):
         return ResourceContents(uri, mime_type, text=value)
     if isinstance(value, bytes | bytearray | memoryview):
         return ResourceContents(uri, mime_type, blob=bytes(value))
-    return None
-
-
-def _mapping(mime_type: str | None, uri: str, value: Any) -> ResourceContents | None:
-    if not isinstance(value, Mapping) or not value.keys() <= _CONTENTS_KEYS:
+    if not in_list or not isinstance(value, Mapping) or not value.keys() <= _CONTENTS_KEYS:
         return None
     if ("text" in value) == ("blob" in value):
         return None
@@ -78,19 +73,19 @@ def _mapping(mime_type: str | None, uri: str, value: Any) -> ResourceContents | 
 
 
 def to_listed(spec: TemplateSpec, value: Any) -> list[dict[str, Any]]:
-    """Turn what `list` of a template gave into entries of `resources/list`.
+    """Turn the value that `list` of a template returned into entries of `resources/list`.
 
     Args:
         spec: The template.
         value: `ResourceDefinition`s, mappings in the shape of 2026-07-28, URIs, and `Resource`
-            classes or instances. A URI, and a mapping without a name, has its URI for one; what
-            has no media type has that of the template.
+            classes or instances. A missing name is the URI, a missing media type that of the
+            template.
 
     Returns:
         New JSON-ready dicts.
 
     Raises:
-        TypeError: Something else.
+        TypeError: An item is anything else.
         ProtocolError: A mapping with a wrong field.
     """
     _refuse_nothing("list", value, "return [] for none")
@@ -100,9 +95,10 @@ def to_listed(spec: TemplateSpec, value: Any) -> list[dict[str, Any]]:
 
 
 def _listed(spec: TemplateSpec, item: Any) -> dict[str, Any]:
-    cls = class_of(item)
-    if issubclass(cls, Resource) and not is_abstract(cls):
-        return cls.definition()
+    declared = getattr(item, "__mcp__", ())
+    if declared and declared[0].kind.key == "uri":
+        definition: dict[str, Any] = item.definition()
+        return definition
     if isinstance(item, ResourceDefinition):
         wire = item.to_wire()
     elif isinstance(item, str):
@@ -122,18 +118,18 @@ def _listed(spec: TemplateSpec, item: Any) -> dict[str, Any]:
 
 
 def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
-    """Turn what `get` returned into a result.
+    """Turn the value that `get` returned into a result.
 
     Args:
-        spec: The prompt; None for an answer that belongs to none, as an override may give one.
+        spec: The prompt; None for an answer that belongs to no prompt, as an override may give one.
         value: A text, which the user says, a `PromptMessage`, content, a list of these, or a
             `PromptResult`.
 
     Returns:
-        The result; its description is its own, else that of the prompt.
+        The result, with the description of the prompt if it has none of its own.
 
     Raises:
-        TypeError: Anything else.
+        TypeError: The value is anything else.
         ProtocolError: A mapping that is neither message nor content.
     """
     _refuse_nothing("get", value, "return a message")
@@ -144,7 +140,7 @@ def to_prompt_result(spec: PromptSpec | None, value: Any) -> PromptResult:
 
 
 def _refuse_nothing(method: str, value: Any, instead: str) -> None:
-    """Refuse what is surely not meant as an answer."""
+    """Refuse None and coroutines, which are surely not meant as an answer."""
     refuse_coroutine(value, method)
     if value is None:
         raise TypeError(f"{method} returned None; {instead}")

@@ -1,23 +1,21 @@
-"""The options of components: their names, what each may be, and what to write instead.
+"""The options of components: their names, their values, and the kinds that have them.
 
-A reader takes the value an author gave and returns the value to keep; it raises `ValueError` with
-the text of the problem. The tables say which options a place takes.
+A reader takes the value that an author wrote and returns the value to keep; it raises `ValueError`
+with the text of the problem. A new option is a row of `_ROWS`.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import attrs
 
-from .._foreign import advice
-from .._util import json_text
-from ..schema.jsonschema._nearest import nearest
-from ..types import Annotations, ContentAnnotations, Icon, RequireScopes
-
-#: Longest quotation of a wrong value in a problem, in characters.
-MAX_QUOTED: Final = 60
+from ..._foreign import advice
+from ..._util import got, is_uri, json_text
+from ...schema.jsonschema._nearest import nearest
+from ...types import Annotations, ContentAnnotations, Icon, RequireScopes
 
 Reader = Callable[[Any], Any]
 Table = Mapping[str, Reader]
@@ -36,23 +34,8 @@ _META_KEY: Final = re.compile(
 )
 _RESERVED_LABELS: Final = ("modelcontextprotocol", "mcp")
 
-
-def got(value: Any) -> str:
-    """Quote a wrong value, shortened."""
-    shown = repr(value)
-    return f"got {shown if len(shown) <= MAX_QUOTED else shown[: MAX_QUOTED - 1] + '…'}"
-
-
-def called(value: Any) -> str:
-    """Name a value by its kind, where its `repr` would be an address in memory."""
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    if hasattr(value, "__code__"):
-        return f"the function {value.__name__}"
-    if " at 0x" in repr(value):
-        kind = type(value).__name__
-        return f"a {kind}" if kind.islower() else f"an instance of {kind}"
-    return got(value).removeprefix("got ")
+_RESTRICTED_NAME: Final = r"[A-Za-z0-9!#$&^_.+-]+"
+_MIME_TYPE: Final = rf"{_RESTRICTED_NAME}/{_RESTRICTED_NAME}(?:\s*;[ -~]+)?"
 
 
 def _of_one_tool(_: Any) -> Any:
@@ -60,7 +43,7 @@ def _of_one_tool(_: Any) -> Any:
 
 
 def read_any(value: Any) -> Any:
-    """Take anything; what it is checked by stands elsewhere."""
+    """Take any value; it is checked where it is used."""
     return value
 
 
@@ -78,7 +61,7 @@ def read_declared_name(value: Any) -> str:
     return value
 
 
-def read_run_time_name(value: Any) -> str:
+def _read_run_time_name(value: Any) -> str:
     """Take a name that a program computed: any printable text, `workflow:Tech News Digest`."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable():
         raise ValueError(f"must be a printable text that is not empty, {got(value)}")
@@ -86,14 +69,13 @@ def read_run_time_name(value: Any) -> str:
 
 
 def read_flag(value: Any) -> bool:
-    """Take True or False; no other truth counts."""
+    """Take True or False; other values that count as true or false are refused."""
     if not isinstance(value, bool):
         raise ValueError(f"must be True or False, {got(value)}")
     return value
 
 
-def read_category(value: Any) -> str | None:
-    """Take a category, or None for none."""
+def _read_category(value: Any) -> str | None:
     return None if value is None else read_text(value)
 
 
@@ -107,17 +89,13 @@ def read_seconds(value: Any) -> float | None:
     return float(value)
 
 
-def read_count(value: Any) -> int | None:
-    """Take a number of calls, or None for no limit."""
-    if value is None:
-        return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+def _read_count(value: Any) -> int | None:
+    if value is not None and (type(value) is not int or value < 1):
         raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
     return value
 
 
-def read_task(value: Any) -> str | None:
-    """Take whether calls go on as tasks: `optional`, `required`, or None for never."""
+def _read_task(value: Any) -> str | None:
     if value not in (None, "optional", "required"):
         raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
     return None if value is None else str(value)
@@ -131,18 +109,12 @@ def read_requires(value: Any) -> RequireScopes | None:
     # A set has no order, and clients are told the scopes in theirs.
     if not isinstance(names, list | tuple):
         raise ValueError(
-            f"must be RequireScopes('read'), the name of a scope or some, {got(value)}"
+            f"must be RequireScopes('read'), the name of a scope or a list of names, {got(value)}"
         )
     return RequireScopes(*names)
 
 
-def read_annotations(value: Any) -> Annotations | None:
-    """Take hints as `Annotations` or as a mapping of its fields, or None."""
-    return _read_hints(Annotations, value)
-
-
-def read_content_annotations(value: Any) -> ContentAnnotations | None:
-    """Take hints as `ContentAnnotations` or as a mapping of its fields, or None."""
+def _read_content_annotations(value: Any) -> ContentAnnotations | None:
     hints = _read_hints(ContentAnnotations, value)
     if hints is None:
         return None
@@ -181,14 +153,21 @@ def read_icons(value: Any) -> tuple[Icon, ...]:
     return icons
 
 
-def read_meta(value: Any) -> dict[str, Any] | None:
+def _read_meta(value: Any) -> dict[str, Any] | None:
     """Take `_meta`: a mapping with keys that the protocol allows and JSON values, or None."""
     if value is None:
         return None
     if not isinstance(value, Mapping):
         raise ValueError(f"must be a mapping, {got(value)}")
     for key in value:
-        _check_meta_key(key)
+        match = _META_KEY.fullmatch(key) if isinstance(key, str) and key else None
+        if match is None:
+            raise ValueError(f"{key!r} is not a valid key; write a word or 'com.example/word'")
+        labels = (match["prefix"] or "").split(".")
+        if labels[1:2] and labels[1] in _RESERVED_LABELS:
+            raise ValueError(
+                f"{key!r} is reserved by the protocol; use a prefix of your own domain"
+            )
     try:
         json_text(dict(value))
     except (TypeError, ValueError, RecursionError) as error:
@@ -196,62 +175,103 @@ def read_meta(value: Any) -> dict[str, Any] | None:
     return dict(value)
 
 
-def _check_meta_key(key: Any) -> None:
-    match = _META_KEY.fullmatch(key) if isinstance(key, str) and key else None
-    if match is None:
-        raise ValueError(f"{key!r} is no key for it; write a word or 'com.example/word'")
-    labels = (match["prefix"] or "").split(".")
-    if labels[1:2] and labels[1] in _RESERVED_LABELS:
-        raise ValueError(f"{key!r} is reserved by the protocol; use a prefix of your own domain")
+def _read_uri(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"must be a text like 'config://app', {got(value)}")
+    if "{" in value:
+        raise ValueError(f"has a variable in it; make it a ResourceTemplate, {got(value)}")
+    if not is_uri(value):
+        raise ValueError(
+            "must be an absolute URI like 'config://app', other characters percent-encoded"
+            f" (RFC 3986), {got(value)}"
+        )
+    return value
 
 
-def suggest(word: str, names: Iterable[str]) -> str:
-    """Say what to write instead of an unknown word: the nearest known one, else all of them."""
-    known = list(names)
-    longer = next((name for name in known if name.startswith(f"{word}_")), None)
-    near = nearest(word, known) or longer
-    return f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+def _read_uri_template(value: Any) -> str:
+    """Take a template of absolute URIs from which its variables can be told."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"must be a text like 'db://{{table}}/schema', {got(value)}")
+    from ...uri import UriTemplate
+
+    template = UriTemplate(value)
+    if template.faults:
+        raise ValueError("; ".join(template.faults))
+    if not template.variables:
+        raise ValueError(f"has no variable in it; make it a Resource, {got(value)}")
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value):
+        raise ValueError(f"must begin with a scheme, like 'db://{{table}}', {got(value)}")
+    return value
 
 
-_LOOKS: Final[dict[str, Reader]] = {
-    "title": read_text,
-    "description": read_text,
-    "category": read_category,
-    "annotations": read_annotations,
-    "icons": read_icons,
-    "meta": read_meta,
-    "hidden": read_flag,
-    "visible": read_flag,
-    "timeout": read_seconds,
-    "max_concurrency": read_count,
-    "requires": read_requires,
-}
-_SCHEMAS: Final[dict[str, Reader]] = {
-    "input": read_any,
-    "output": read_any,
-    "input_schema": read_any,
-    "output_schema": read_any,
-}
-_CALLS: Final[dict[str, Reader]] = {
-    "inline": read_flag,
-    "strict": read_flag,
-    "task": read_task,
-    "starts_task": read_flag,
-}
+def _read_mime_type(value: Any) -> str:
+    # RFC 6838, with parameters.
+    if not isinstance(value, str) or not re.fullmatch(_MIME_TYPE, value):
+        raise ValueError(f"must be a media type like 'application/json', {got(value)}")
+    return value
 
-#: What `@mcp(…)` takes.
-METHOD_OPTIONS: Final[Table] = {"name": read_declared_name, **_LOOKS, **_CALLS, **_SCHEMAS}
-#: What the statement of a `Tool` takes.
-TOOL_OPTIONS: Final[Table] = {**METHOD_OPTIONS, "abstract": read_flag}
-#: What the statement of a `Toolkit` takes: defaults for its tools.
-TOOLKIT_OPTIONS: Final[Table] = {
-    **_LOOKS,
-    **_CALLS,
-    **dict.fromkeys(("name", "title", "description", *_SCHEMAS), _of_one_tool),
-    "abstract": read_flag,
-}
-#: What `tool(target, …)` takes.
-REGISTRATION_OPTIONS: Final[Table] = {"name": read_run_time_name, **_LOOKS}
+
+def _read_size(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"must be a whole number of bytes, {got(value)}")
+    return value
+
+
+# The places that options are written in: `Tool`, `Toolkit` and so on are class statements, the
+# lower-case names are `@mcp(…)` and the functions that register: `tool(…)`.
+_ONE: Final = "Tool mcp Resource ResourceTemplate Prompt"
+_ALL: Final = f"{_ONE} Toolkit tool resource resource_template prompt"
+_TOOLS: Final = "Tool mcp Toolkit tool"
+_CALLS: Final = "Tool mcp Toolkit"
+_CONTENTS: Final = "Resource ResourceTemplate resource resource_template"
+
+_SCHEMAS: Final = ("input", "output", "input_schema", "output_schema")
+
+# Each option with its reader and with the places that have it.
+_ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
+    ("uri", _read_uri, "Resource resource"),
+    ("uri_template", _read_uri_template, "ResourceTemplate"),
+    ("name", read_declared_name, "Tool mcp Prompt"),
+    ("name", _read_run_time_name, f"{_CONTENTS} tool prompt"),
+    ("title", read_text, _ALL),
+    ("description", read_text, _ALL),
+    ("category", _read_category, _TOOLS),
+    ("mime_type", _read_mime_type, _CONTENTS),
+    ("size", _read_size, "Resource resource"),
+    ("annotations", partial(_read_hints, Annotations), _TOOLS),
+    ("annotations", _read_content_annotations, _CONTENTS),
+    ("icons", read_icons, _ALL),
+    ("meta", _read_meta, _ALL),
+    ("hidden", read_flag, _ALL),
+    ("visible", read_flag, _ALL),
+    ("timeout", read_seconds, _ALL),
+    ("max_concurrency", _read_count, _TOOLS),
+    ("requires", read_requires, _ALL),
+    ("subscribable", read_flag, _CONTENTS),
+    ("traversal", read_flag, "ResourceTemplate"),
+    ("inline", read_flag, _CALLS),
+    ("strict", read_flag, _CALLS),
+    ("task", _read_task, _CALLS),
+    ("starts_task", read_flag, _CALLS),
+    *((name, read_any, "Tool mcp") for name in _SCHEMAS),
+    ("arguments", read_any, "ResourceTemplate Prompt"),
+    *((name, _of_one_tool, "Toolkit") for name in ("name", "title", "description", *_SCHEMAS)),
+    ("abstract", read_flag, "Tool Toolkit Resource ResourceTemplate Prompt"),
+)
+
+#: Options that do not become a field of the bound component, or not as they are written.
+STATEMENT_ONLY: Final = frozenset(
+    {"visible", "inline", "strict", "abstract", "traversal", "arguments", "uri_template", *_SCHEMAS}
+)
+
+
+def options_of(place: str) -> dict[str, Reader]:
+    """Give the options of a place: `Tool`, `mcp`, `tool`.
+
+    Returns:
+        The reader of each.
+    """
+    return {name: read for name, read, places in _ROWS if place in places.split()}
 
 
 def read_options(
@@ -260,7 +280,7 @@ def read_options(
     """Check options against a table.
 
     Args:
-        table: The options that there are.
+        table: The known options.
         given: The options as written.
 
     Returns:
@@ -280,7 +300,15 @@ def read_options(
     return good, bad
 
 
-def hidden_by(*rows: Mapping[str, Any]) -> bool:
+def suggest(word: str, names: Iterable[str]) -> str:
+    """Suggest the nearest known name for an unknown word; without one, list all."""
+    known = list(names)
+    longer = next((name for name in known if name.startswith(f"{word}_")), None)
+    near = nearest(word, known) or longer
+    return f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
+
+
+def is_hidden(*rows: Mapping[str, Any]) -> bool:
     """Tell whether options hide a component.
 
     Args:

@@ -1,0 +1,1 @@
+"""Class statements: options, marks, methods and schemas, read and checked as a whole."""

@@ -1,0 +1,207 @@
+"""The input and the output of a tool, from the many forms in which a class can declare them.
+
+`input_schema` wins over `input` and the nested class `Input`; a declaration in a class wins over
+those of its bases; the annotations of the handler count when nothing else is there.
+"""
+
+import functools
+import inspect
+import typing
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+from ...schema import (
+    Fault,
+    Shape,
+    header_paths,
+    output_annotation,
+    read_parameters,
+    read_raw,
+    read_shape,
+)
+from ...types import Content, ToolResult
+from ..handlers._signature import (
+    UNRESOLVED,
+    Handler,
+    example_of,
+    mentions,
+    spread_example,
+)
+from ._reader import is_one_value
+from ._statement import Declaration
+
+Side = Literal["input", "output"]
+
+#: Annotations that say nothing about the arguments: the handler gets the plain dict.
+_PLAIN: Final = (inspect.Parameter.empty, Any, object, dict, Mapping)
+
+
+@functools.cache
+def open_object() -> Shape:
+    """Give the input of a tool that declares none: any object, delivered as it came."""
+    return typing.cast("Shape", read_raw({"type": "object"})[0])
+
+
+class ClassSchemas:
+    """The schemas of one tool; their problems go to the declaration.
+
+    Args:
+        declaration: The class statement.
+        method: The method that answers: `call`, or the method of a kit.
+        handler: This method, read; None if its annotations do not count.
+        options: The options of the tool.
+        descriptions: The descriptions of arguments in docstrings.
+        in_kit: True if the options stand on the method; False if on the class and its bases.
+
+    Attributes:
+        input: The declared arguments, any object if there is a handler and no declaration.
+        output: The declared structured content, or None. Both are of no use after problems.
+    """
+
+    def __init__(
+        self,
+        declaration: Declaration,
+        method: str,
+        handler: Handler | None,
+        options: Mapping[str, Any],
+        descriptions: Mapping[str, str],
+        *,
+        in_kit: bool = False,
+    ) -> None:
+        self._declaration = declaration
+        self._method = method
+        strict = options.get("strict", False)
+        self._reading: dict[str, Any] = {"strict": strict, "descriptions": descriptions}
+        self._in_kit = in_kit
+        # Nearest first: a class, its bases and mixins.
+        places: Iterable[Mapping[str, Any]] = [options]
+        if not in_kit:
+            bodies = map(vars, declaration.cls.__mro__)
+            places = [{**body, **body.get("__mcp_options__", {})} for body in bodies]
+        has_input, self.input = self._declared("input", places)
+        has_output, self.output = self._declared("output", places)
+        if handler is not None:
+            self.input = (self.input if has_input else self._arguments(handler)) or open_object()
+            self.output = self.output if has_output else self._returned(handler)
+
+    def parts(self) -> dict[str, Any]:
+        """Give the fields of `Declared` that the schemas make."""
+        shape, output = self.input or open_object(), self.output
+        mirrored = header_paths(shape.schema)
+        return {
+            "wire": {"inputSchema": shape.schema, "outputSchema": output and output.schema},
+            "fields": lambda _: {"input": shape, "output": output, "mirrored": mirrored},
+        }
+
+    def _declared(
+        self, side: Side, places: Iterable[Mapping[str, Any]]
+    ) -> tuple[bool, Shape | None]:
+        """Tell whether a side is declared; its shape, or None after problems."""
+        raw, nested = f"{side}_schema", side.capitalize()
+        for place in places:
+            name = next((name for name in (raw, side, nested) if name in place), None)
+            if name == side and nested in place:
+                text = f"{side} and the class {nested} both declare it; keep one of them"
+                self._declaration.problem(nested, text)
+            elif name == nested and not isinstance(place[nested], type):
+                text = f"must be a class; write {side} = … for {place[nested]!r}"
+                self._declaration.problem(nested, text)
+            elif name is not None:
+                return True, self._shape(side, name, place[name])
+            if name is not None:
+                return True, None
+        return False, None
+
+    def _shape(self, side: Side, name: str, value: Any) -> Shape | None:
+        path = f"{self._method}.{name}" if self._in_kit else name
+        reading = {**self._reading, "input": side == "input"}
+        reading["strict"] &= reading["input"]
+        if name.endswith("_schema"):
+            del reading["descriptions"]
+            found = read_raw(value, **reading)
+        else:
+            found = read_shape(value, **reading)
+        return self._keep(path, found, None if self._in_kit else name)
+
+    def _keep(
+        self, path: str, found: tuple[Shape | None, list[Fault]], member: str | None = None
+    ) -> Shape | None:
+        shape, faults = found
+        self._declaration.faults(path, faults, member or self._method)
+        return None if faults else shape
+
+    def _arguments(self, handler: Handler) -> Shape | None:
+        """Read the input that a signature declares: any object if it declares none."""
+        if handler.keywords:
+            found = read_parameters(handler.function, list(handler.keywords), **self._reading)
+            return self._keep(self._method, found)
+        if not handler.positional:
+            return open_object()
+        p = handler.positional[0]
+        annotation = p.annotation
+        if annotation is UNRESOLVED:
+            self._unresolved("arguments", "input")
+            return None
+        if is_one_value(p):
+            # It would be passed all arguments, and is meant to be one of them.
+            whole = "args, ctx" if handler.takes_context else "args"
+            if self._in_kit:
+                one = spread_example(handler.function, handler.positional)
+                cure = f"write {one}, or (self, {whole}) to take them all"
+            else:
+                example = example_of(handler.function, whole)
+                cure = f"declare {p.name} in a class Input, and write {example}"
+            text = f"{p.name!r} would be passed all arguments in one object; {cure}"
+            self._declaration.problem(self._method, text)
+            return None
+        if annotation in _PLAIN or typing.get_origin(annotation) in _PLAIN:
+            return open_object()
+        found = read_shape(annotation, **self._reading)
+        return self._keep(f"{self._method}.args", found)
+
+    def _returned(self, handler: Handler) -> Shape | None:
+        """Read the output that a return annotation declares, if it declares any."""
+        annotation = handler.returns
+        if annotation is UNRESOLVED:
+            self._unresolved("result", "output")
+            return None
+        plain = annotation is inspect.Parameter.empty or mentions(annotation, (Content, ToolResult))
+        if plain or not output_annotation(annotation):
+            return None
+        return self._keep(f"{self._method}.return", read_shape(annotation, input=False))
+
+    def _unresolved(self, part: str, side: Side) -> None:
+        other = f"give @mcp({side}=…)" if self._in_kit else f"declare a class {side.capitalize()}"
+        self._declaration.problem(
+            self._method,
+            f"the annotation of its {part} names something that is not there when the class is"
+            f" made; import it, not for type checkers alone, or {other}",
+        )
+
+
+def call_problems(
+    handler: Handler, options: Mapping[str, Any], own: Container[str]
+) -> Iterator[tuple[str, str]]:
+    """Find the options of a tool that do not fit its handler.
+
+    Args:
+        handler: The method that answers its calls.
+        options: Its options, those of its kit too.
+        own: The names of those that are its own.
+
+    Yields:
+        The option, and the text of the problem.
+    """
+    if handler.mode == "async" and "inline" in own:
+        yield "inline", "is for a sync method; an async one runs where it is called anyway"
+    starts = options.get("starts_task", False)
+    if options.get("task") is None:
+        if starts:
+            yield "task", "starts_task is for a tool that runs as a task; write task='optional'"
+    elif handler.mode == "inline":
+        yield "task", "an inline handler must not wait, and a task takes its time; leave out one"
+    elif starts and (handler.mode != "async" or not handler.takes_context):
+        yield (
+            "task",
+            "starts_task needs an async handler that takes ctx and awaits ctx.start_task()",
+        )

@@ -1,0 +1,229 @@
+"""The metaclass of components: a class statement is read once, and checked as a whole.
+
+`ComponentMeta` makes the class, then a `Declaration` reads its options, and the `_read_class` of
+its root class reads the rest of the body. Problems are collected, so that one `DefinitionError`
+lists them all, each with its place in the source.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from types import FrameType
+from typing import Any, Final
+
+from ..._errors import DefinitionError, Problem
+from ..._source import locate
+from ..._util import relative_path
+from ...schema import Fault
+from ._kind import Kind
+from ._options import Table, read_options
+from ._typos import find_typos
+
+#: Options that belong to one class; a subclass does not take them over.
+_NEVER_INHERITED: Final = ("name", "title", "abstract")
+
+
+class Declaration:
+    """A class statement that is being read.
+
+    Attributes:
+        cls: The new class.
+        kind: Its kind.
+        given: The names of the options that this statement gives, right or wrong.
+        own: Those that are right.
+        options: Those of its bases too, nearest first.
+        abstract: True if the class is a base for others, and no component itself.
+        scope: The names that annotations written as text may use beside those of the module.
+        problems: The problems found so far.
+    """
+
+    def __init__(
+        self, cls: type, kind: Kind, keywords: Mapping[str, Any], frame: FrameType
+    ) -> None:
+        self.cls = cls
+        self.kind = kind
+        self.frame = frame
+        self.scope = {**frame.f_locals, **vars(cls)}
+        self.problems: list[Problem] = []
+        table = kind.options
+        attributes = _option_attributes(cls, table)
+        for name in keywords.keys() & attributes.keys():
+            self.problem(name, "given as a class keyword and as an attribute; keep one of them")
+        self.given = frozenset({**attributes, **keywords})
+        self.own, bad = read_options(table, {**attributes, **keywords})
+        for name, text in bad:
+            self.problem(name, text)
+        self.options: dict[str, Any] = {}
+        for base in reversed(cls.__mro__[1:-1]):
+            found = self._options_of(base, table)
+            self.options |= {k: v for k, v in found.items() if k not in _NEVER_INHERITED}
+        self.options |= self.own
+        self.abstract = bool(self.own.get("abstract", False))
+        roots = [base.__name__ for base in cls.__mro__[1:] if is_root(base)]
+        if len(roots) > 1:  # the second one would be ignored
+            names = " and a ".join(roots)
+            self.problem("", f"is a {names} in one; write a class for each")
+        for name, meant in find_typos(cls, kind):
+            if meant not in self.given:
+                text = f"is not an option; did you mean {meant!r}?"
+                self.problem(name, f"{text} (begin a name of your own with _)")
+
+    def _options_of(self, base: type, table: Table) -> dict[str, Any]:
+        """Give the options of a base; those of a mixin are attributes that nobody checked yet."""
+        found: dict[str, Any] | None = vars(base).get("__mcp_options__")
+        if found is not None:
+            return found
+        attributes = _option_attributes(base, table)
+        if not attributes:
+            return {}
+        good, bad = read_options(table, attributes)
+        for name, text in bad:
+            if name not in self.given and name not in _NEVER_INHERITED:
+                self.problem(name, text, owner=base)
+        return good
+
+    def problem(
+        self, path: str, text: str, member: str | None = None, owner: type | None = None
+    ) -> None:
+        """Note a problem.
+
+        Args:
+            path: The place from the class on: `Input.limit`; "" for the class itself.
+            text: The problem, and what to write instead.
+            member: The attribute of the owner whose line is shown; the first of the path by
+                default. Without such an attribute it is the line of the class.
+            owner: The class whose source is searched; the new one by default.
+        """
+        owner = owner or self.cls
+        # The statement is running: its line tells apart classes of one name.
+        near = self.frame.f_lineno if owner.__module__ == self.cls.__module__ else None
+        member = member or path.partition(".")[0] or None
+        file, line = locate(owner.__module__, owner.__qualname__, member, near)
+        if line is None:
+            file, line = relative_path(self.frame.f_code.co_filename), self.frame.f_lineno
+        where = f"{self.cls.__name__}.{path}" if path else self.cls.__name__
+        self.problems.append(Problem(where, text, file, line))
+
+    def take(self, problem: Problem, member: str) -> None:
+        """Note a problem that was found elsewhere; one with a line of its own keeps it.
+
+        Args:
+            problem: The problem; `where` begins at the class.
+            member: The attribute of the class whose line is shown, for one without.
+        """
+        if problem.line is None:
+            self.problem(problem.where, problem.text, member)
+        else:
+            where = f"{self.cls.__name__}.{problem.where}"
+            self.problems.append(Problem(where, problem.text, problem.file, problem.line))
+
+    def reporter(self, member: str, owner: type) -> Callable[[str], None]:
+        """Make a function that notes problems of one attribute of a class."""
+        return lambda text: self.problem(member, text, member, owner)
+
+    def owner_of(self, member: str) -> type | None:
+        """Find the class that has an attribute: the new one or the nearest base."""
+        return next((cls for cls in self.cls.__mro__ if member in vars(cls)), None)
+
+    def faults(self, path: str, faults: Iterable[Fault], member: str) -> None:
+        """Note faults of a schema, or of the declaration of one.
+
+        Args:
+            path: The place of the declaration, from the class on: `Input`, `read_file.input`.
+            faults: The faults.
+            member: The attribute of the class whose line is shown when no class owns the fault.
+        """
+        for fault in faults:
+            steps = list(map(str, fault.path))
+            text = fault.text
+            if fault.line is not None:
+                text = f"{text} (line {fault.line}, column {fault.column} of the text)"
+            # A key of a mapping that is written out has a line of its own.
+            key = ".".join([member, *steps]) if fault.owner is None else "".join(steps[-1:])
+            self.problem(".".join([path, *steps]), text, key, fault.owner)
+
+    def finish(self) -> None:
+        """Raise the problems, in the order of the source.
+
+        Raises:
+            DefinitionError: There are problems.
+        """
+        if self.problems:
+            raise DefinitionError(sorted(self.problems, key=lambda problem: problem.line or 0))
+
+
+def _option_attributes(cls: type, table: Table) -> dict[str, Any]:
+    """Find the options that a class body gives as attributes; a method is never an option."""
+    return {k: v for k, v in vars(cls).items() if k in table and not is_method(v)}
+
+
+def is_method(value: Any) -> bool:
+    """Tell a method from data in a class body."""
+    return hasattr(value, "__code__") or isinstance(value, staticmethod | classmethod)
+
+
+class ComponentMeta(type):
+    """The metaclass of `Tool`, `Toolkit` and their kin.
+
+    The options of a component are unknown to Python: keywords of the statement are read here and
+    never reach `__init_subclass__`.
+    """
+
+    # Every root class gives these two; the second reads the body of a new class.
+    __mcp_kind__: Kind
+    _read_class: Callable[[Declaration], None]
+
+    def __new__(
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **keywords: Any
+    ) -> "ComponentMeta":
+        cls = super().__new__(mcs, name, bases, namespace)
+        # `attrs.define` and `dataclass(slots=True)` make a class a second time, from its namespace
+        # and without its keywords: the namespace has the options of the first time.
+        is_copy = "__mcp_options__" in namespace and not keywords
+        if any(isinstance(base, ComponentMeta) for base in bases) and not is_copy:
+            # The statement runs in the first frame outside of metaclasses.
+            frame = sys._getframe(1)
+            while frame.f_code.co_name == "__new__" and frame.f_back is not None:
+                frame = frame.f_back
+            declaration = Declaration(cls, cls.__mcp_kind__, keywords, frame)
+            type.__setattr__(cls, "__mcp_options__", declaration.own)
+            cls._read_class(declaration)
+            declaration.finish()
+        return cls
+
+    def __init__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **_: Any
+    ) -> None:
+        super().__init__(name, bases, namespace)
+
+
+def class_of(target: Any) -> type:
+    """Give the class of an instance; a class is its own."""
+    return target if isinstance(target, type) else type(target)
+
+
+def kind_of(target: Any) -> Kind | None:
+    """Give the kind of a class or of an instance; None for anything else."""
+    cls = class_of(target)
+    return cls.__mcp_kind__ if isinstance(cls, ComponentMeta) else None
+
+
+def is_root(cls: type) -> bool:
+    """Tell `Tool`, `Toolkit` and their kin from their subclasses."""
+    return isinstance(cls, ComponentMeta) and "__mcp_options__" not in vars(cls)
+
+
+def is_abstract(cls: type) -> bool:
+    """Tell whether a component class is a base only: a root of ours, or marked `abstract=True`."""
+    options = vars(cls).get("__mcp_options__")
+    return options is None or bool(options.get("abstract", False))
+
+
+def missing_arguments(cls: type) -> list[str]:
+    """Name the parameters of a component class that have no default."""
+    # Most have no `__init__`; to inspect the signature of a class takes 50 µs.
+    if not any({"__init__", "__new__"} & vars(base).keys() for base in cls.__mro__[:-1]):
+        return []
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = inspect.signature(cls).parameters.values()
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]

@@ -1,0 +1,1 @@
+"""Methods that answer requests: their signatures, arguments and results."""

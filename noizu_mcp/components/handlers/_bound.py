@@ -1,0 +1,191 @@
+"""Bound components: all that a server needs to list and serve them, with nothing left to look up.
+
+The fields that a class or a registration may leave out have their defaults here, under the names of
+the options: an option that is given becomes the field.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from ..._errors import McpError
+from ..._util import UNSET, Unset, final
+from ..._value import Frozen
+from ...schema import Shape, describe
+from ...types import META_VIOLATIONS, Annotations, Icon, RequireScopes
+from ._signature import Mode
+
+if TYPE_CHECKING:
+    from ...uri import UriTemplate
+    from ._completion import Source
+    from ._text_values import TextValues
+
+# JSON-RPC 2.0: invalid params; server/prompts, Error Handling.
+_INVALID_PARAMS: Final = -32602
+
+
+class Bound(Frozen):
+    """A component that is registered, bound to the instance that answers.
+
+    Attributes:
+        key: The member of the definition that identifies it: `name`, `uri` or `uriTemplate`.
+        name: The name for programs; that of a resource is its URI, unless it has a name.
+        title: The name for people.
+        description: What it is for; a model reads this.
+        icons: Pictures of it.
+        hidden: Left out of the lists, still served.
+        timeout: Seconds that an answer may take; None for no limit, UNSET for the server's limit.
+        requires: Scopes that a caller must hold; None for none.
+        mode: `async`, `thread` (sync, may block) or `inline` (sync and short; tools only).
+        takes_context: True if the handler takes the context.
+        invoke: Calls the handler with the values of its row: `(args, ctx)` for tools and prompts,
+            `(uri, ctx)` for resources, `(uri, args, ctx)` for templates.
+        definition: The entry of the list of 2026-07-28. It must not be changed.
+        source: Where the class or the method stands, for logs: `app.Utilities.read_file`.
+    """
+
+    key: ClassVar = "name"
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    icons: tuple[Icon, ...] = ()
+    hidden: bool = False
+    timeout: float | Unset | None = UNSET
+    requires: RequireScopes | None = None
+    mode: Mode
+    takes_context: bool
+    invoke: Callable[..., Any]
+    definition: dict[str, Any]
+    source: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.definition[self.key]!r}, {self.source})"
+
+
+@final
+class ToolSpec(Bound):
+    """A registered tool.
+
+    Attributes:
+        category: The category, also in `meta`.
+        annotations: Hints for the client.
+        meta: `_meta` of the definition, with the category in it.
+        input: The declared arguments; `{"type": "object"}` if none are declared.
+        output: The declared structured content, or None.
+        max_concurrency: Calls at one time; None for no limit.
+        task: `optional` or `required` if calls may go on as tasks; None if not.
+        starts_task: True if the handler begins the task by itself.
+        mirrored: The path of each property that an HTTP header mirrors, by the header.
+    """
+
+    category: str | None = None
+    annotations: Annotations | None = None
+    meta: dict[str, Any] | None = None
+    input: Shape
+    output: Shape | None
+    max_concurrency: int | None = None
+    task: str | None = None
+    starts_task: bool = False
+    mirrored: Mapping[str, tuple[str, ...]]
+
+
+class Readable(Bound):
+    """A registered resource or resource template.
+
+    Attributes:
+        mime_type: The media type of the contents, if declared.
+        subscribable: True if clients may ask to be told about changes.
+    """
+
+    mime_type: str | None = None
+    subscribable: bool = False
+
+
+@final
+class ResourceSpec(Readable):
+    """A registered resource.
+
+    Attributes:
+        uri: Its URI.
+    """
+
+    key = "uri"
+
+    uri: str
+
+
+@final
+class TemplateSpec(Readable):
+    """A registered resource template.
+
+    Attributes:
+        uri_template: The template of the URIs.
+        texts: The declared variables.
+        variables: The names of the variables.
+        complete: Gives the source of completions of a variable; None if there is none.
+        list: Gives the instances for `resources/list`, as `to_listed` takes them, from the
+            context. None if they are not listed.
+        list_mode: The mode of `list`: `async` or `thread`.
+    """
+
+    key = "uriTemplate"
+
+    uri_template: "UriTemplate"
+    texts: "TextValues"
+    variables: tuple[str, ...]
+    complete: Callable[[str], "Source | None"]
+    list: Callable[[Any], Any] | None
+    list_mode: Mode
+
+    def match(self, uri: str) -> Any:
+        """Read the variables of a URI.
+
+        Returns:
+            The arguments for `invoke`; None if the template does not match, or a value does not
+            fit.
+        """
+        values = self.uri_template.match(uri)
+        return None if values is None else self.texts.read(values)[0]
+
+
+@final
+class PromptSpec(Bound):
+    """A registered prompt.
+
+    Attributes:
+        texts: The declared arguments; None if the prompt takes a dict of what was sent.
+        arguments: The names of its arguments, in order.
+        required: The arguments that must be given.
+        complete: Gives the source of completions of an argument; None if there is none.
+    """
+
+    texts: "TextValues | None"
+    arguments: tuple[str, ...]
+    required: tuple[str, ...]
+    complete: Callable[[str], "Source | None"]
+
+    def prepare(self, given: Any) -> Any:
+        """Check the arguments of `prompts/get`, and turn them into the value that `get` takes.
+
+        Args:
+            given: The arguments as sent; `{}` when they were absent.
+
+        Raises:
+            McpError: They do not fit (-32602).
+        """
+        if not isinstance(given, Mapping):
+            text = f"The arguments of prompt {self.name} must be an object"
+            raise McpError(_INVALID_PARAMS, text)
+        if self.texts is None:
+            return dict(given)
+        missing = [argument for argument in self.required if argument not in given]
+        if missing:
+            raise McpError(_INVALID_PARAMS, f"Missing required arguments: {', '.join(missing)}")
+        args, violations = self.texts.read(given)
+        if violations:
+            raise McpError(
+                _INVALID_PARAMS,
+                f"Invalid arguments for prompt {self.name}:\n" + "\n".join(describe(violations)),
+                {META_VIOLATIONS: [violation.to_wire() for violation in violations]},
+            )
+        return args

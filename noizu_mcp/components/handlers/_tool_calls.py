@@ -1,0 +1,152 @@
+"""Arguments and results of tool calls: both are checked, neither can break the session.
+
+Bad arguments are an answer for the model. Only JSON leaves from here: a value that cannot be sent
+becomes a failed result whose text says nothing about the program, and the detail goes to the log.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from ..._errors import ProtocolError, ToolError
+from ..._util import json_text
+from ...schema import Shape, describe, dump_value
+from ...types import META_VIOLATIONS, Content, ToolResult, as_blocks
+from ._bound import ToolSpec
+from ._signature import refuse_coroutine
+
+#: All that a client learns about a crash.
+FAILED: Final = "Tool execution failed"
+
+# A mapping with one of these types is a content block; with another `type` it is data.
+_BLOCK_TYPES: Final = ("text", "image", "audio", "resource_link", "resource")
+
+Outcome = tuple[ToolResult, str | None]
+
+
+def prepare(spec: ToolSpec, arguments: Any) -> tuple[Any, ToolResult | None]:
+    """Turn the arguments that a client sent into the value that the handler takes.
+
+    Args:
+        spec: The tool.
+        arguments: The decoded `arguments` of `tools/call`; `{}` when they were absent.
+
+    Returns:
+        The value for `spec.invoke` and None; or None and the answer for the model. Bad arguments
+        are an answer, not an error of the protocol (server/tools, Error Handling; SEP-1303).
+    """
+    shape = spec.input
+    if shape.compiled.is_valid(arguments):
+        return (arguments if shape.build is None else shape.build(arguments)), None
+    violations = shape.compiled.violations(arguments)
+    lines = "\n".join(describe(violations))
+    return None, ToolResult.error(
+        f"Invalid arguments for tool {spec.name}:\n{lines}",
+        meta={META_VIOLATIONS: [violation.to_wire() for violation in violations]},
+    )
+
+
+def to_result(spec: ToolSpec | None, value: Any) -> Outcome:
+    """Turn the value that a handler returned into a result.
+
+    Args:
+        spec: The tool; None for an answer that belongs to no tool, as an override may give one.
+        value: A text, None, a mapping, an instance, any JSON value, content, a list of content, or
+            a `ToolResult`.
+
+    Returns:
+        The result; and None, or the log entry about a value that could not be sent. With an output
+        schema the result has structured content that fits, or `is_error`.
+    """
+    try:
+        return _to_result(spec, value)
+    except Exception as error:  # the value is the author's; dumping and encoding may raise anything
+        return _broken(spec, repr(error))
+
+
+def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
+    output = None if spec is None else spec.output
+    if output is None and value.__class__ is str:
+        return ToolResult((Content.text(value),)), None  # the short way for most answers
+    if isinstance(value, ToolResult):
+        # A ready result goes out as it is, once it is known to be JSON and to keep the contract.
+        json_text(value.meta)
+        if not value.has_structured:
+            return _unstructured(spec, value)
+        ready = dump_value(value.structured)
+        json_text(ready)
+        if output is not None and not value.is_error and not output.compiled.is_valid(ready):
+            return _broken_schema(spec, output, ready)
+        return attrs.evolve(value, structured=ready), None
+    if (blocks := _blocks(output, value)) is not None:
+        return _unstructured(spec, ToolResult(blocks))
+    # These could be written as JSON, but are surely not meant so.
+    refuse_coroutine(value, "the handler")
+    if output is None and isinstance(value, (bytes, bytearray)):
+        raise TypeError("bytes cannot be sent; return Content.image(…), .audio(…) or .resource(…)")
+    ready = dump_value(value)
+    if output is not None and not output.compiled.is_valid(ready):
+        return _broken_schema(spec, output, ready)
+    if ready is None and output is None:
+        return ToolResult(), None
+    text = (Content.text(ready if isinstance(ready, str) else json_text(ready)),)
+    structured = output is not None or isinstance(ready, dict)
+    return (ToolResult(text, ready) if structured else ToolResult(text)), None
+
+
+def _unstructured(spec: ToolSpec | None, result: ToolResult) -> Outcome:
+    """Send a result without structured content, unless a declared output schema demands it.
+
+    server/tools, Output Schema: "servers MUST provide structured results that conform to this
+    schema". The schema speaks of the answers of a tool that did its work.
+    """
+    if spec is None or spec.output is None or result.is_error:
+        return result, None
+    return _broken(
+        spec,
+        "it has no structured content, which the output schema demands; return the value, or"
+        " ToolResult(content, structured=…)",
+    )
+
+
+def _blocks(output: Shape | None, value: Any) -> Any:
+    """Tell content from data: the blocks that a value is, or None when it is something else."""
+    if isinstance(value, Content):
+        return value
+    if not isinstance(value, (list, tuple)) or not value:
+        return None
+    if any(isinstance(item, Content) for item in value):
+        return as_blocks(value)
+    if not all(isinstance(item, Mapping) and item.get("type") in _BLOCK_TYPES for item in value):
+        return None
+    declared = output is not None and output.compiled.is_valid(list(value))
+    return None if declared else as_blocks(value)
+
+
+def _broken_schema(spec: ToolSpec | None, output: Shape, ready: Any) -> Outcome:
+    return _broken(spec, "\n".join(describe(output.compiled.violations(ready))))
+
+
+def _broken(spec: ToolSpec | None, detail: str) -> Outcome:
+    text = FAILED
+    if spec is not None and spec.output is not None:
+        text = f"Tool {spec.name} broke its output contract"
+    source = "an override" if spec is None else spec.source
+    return ToolResult.error(text), f"the answer of {source} was not sent: {detail}"
+
+
+def error_result(error: ToolError) -> ToolResult:
+    """Turn a `ToolError` into a result that the model can act on.
+
+    Args:
+        error: The exception that the tool raised.
+
+    Returns:
+        A result with `isError: true` and the content of the error.
+    """
+    content = error.content
+    try:
+        return ToolResult.error(FAILED if content == "" else as_blocks(content), meta=error.meta)
+    except (TypeError, ProtocolError):
+        return ToolResult.error(FAILED, meta=error.meta)

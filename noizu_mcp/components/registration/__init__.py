@@ -1,0 +1,1 @@
+"""Registrations: the components of a server, checked and bound to instances."""
