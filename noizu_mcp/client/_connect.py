@@ -139,6 +139,6 @@ async def _open(
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
         raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
-    ours, theirs = memory_pair(server.options.limits.message_size)
+    ours, theirs = memory_pair(theirs=server.options.limits)
     nursery.start_soon(partial(serve, server, theirs, transport="memory", principal=principal))
     return ours

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import trio
 
 from .._errors import ConnectionClosed
-from ..jsonrpc import Id, Oversized
+from ..jsonrpc import Id, Received
 
 
 class SessionEnded(ConnectionClosed):
@@ -29,7 +29,11 @@ class Unanswered(NamedTuple):
 
 
 class MessageStream(abc.ABC):
-    """Carries JSON-RPC messages, as bytes without framing, between this program and one peer.
+    """Carries JSON-RPC messages between this program and one peer.
+
+    It decodes each message that it receives, once, within the limits that it was made with; no
+    layer above parses bytes. It sends bytes without framing; those of our own requests and
+    notifications are `jsonrpc.Encoded`, which a transport can route without parsing them.
 
     One task receives and one task sends; `send_nowait` may be called from any task of the loop
     while nobody is inside `send`.
@@ -42,7 +46,7 @@ class MessageStream(abc.ABC):
     mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]] | None = None
 
     @abc.abstractmethod
-    async def receive(self) -> Sequence[bytes | Oversized | Unanswered]:
+    async def receive(self) -> Sequence[Received | Unanswered]:
         """Wait for messages.
 
         Returns:

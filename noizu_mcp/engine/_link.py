@@ -8,7 +8,7 @@ import trio
 
 from .._limits import Limits
 from .._log import seldom
-from ..jsonrpc import Decoded, Oversized, decode, too_large
+from ..jsonrpc import Received
 from ..protocol import Dispatch
 from ._abc import MessageStream, Unanswered
 from ._desk import Desk, Handler, Peer
@@ -43,7 +43,7 @@ class Link(Desk):
         self.outbox = Outbox(stream, limits.outbox)
         self._stream = stream
         self._limits = limits
-        self._inbox: deque[bytes | Oversized | Unanswered] = deque()
+        self._inbox: deque[Received | Unanswered] = deque()
         self._reader: trio.CancelScope | None = None
         self._ended = trio.Event()
         self._in_chunk = False
@@ -143,7 +143,7 @@ class Link(Desk):
         self.outbox.flush_now()
 
     async def _fill_inbox(self, scope: trio.CancelScope) -> None:
-        messages: Sequence[bytes | Oversized | Unanswered] = ()
+        messages: Sequence[Received | Unanswered] = ()
         self._reader = scope
         try:
             if await self._has_room():
@@ -168,19 +168,15 @@ class Link(Desk):
         return self.outbox.has_room
 
     def _receive(
-        self, data: bytes | Oversized | Unanswered, turn: "_Turn"
+        self, data: Received | Unanswered, turn: "_Turn"
     ) -> Coroutine[Any, Any, None] | None:
         """Take one message; what is returned is the rest of the work on it."""
         if isinstance(data, Unanswered):
             self._waiters.resolve(data.id, data.error)
             return None
-        if isinstance(data, Oversized):
-            message: Decoded = too_large(data.head, self._limits)
-        else:
-            message = decode(data, self._limits)
-        event = self._peer.receive(message)
+        event = self._peer.receive(data.message)
         if self._listeners:
-            self._watch.heard(message, event, None if isinstance(data, Oversized) else len(data))
+            self._watch.heard(data.message, event, data.size)
         if isinstance(event, Dispatch):
             turn.current, job = self.begin(event, self)
             return None if job is None else job()

@@ -9,6 +9,7 @@ from ._codec import encode as encode
 from ._codec import encode_batch as encode_batch
 from ._codec import encode_error as encode_error
 from ._codec import encode_result as encode_result
+from ._codec import read_message as read_message
 from ._codec import too_large as too_large
 from ._codes import CODE_NAMES as CODE_NAMES
 from ._codes import HEADER_MISMATCH as HEADER_MISMATCH
@@ -33,11 +34,13 @@ from ._lines import LineBuffer as LineBuffer
 from ._lines import Oversized as Oversized
 from ._messages import Batch as Batch
 from ._messages import Decoded as Decoded
+from ._messages import Encoded as Encoded
 from ._messages import ErrorResponse as ErrorResponse
 from ._messages import Id as Id
 from ._messages import Malformed as Malformed
 from ._messages import Message as Message
 from ._messages import Notification as Notification
+from ._messages import Received as Received
 from ._messages import Rendered as Rendered
 from ._messages import Request as Request
 from ._messages import Response as Response
@@ -67,6 +70,7 @@ __all__ = [
     "URL_ELICITATION_REQUIRED",
     "Batch",
     "Decoded",
+    "Encoded",
     "ErrorResponse",
     "Id",
     "LineBuffer",
@@ -74,6 +78,7 @@ __all__ = [
     "Message",
     "Notification",
     "Oversized",
+    "Received",
     "Rendered",
     "Request",
     "Response",
@@ -86,6 +91,7 @@ __all__ = [
     "malformed",
     "memory_of",
     "parse_json",
+    "read_message",
     "recover_id",
     "render",
     "too_deep",

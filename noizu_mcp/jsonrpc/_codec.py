@@ -9,14 +9,17 @@ from typing import Any, Final
 from .._limits import DEFAULTS, Limits
 from ._codes import INVALID_REQUEST, PARSE_ERROR
 from ._json import UnfitValueError, describe, parse_json, render
+from ._lines import Oversized
 from ._messages import (
     Batch,
     Decoded,
+    Encoded,
     ErrorResponse,
     Id,
     Malformed,
     Message,
     Notification,
+    Received,
     Rendered,
     Request,
     Response,
@@ -50,6 +53,18 @@ def decode(data: bytes, limits: Limits = DEFAULTS) -> Decoded:
     if type(value) is list:
         return _classify_batch(value, limits.batch)
     return _not_an_object()
+
+
+def read_message(data: bytes | Oversized, limits: Limits = DEFAULTS) -> Received:
+    """Decode what a stream brought, whatever it is.
+
+    Args:
+        data: The bytes of one message, or the head of one over the size limit.
+        limits: See `decode`.
+    """
+    if isinstance(data, Oversized):
+        return Received(too_large(data.head, limits), data.head, None)
+    return Received(decode(data, limits), data, len(data))
 
 
 def too_large(head: bytes, limits: Limits = DEFAULTS) -> Malformed:
@@ -152,14 +167,16 @@ def _render_id(id_: Id) -> bytes:
     return b"%d" % id_ if type(id_) is int else render(id_)
 
 
-def _encode_call(message: Request | Notification) -> bytes:
+def _encode_call(message: Request | Notification) -> Encoded:
     value: dict[str, Any] = {"jsonrpc": "2.0"}
     if isinstance(message, Request):
         value["id"] = message.id
     value["method"] = message.method
     if message.params is not None:
         value["params"] = message.params
-    return bytes(render(value))
+    encoded = Encoded(render(value))
+    encoded.message = message
+    return encoded
 
 
 def encode_batch(answers: list[bytes]) -> bytes:

@@ -35,8 +35,8 @@ class Conversation:
     async def read(self):
         """Read until the server ends the connection."""
         while arrived := await self._wire.stream.receive():
-            for data in arrived:
-                value = json.loads(data)
+            for received in arrived:
+                value = json.loads(received.data)
                 for message in value if isinstance(value, list) else [value]:
                     self._take(message)
 

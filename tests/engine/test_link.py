@@ -10,6 +10,7 @@ import trio.testing
 from noizu_mcp import ConnectionClosed, Limits, RequestTimeout
 from noizu_mcp.engine import Link, MessageStream
 from noizu_mcp.engine._link import STALL_TIMEOUT
+from noizu_mcp.jsonrpc import read_message
 from noizu_mcp.protocol import ServerPeer
 from noizu_mcp.transports import memory_pair
 
@@ -60,8 +61,8 @@ async def wired(nursery):
 
 async def read(stream):
     with trio.fail_after(10):
-        (data,) = await stream.receive()
-    return json.loads(data)
+        (received,) = await stream.receive()
+    return json.loads(received.data)
 
 
 async def test_a_crash_before_the_first_wait_costs_one_request(wired, caplog):
@@ -82,8 +83,8 @@ async def test_a_crash_before_the_first_wait_costs_one_request(wired, caplog):
     seen = {}
     with trio.fail_after(10):
         while len(seen) < 2:
-            for data in await ours.receive():
-                message = json.loads(data)
+            for received in await ours.receive():
+                message = json.loads(received.data)
                 seen[message["id"]] = message
     assert seen[1]["error"] == {"code": -32603, "message": "Request handler failed"}
     assert seen[2]["result"] == {}
@@ -179,7 +180,7 @@ async def test_stopping_before_an_array_began(wired):
     await ours.send([INITIALIZE, b"[" + PING % 1 + b"," + PING % 2 + b"]"])
     await link.run(grace=0)
     (_, array) = await ours.receive()
-    assert [each["error"]["message"] for each in json.loads(array)] == [
+    assert [each["error"]["message"] for each in json.loads(array.data)] == [
         "The server is shutting down",
         "The server is shutting down",
     ]
@@ -211,7 +212,7 @@ class Broken(MessageStream):
             self.failures += 1
             raise RuntimeError("no transport")
         messages, self.messages = self.messages, []
-        return messages
+        return [read_message(message) for message in messages]
 
     def send_nowait(self, messages):
         return True
@@ -296,7 +297,7 @@ async def test_our_requests_are_answered_or_given_up(wired, autojump_clock):
         request = ledger.open("ping", None)
         with pytest.raises(RequestTimeout):
             await link.request(request, patience=1, cancellable=cancellable)
-        sent = [json.loads(data)["method"] for data in await ours.receive()]
+        sent = [json.loads(each.data)["method"] for each in await ours.receive()]
         assert sent == ["ping", *["notifications/cancelled"] * cancellable]
     with pytest.raises(TypeError):
         await link.request(ledger.open("ping", {"x": object()}))

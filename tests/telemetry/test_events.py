@@ -17,6 +17,7 @@ from noizu_mcp import (
     Context,
     Decline,
     DefinitionError,
+    Limits,
     McpError,
     Server,
     Tool,
@@ -285,7 +286,7 @@ async def test_what_no_one_can_answer(server, heard):
 async def test_a_message_over_the_limit(server, heard):
     """Its size is not known: its bytes are gone."""
     big = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "y" * 2000}}
-    async with raw(server, 1000) as (send, receive):
+    async with raw(server, Limits(message_size=1000)) as (send, receive):
         send(big)
         await receive()
 

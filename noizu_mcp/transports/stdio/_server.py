@@ -76,7 +76,7 @@ async def serve_descriptors(
         principal: The same.
         task_status: Started with the connection.
     """
-    stream = LineStream(read_fd, write_fd, server.options.limits.message_size)
+    stream = LineStream(read_fd, write_fd, server.options.limits)
     connection: StreamConnection | None = None
     everything = trio.CancelScope()
 
