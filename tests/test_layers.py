@@ -78,6 +78,7 @@ PRIVATE = {
     ("cli/_use", "schema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema._nearest"): "the nearest name, for messages",
     ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
+    ("client/_session", "server._authored"): "the same",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
     ("server/_statement", "components._declare"): "the same",

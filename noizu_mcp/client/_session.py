@@ -10,6 +10,7 @@ from .._limits import Limits
 from ..engine import Exchange, Job, Link, MessageStream, crashes_logged, logger
 from ..jsonrpc import Id, Notification, Request
 from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer
+from ..server._authored import authored
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
 from ._handlers import ClientHandler
@@ -64,7 +65,8 @@ class ClientSession:
     async def _deliver(self) -> None:
         async for notice in self._notices:
             with crashes_logged("handle_notification failed for %s", notice.method):
-                await self._handler.handle_notification(notice.method, notice.params or {})
+                params = notice.params or {}
+                await authored(self._handler.handle_notification(notice.method, params))
 
     def drop_questions(self) -> None:
         """Answer no question of a session that is over: ids begin anew in the next one."""

@@ -13,6 +13,7 @@ from ._desk import Peer as Peer
 from ._exchange import Exchange as Exchange
 from ._exchange import Job as Job
 from ._failure import crashes_logged as crashes_logged
+from ._failure import is_being_cancelled as is_being_cancelled
 from ._failure import is_crash as is_crash
 from ._failure import lone as lone
 from ._failure import single_failure as single_failure
@@ -49,6 +50,7 @@ __all__ = [
     "Unanswered",
     "Watch",
     "crashes_logged",
+    "is_being_cancelled",
     "is_crash",
     "logger",
     "lone",

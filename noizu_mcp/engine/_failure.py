@@ -1,5 +1,12 @@
-"""One failure is one exception."""
+"""One failure is one exception.
 
+trio raises `Cancelled` in a task only while a scope around it is cancelled, and that scope stays
+cancelled. A `Cancelled` that arrives where no surrounding scope is cancelled is therefore stray:
+somebody caught it, kept it, and raised it later. No scope would catch it, so it would end every
+task around it, and `trio.run` itself, without a word. It is a failure of the code that raised it.
+"""
+
+import math
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
@@ -11,16 +18,37 @@ from ._log import logger
 
 #: What is no failure of the code that it passes through: it has to go on.
 _PASSING: Final = (trio.Cancelled, KeyboardInterrupt, GeneratorExit)
+#: The rest of it where no surrounding scope is cancelled.
+_PASSING_UNCANCELLED: Final = (KeyboardInterrupt, GeneratorExit)
+
+
+def is_being_cancelled() -> bool:
+    """Tell whether a scope around the calling task is cancelled; `Cancelled` must go on then.
+
+    True also where no loop runs: a coroutine is closed there, and nothing can be said about scopes.
+    """
+    try:
+        return trio.current_effective_deadline() == -math.inf
+    except RuntimeError:
+        return True
+
+
+def _passing() -> tuple[type[BaseException], ...]:
+    return _PASSING if is_being_cancelled() else _PASSING_UNCANCELLED
 
 
 def is_crash(error: BaseException) -> bool:
     """Tell a failure of the author's code from what must go on, alone or in a group.
 
-    `SystemExit` counts as a failure: one handler must not end the sessions of the others.
+    `SystemExit` counts as a failure: one handler must not end the sessions of the others. So does
+    a stray `Cancelled`. Call it in the task that the error was raised in.
     """
+    if isinstance(error, Exception) and not isinstance(error, BaseExceptionGroup):
+        return True
+    passing = _passing()
     if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(_PASSING) is None
-    return not isinstance(error, _PASSING)
+        return error.subgroup(passing) is None
+    return not isinstance(error, passing)
 
 
 def split(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
@@ -31,10 +59,11 @@ def split(error: BaseException) -> tuple[BaseException | None, BaseException | N
     Returns:
         The failure, and what must go on; one of them may be None.
     """
+    passing = _passing()
     if isinstance(error, BaseExceptionGroup):
-        going_on, crash = error.split(_PASSING)
+        going_on, crash = error.split(passing)
         return crash, going_on
-    return (None, error) if isinstance(error, _PASSING) else (error, None)
+    return (None, error) if isinstance(error, passing) else (error, None)
 
 
 def crashes_logged(text: str, *args: object) -> AbstractContextManager[None]:

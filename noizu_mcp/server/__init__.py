@@ -1,6 +1,7 @@
 """Servers: what they offer, how requests reach it, and `serve`, which needs only a stream."""
 
 from .._util import publish
+from ._authored import entered as entered
 from ._bus import MERGE_WINDOW as MERGE_WINDOW
 from ._bus import Windows as Windows
 from ._connection import Connection as Connection
@@ -53,6 +54,7 @@ __all__ = [
     "TaskStore",
     "Telemetry",
     "Windows",
+    "entered",
     "hear_at",
     "open_connection",
     "running",

@@ -1,55 +1,117 @@
-"""Awaiting the author's code, which may raise anything at all."""
+"""Running the author's code, which may raise anything at all.
 
-from collections.abc import Awaitable, Callable
+Some exceptions belong to the machinery and pass through every handler: `GeneratorExit`, with which
+Python closes a coroutine, `Cancelled`, with which trio ends a cancelled scope, and
+`KeyboardInterrupt`, with which the main thread hears of Ctrl-C. A handler can raise them by itself,
+too, and then nothing outside waits for them: they would end the connection, or the process. Such
+an exception is replaced here by a `RuntimeError`, before a nursery or a scope can swallow it.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, TypeVar
 
 import trio
 
+from ..engine import is_being_cancelled
+
 Result = TypeVar("Result")
 
-_TEXT: Final = "the handler raised GeneratorExit"
+#: An exception of the machinery, by itself no failure.
+Signals = tuple[type[BaseException], ...]
+
+_NEVER_AT_ONCE: Final[Signals] = (GeneratorExit, trio.Cancelled)
+_NEVER_IN_A_THREAD: Final[Signals] = (KeyboardInterrupt,)
 
 
 async def authored(work: Awaitable[Result]) -> Result:
     """Await the author's code.
 
-    `GeneratorExit` is how Python closes a coroutine that nobody will resume, so it must pass
-    wherever it comes from there. One that a handler raises by itself is a failure like any other.
-
     Raises:
-        RuntimeError: The code raised `GeneratorExit`, and nobody closes this coroutine.
+        RuntimeError: The code raised `GeneratorExit`, and nobody closes this coroutine; or
+            `Cancelled`, and no scope around it is cancelled.
         BaseException: Whatever else the code raised.
     """
     task = trio.lowlevel.current_task()
     try:
         return await work
     except BaseException as error:
-        _refuse_exit(error, task)
+        # What closes a coroutine stands outside of its task; then anything may pass.
+        if _is_running(task):
+            _refuse(error, (GeneratorExit,) if is_being_cancelled() else _NEVER_AT_ONCE)
         raise
 
 
-def at_once(work: Callable[[], Result]) -> Result:
-    """Call the author's code, as `authored` awaits it.
+@asynccontextmanager
+async def entered(manager: AbstractAsyncContextManager[Result]) -> AsyncIterator[Result]:
+    """Enter and leave the author's context manager, as `async with` does.
+
+    Args:
+        manager: The context manager.
 
     Raises:
-        RuntimeError: The code raised `GeneratorExit`.
+        RuntimeError: It raised `GeneratorExit` or `Cancelled` by itself; see `authored`.
+        BaseException: Whatever else it raised.
+    """
+    value = await authored(manager.__aenter__())
+    try:
+        yield value
+    except BaseException as error:
+        if not await authored(manager.__aexit__(type(error), error, error.__traceback__)):
+            raise
+    else:
+        await authored(manager.__aexit__(None, None, None))
+
+
+def at_once(work: Callable[[], Result]) -> Result:
+    """Call the author's code in the loop, where it cannot wait: nothing can be cancelled in it.
+
+    Raises:
+        RuntimeError: The code raised `GeneratorExit` or `Cancelled`.
         BaseException: Whatever else the code raised.
     """
     try:
         return work()
-    except GeneratorExit as error:
-        raise RuntimeError(_TEXT) from error
+    except BaseException as error:
+        _refuse(error, _NEVER_AT_ONCE)
+        raise
 
 
-def _refuse_exit(error: BaseException, task: trio.lowlevel.Task) -> None:
-    found = isinstance(error, GeneratorExit)
+def in_thread(work: Callable[[], Result]) -> Result:
+    """Call the author's code in a worker thread; Ctrl-C reaches the main thread alone.
+
+    Raises:
+        RuntimeError: The code raised `KeyboardInterrupt`.
+        BaseException: Whatever else the code raised.
+    """
+    try:
+        return work()
+    except BaseException as error:
+        _refuse(error, _NEVER_IN_A_THREAD)
+        raise
+
+
+def _refuse(error: BaseException, never: Signals) -> None:
+    """Raise what is left of an error without some exceptions, or `RuntimeError` in their place."""
     if isinstance(error, BaseExceptionGroup):
-        exits, others = error.split(GeneratorExit)
-        found = exits is not None
-        if found and others is not None:
+        found, others = error.split(never)
+        if found is None:
+            return
+        if others is not None:
             raise others from None  # a cancellation among them goes on
-    if found and _is_running(task):
-        raise RuntimeError(_TEXT) from error
+        error = found
+    elif not isinstance(error, never):
+        return
+    kinds = {type(each).__name__ for each in _leaves(error)}
+    raise RuntimeError(f"the handler raised {' and '.join(sorted(kinds))}") from error
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
 
 
 def _is_running(task: trio.lowlevel.Task) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Generator, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,7 @@ from ..types import (
     ReadResult,
     RequireScopes,
 )
-from ._calls import read_any
+from ._calls import read_any, within
 from ._rounds import LiveAsker, ReplayAsker, make_asker, run_step
 
 if TYPE_CHECKING:
@@ -298,7 +299,9 @@ class Call:
     async def read_resource(self, uri: str, context: Context) -> ReadResult:
         """Read a resource of the server in the name of this request."""
         found = self.server.registry.find_resource(uri)
-        result = await read_any(self.server, uri, found, context)
+        spec = found and found[0]
+        read = partial(read_any, self.server, uri, found, context)
+        result = await within(self.server, spec, read)
         if isinstance(result, InputRequired):
             raise TypeError(
                 f"{uri} asks with InputRequired, which only a client can answer; let it await"

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import trio
 
@@ -10,6 +10,7 @@ from .._errors import ConnectionClosed, InsufficientScope, McpError, RequestTime
 from ..components import (
     Completer,
     Context,
+    PromptSpec,
     Source,
     ToolSpec,
     complete_from,
@@ -20,18 +21,20 @@ from ..components import (
     to_prompt_result,
     to_result,
 )
-from ..engine import is_crash, logger, lone
-from ..jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND
+from ..engine import Fate, is_crash, logger, lone
+from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ..protocol import REVISIONS
 from ..types import (
     Completion,
     Content,
     InputRequired,
+    PromptResult,
     ReadResult,
     Reference,
     ToolResult,
 )
-from ._authored import at_once, authored
+from ._authored import at_once, authored, in_thread
+from ._clock import OutOfTime, Timed, in_time
 from ._registry import Found
 from ._rounds import timed_out
 from ._scopes import demand
@@ -39,6 +42,8 @@ from ._slots import one_of
 
 if TYPE_CHECKING:
     from ._server import Server
+
+Result = TypeVar("Result")
 
 #: What a model reads when a handler crashed; the details are in the log only.
 CRASHED: Final = ToolResult(Content.text("Tool execution failed"), is_error=True)
@@ -60,7 +65,10 @@ def find(server: "Server", name: str) -> ToolSpec:
 async def call_registered(
     server: "Server", name: str, arguments: Mapping[str, Any], context: Context
 ) -> ToolResult:
-    """Call a registered tool with arguments that nobody has checked yet.
+    """Call a registered tool with arguments that nobody has checked yet, in the tool's time.
+
+    Returns:
+        The result; `TIMED_OUT` itself when the time of the tool was over.
 
     Raises:
         McpError: There is no such tool, or the tool raised it.
@@ -69,7 +77,12 @@ async def call_registered(
     spec = find(server, name)
     demand(spec, context)
     args, refusal = prepare(spec, arguments)
-    return refusal or await run(server, spec, args, context)
+    if refusal is not None:
+        return refusal
+    try:
+        return await in_time(server, spec, partial(run, server, spec, args, context))
+    except OutOfTime:
+        return TIMED_OUT
 
 
 def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult:
@@ -80,10 +93,9 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
         InsufficientScope: The same.
     """
     try:
-        return answer_of(spec, _unasked(spec.invoke(args, context)))
+        return at_once(lambda: answer_of(spec, _unasked(spec.invoke(args, context))))
     except BaseException as error:
-        # Nothing waits here, so no coroutine is being closed: the handler itself raised that.
-        if not is_crash(error) and not isinstance(error, GeneratorExit):
+        if not is_crash(error):
             raise
         return failure(spec.source, error)
 
@@ -162,7 +174,9 @@ async def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any])
         return at_once(invoke)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
     limiter = context.threads
-    return await authored(trio.to_thread.run_sync(invoke, abandon_on_cancel=True, limiter=limiter))
+    return await authored(
+        trio.to_thread.run_sync(in_thread, invoke, abandon_on_cancel=True, limiter=limiter)
+    )
 
 
 async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
@@ -226,6 +240,13 @@ def failure(source: str, error: BaseException) -> ToolResult:
     return CRASHED
 
 
+def fate_of(result: ToolResult) -> Fate | None:
+    """Say to who watches how a call ended, where the result alone does not tell."""
+    if result is CRASHED:
+        return "crashed"
+    return "timed_out" if result is TIMED_OUT else None
+
+
 def not_found(uri: str, version: str) -> McpError:
     """Make the error for a resource that is not there.
 
@@ -236,8 +257,35 @@ def not_found(uri: str, version: str) -> McpError:
 
 
 async def read_registered(server: "Server", uri: str, context: Context) -> Any:
-    """Read a registered resource; see `read_found`."""
-    return await read_found(uri, server.registry.find_resource(uri), context)
+    """Read a registered resource, in its time; see `read_found`.
+
+    Raises:
+        McpError: The time is over (-32603), or see `read_found`.
+        InsufficientScope: See `read_found`.
+    """
+    found = server.registry.find_resource(uri)
+    return await within(server, found and found[0], partial(read_found, uri, found, context))
+
+
+async def within(
+    server: "Server", spec: Timed | None, work: Callable[[], Awaitable[Result]]
+) -> Result:
+    """Read a resource or get a prompt within another request, in the time of its own.
+
+    Args:
+        server: The server.
+        spec: The component; None where nothing is registered.
+        work: The work.
+
+    Raises:
+        McpError: The time is over (-32603).
+    """
+    if spec is None:
+        return await work()
+    try:
+        return await in_time(server, spec, work)
+    except OutOfTime:
+        raise McpError(INTERNAL_ERROR, "Request timed out") from None
 
 
 async def read_found(uri: str, found: Found | None, context: Context) -> ReadResult | InputRequired:
@@ -286,7 +334,20 @@ async def read_any(
 async def get_registered(
     server: "Server", name: str, arguments: Mapping[str, Any], context: Context
 ) -> Any:
-    """Get a registered prompt.
+    """Get a registered prompt, in its time; see `get_found`.
+
+    Raises:
+        McpError: The time is over (-32603), or see `get_found`.
+        InsufficientScope: See `get_found`.
+    """
+    spec = server.registry.find_prompt(name)
+    return await within(server, spec, partial(get_found, spec, name, arguments, context))
+
+
+async def get_found(
+    spec: PromptSpec | None, name: str, arguments: Mapping[str, Any], context: Context
+) -> PromptResult | InputRequired:
+    """Get a prompt that the registry has found, or not.
 
     Returns:
         The `PromptResult`; or an `InputRequired` of the handler.
@@ -295,7 +356,6 @@ async def get_registered(
         McpError: There is no such prompt, or its arguments do not fit (-32602).
         InsufficientScope: The caller may not get it.
     """
-    spec = server.registry.find_prompt(name)
     if spec is None:
         raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
     demand(spec, context)

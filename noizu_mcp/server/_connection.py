@@ -14,7 +14,7 @@ from collections.abc import (
 )
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
@@ -42,9 +42,11 @@ from ..jsonrpc import (
 )
 from ..protocol import CLIENT_REQUESTS, Envelope, Event, Interests, ServerPeer
 from ..types import META_SERVER_INFO, META_SUBSCRIPTION_ID, Principal, ToolResult
+from ._authored import authored
 from ._bus import Merger, Windows
 from ._call import BeginTask, Call
 from ._calls import TIMED_OUT
+from ._clock import Timed
 from ._farewell import say_farewell
 from ._record import hear, observe, tell
 from ._rounds import timed_out
@@ -56,14 +58,6 @@ if TYPE_CHECKING:
     from ._server import Server
 
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
-class Timed(Protocol):
-    """What may have a timeout of its own."""
-
-    @property
-    def timeout(self) -> float | Unset | None:
-        """Seconds; None for no limit, UNSET for the server's."""
 
 
 #: Serves one method: answers at once, or returns the rest of the work. May raise `McpError`.
@@ -222,7 +216,7 @@ class Connection(abc.ABC):
     async def _init(self, done: trio.Event) -> None:
         self._failed = True  # unless it comes to its end
         with crashes_logged("init of %r failed; the session ends", self.server):
-            await self.server.init(self._context_of_session())
+            await authored(self.server.init(self._context_of_session()))
             self._failed = False
         if self._failed:
             self.stop()

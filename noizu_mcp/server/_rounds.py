@@ -12,6 +12,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import trio
@@ -22,6 +23,8 @@ from ..components import TIMEOUTS
 from ..engine import Exchange
 from ..jsonrpc import INVALID_PARAMS, parse_json
 from ..types import InputRequest, InputRequired
+from ._authored import in_thread
+from ._clock import clocks_stopped
 from ._slots import given_back
 
 if TYPE_CHECKING:
@@ -190,7 +193,8 @@ class LiveAsker:
         async with given_back():
             self._pause()
             try:
-                answer: Mapping[str, Any] = await self._line.ask(request, timeout)
+                with clocks_stopped():
+                    answer: Mapping[str, Any] = await self._line.ask(request, timeout)
                 return answer
             finally:
                 self._resume()
@@ -424,7 +428,7 @@ async def run_step(
     async def run() -> Any:
         if inspect.iscoroutinefunction(function):
             return await function(*args)
-        return await trio.to_thread.run_sync(function, *args)
+        return await trio.to_thread.run_sync(in_thread, partial(function, *args))
 
     return await rounds.step(key, run)
 

@@ -9,6 +9,7 @@ import trio
 from ..engine import Link, LoopGate, MessageStream, single_failure
 from ..protocol import Origin
 from ..types import Principal
+from ._authored import entered
 from ._bus import Windows
 from ._connection import Connection
 from ._server import Server
@@ -88,7 +89,7 @@ async def open_connection(
         transport: What `ctx.transport` says: `stdio`, `http` or `memory`.
         principal: Who is at the other end, `ctx.auth`; None where nobody says so.
     """
-    async with server.lifespan() as state:
+    async with entered(server.lifespan()) as state:
         yield StreamConnection(server, stream, state, transport, principal)
 
 

@@ -14,7 +14,8 @@ from ..jsonrpc import MISSING_CLIENT_CAPABILITY, memory_of
 from ..protocol import Envelope
 from ..types import TASKS, RequireScopes, ToolResult
 from ._call import Call
-from ._calls import CRASHED
+from ._calls import fate_of
+from ._clock import enter_task
 from ._record import observe_task
 from ._rounds import LiveAsker, ReplayAsker
 from ._scopes import denial, needed
@@ -203,8 +204,9 @@ class Opening:
             task=task,
         )
         try:
+            enter_task()
             result = await self._work(Context(call))
-            task.fate = "crashed" if result is CRASHED else None
+            task.fate = fate_of(result)
             return result.to_wire()
         except InsufficientScope as error:
             connection, exchange = self._connection, self._exchange

@@ -3,10 +3,12 @@
 import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import Any, Protocol
 
 from .._errors import Problem
 from ..engine import crashes_logged
+from ._authored import at_once
 from ._events import Event, Listen, Listener
 
 
@@ -84,7 +86,7 @@ class Telemetry:
         """
         for listener in tuple(self.listeners):
             with crashes_logged("the listener %r failed", listener):
-                listener(event)
+                at_once(partial(listener, event))
 
     def around(self, event: Event) -> AbstractContextManager[object]:
         """Surround the work on a request with what the listeners want around it.
@@ -109,8 +111,8 @@ def _guarded(listener: Listener, event: Event) -> Iterator[None]:
     """Enter and leave what a listener puts around a request; what that raises is logged."""
     entered: AbstractContextManager[object] | None = None
     with crashes_logged("the listener %r failed", listener):
-        manager = listener.around(event)
-        manager.__enter__()
+        manager = at_once(partial(listener.around, event))
+        at_once(manager.__enter__)
         entered = manager
     try:
         yield
@@ -118,7 +120,7 @@ def _guarded(listener: Listener, event: Event) -> Iterator[None]:
         if entered is not None:
             # It is not shown what the handler raised: it could swallow a cancellation.
             with crashes_logged("the listener %r failed", listener):
-                entered.__exit__(None, None, None)
+                at_once(partial(entered.__exit__, None, None, None))
 
 
 def _fault_of(listener: Any) -> str | None:

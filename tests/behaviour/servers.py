@@ -9,6 +9,8 @@ import trio
 from askers import Asked, AskedFor, AskedPrompt, Forgetful, Impatient, Questions
 from jobs import Jobs
 from kits import Changes, Control, Crashes, Echo, Notes, Quick, Returns
+from strays import Straying, StrayingBehind, StrayInit, StrayOverrides
+from timely import Punctual, PunctualAlone, PunctualBehind
 
 from noizu_mcp import (
     Cache,
@@ -24,6 +26,17 @@ from noizu_mcp import (
     tool,
 )
 from noizu_mcp.tools import Catalog
+
+# The servers of other modules; tests find each by its name here.
+__all__ = [
+    "Punctual",
+    "PunctualAlone",
+    "PunctualBehind",
+    "StrayInit",
+    "StrayOverrides",
+    "Straying",
+    "StrayingBehind",
+]
 
 
 class Kitchen(

@@ -1,5 +1,6 @@
 """`prompts/list` and `prompts/get` (`server/prompts`)."""
 
+from collections.abc import Awaitable
 from typing import Any
 
 from ..._errors import McpError
@@ -9,7 +10,7 @@ from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_block
 from ...types import InputRequired
 from .._authored import authored
-from .._calls import settle
+from .._calls import get_found, settle
 from .._connection import Connection
 from ._lists import list_page
 
@@ -41,10 +42,13 @@ def get_prompt(connection: Connection, exchange: Exchange) -> Job | None:
     context = connection.context_of_round(exchange)
     spec = server.registry.find_prompt(name)
 
+    def get() -> Awaitable[Any]:
+        if server.overrides("get_prompt"):
+            return authored(server.get_prompt(name, arguments or {}, context))
+        return authored(get_found(spec, name, arguments or {}, context))
+
     async def work() -> None:
-        value = await settle(
-            lambda: authored(server.get_prompt(name, arguments or {}, context)), context
-        )
+        value = await settle(get, context)
         if not isinstance(value, InputRequired):
             connection.reply(exchange, _write(exchange, to_prompt_result(spec, value).to_wire()))
 

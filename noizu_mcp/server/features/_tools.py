@@ -14,7 +14,7 @@ from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
 from ...protocol import Mirrored, adapt_tool_result, param_fault
 from ...types import ToolResult
 from .._call import BeginTask
-from .._calls import CRASHED, find, run, run_inline, run_override
+from .._calls import fate_of, find, run, run_inline, run_override
 from .._connection import Connection
 from .._task_calls import Opening
 from ._lists import list_page
@@ -45,8 +45,7 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
     if server.overrides("call_tool"):
         return _call_override(connection, exchange, name, arguments)
     spec = find(server, name)
-    if spec.mirrored:
-        _check_headers(spec, arguments, exchange.envelope.origin.headers)
+    _check_headers(spec, arguments, exchange.envelope.origin.headers)
     args, refusal = prepare(spec, arguments)
     if refusal is not None:
         _reply(connection, exchange, spec, refusal)
@@ -99,9 +98,10 @@ def _run_in_task(
 
 def _check_headers(spec: ToolSpec, arguments: Mapping[str, Any], headers: Mirrored | None) -> None:
     """Refuse a call whose `Mcp-Param-*` headers say something else (2026-07-28 `server/tools`)."""
-    fault = None if headers is None else param_fault(spec.mirrored, arguments, headers)
-    if fault is not None:
-        raise McpError(HEADER_MISMATCH, fault)
+    if spec.mirrored and headers is not None:
+        fault = param_fault(spec.mirrored, arguments, headers)
+        if fault is not None:
+            raise McpError(HEADER_MISMATCH, fault)
 
 
 def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -116,8 +116,9 @@ def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 def _reply(
     connection: Connection, exchange: Exchange, spec: ToolSpec | None, result: ToolResult
 ) -> None:
-    if result is CRASHED:
-        exchange.mark("crashed")
+    fate = fate_of(result)
+    if fate is not None:
+        exchange.mark(fate)
     wire = result.to_wire()
     revision = exchange.envelope.revision
     if revision.structured != "any":
@@ -129,9 +130,17 @@ def _reply(
 def _call_override(
     connection: Connection, exchange: Exchange, name: str, arguments: dict[str, Any]
 ) -> Job | None:
-    """Let the server's own `call_tool` answer; if the tool is registered for a task, in one."""
+    """Let the server's own `call_tool` answer, with all that a registered tool demands.
+
+    It answers in the time of the tool, and in a task if the tool has one.
+
+    Raises:
+        McpError: A header says something else than the arguments.
+    """
     server = connection.server
     spec = server.registry.find(name)
+    if spec is not None:
+        _check_headers(spec, arguments, exchange.envelope.origin.headers)
     work = partial(run_override, server, spec, name, arguments)
 
     def in_request(begin_task: BeginTask | None) -> Job:
@@ -140,7 +149,7 @@ def _call_override(
         async def ask() -> None:
             _reply(connection, exchange, spec, await work(context))
 
-        return connection.in_background(exchange, ask)
+        return connection.in_background(exchange, ask, spec)
 
     if spec is None or spec.task is None:
         return in_request(None)

@@ -9,7 +9,7 @@ import trio
 
 from ....engine import Exchange, LoopGate, logger, single_failure
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
-from ....server import Server, TaskStore, Windows
+from ....server import Server, TaskStore, Windows, entered
 from ....telemetry import Metrics
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host
@@ -105,7 +105,7 @@ class HttpApp:
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[None]:
         with single_failure():
-            async with self.server.lifespan() as state, trio.open_nursery() as nursery:
+            async with entered(self.server.lifespan()) as state, trio.open_nursery() as nursery:
                 tasks = TaskSet(nursery)
                 self._settle_soon = soon(partial(tasks.spawn, self.settle))
                 self._endpoint = endpoint = Endpoint(self._host(state, tasks))
