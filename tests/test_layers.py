@@ -30,7 +30,7 @@ LAYERS: dict[str, set[str]] = {
     | {"client", "testing"},
 }
 # Files at the root that stand below all layers, in their own order.
-BELOW = ("_version", "_value", "_errors", "_limits", "_source", "_util")
+BELOW = ("_version", "_value", "_errors", "_limits", "_log", "_source", "_util")
 # Files at the root that stand above them; the commands run what `_run` runs.
 ABOVE = ("_run", "__init__", "__main__")
 

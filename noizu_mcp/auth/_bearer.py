@@ -1,11 +1,13 @@
 """Bearer tokens of requests: taken, verified, and asked for (RFC 6750, RFC 9728)."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from .._errors import InsufficientScope, InvalidToken, VerifierUnavailable
+from .._log import SHOWN, Seldom
 from ..types import Principal, RequireScopes
 from ._challenge import AuthChallenge, format_challenge
 from ._documents import ResourceMetadata, as_servers, check_scopes
@@ -14,6 +16,10 @@ from ._verifier import TokenVerifier, ask, logger
 
 #: Seconds after which a client may try again when a verifier is unavailable.
 RETRY_AFTER: Final = 5
+
+#: Reasons of refusals that the log tells apart within a minute, and characters of one that do so.
+_REASONS: Final = 20
+_REASON: Final = 100
 
 # What clients hear: nothing that tells one bad token from another.
 _INVALID: Final = "The access token is not valid for this server"
@@ -84,6 +90,7 @@ class BearerAuth:
         extra: Mapping[str, Any] | None = None,
     ) -> None:
         self._verifier = verifier
+        self._log = Seldom(log=logger, shown=SHOWN, most=_REASONS)
         self._required = _as_required(required_scopes)
         self._scopes = self._required.scopes if self._required else ()
         self._supported = tuple(scopes_supported)
@@ -130,7 +137,8 @@ class BearerAuth:
         except (InsufficientScope, InvalidToken, VerifierUnavailable) as error:
             raise self._refusal(error, scopes) from None
         except Exception as error:
-            logger.error("%s failed", type(self._verifier).__name__, exc_info=error)
+            verifier = type(self._verifier).__name__
+            self._log.crash(verifier, "%s failed", verifier, error=error)
             raise Challenge(500) from error
         return principal
 
@@ -187,9 +195,11 @@ class BearerAuth:
         if isinstance(error, InsufficientScope):
             return self.challenge((*scopes, *error.scopes))
         if isinstance(error, InvalidToken):
-            logger.warning("a token was refused: %s", error.reason)
+            # A verifier may quote the token in its reason: how many reasons there are is bounded.
+            self._log.warning(error.reason[:_REASON], "a token was refused: %s", error.reason)
             return self._challenge(401, "invalid_token", _INVALID, self._with(scopes))
-        logger.error("tokens cannot be verified: %s", error.reason)
+        text, reason = "tokens cannot be verified: %s", error.reason
+        self._log.entry(logging.ERROR, (text, reason[:_REASON]), text, reason)
         return Challenge(503, [(b"retry-after", str(RETRY_AFTER).encode())])
 
     def _challenge(

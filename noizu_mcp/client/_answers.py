@@ -6,7 +6,7 @@ from typing import Any, Final
 import trio
 
 from .._errors import McpError, ProtocolError
-from ..engine import is_crash, logger, lone
+from ..engine import is_crash, lone, seldom
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..server._authored import authored
@@ -51,7 +51,7 @@ class Answerer:
             error = lone(error)
             if isinstance(error, McpError):
                 raise error from None
-            logger.error("the handler of %s failed", method, exc_info=error)
+            seldom.crash(method, "the handler of %s failed", method, error=error)
             raise McpError(INTERNAL_ERROR, "Handler failed") from None
 
     async def _answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:

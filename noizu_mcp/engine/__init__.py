@@ -1,5 +1,10 @@
 """The trio engine: one peer on one stream, either end."""
 
+from .._log import MOST_CRASHES as MOST_CRASHES
+from .._log import SHOWN as SHOWN
+from .._log import Seldom as Seldom
+from .._log import logger as logger
+from .._log import seldom as seldom
 from .._util import publish
 from ._abc import MessageStream as MessageStream
 from ._abc import SessionEnded as SessionEnded
@@ -21,8 +26,6 @@ from ._failure import split as split
 from ._gate import LoopGate as LoopGate
 from ._leader import run_leading as run_leading
 from ._link import Link as Link
-from ._log import Seldom as Seldom
-from ._log import logger as logger
 from ._outbox import Outbox as Outbox
 from ._waiters import OnProgress as OnProgress
 from ._watch import Fate as Fate
@@ -30,6 +33,8 @@ from ._watch import Record as Record
 from ._watch import Watch as Watch
 
 __all__ = [
+    "MOST_CRASHES",
+    "SHOWN",
     "Channel",
     "Collector",
     "Delivery",
@@ -55,6 +60,7 @@ __all__ = [
     "logger",
     "lone",
     "run_leading",
+    "seldom",
     "single_failure",
     "split",
 ]

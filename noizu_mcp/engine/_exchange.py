@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import trio
 
+from .._log import seldom
 from ..jsonrpc import (
     INTERNAL_ERROR,
     ErrorResponse,
@@ -19,7 +20,6 @@ from ..jsonrpc import (
 )
 from ..protocol import Envelope
 from ._channel import Channel, Collector, Delivery
-from ._log import logger
 from ._watch import Fate, Record
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ class Exchange:
         try:
             answer = encode_result(self.request.id, result)
         except (ValueError, TypeError, RecursionError) as error:
-            logger.error("the result of %s is not JSON", self.request.method, exc_info=error)
+            method = self.request.method
+            seldom.crash(method, "the result of %s is not JSON", method, error=error)
             self.mark("crashed")
             self.fail(INTERNAL_ERROR, "Result is not JSON")
         else:

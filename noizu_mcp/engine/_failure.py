@@ -14,7 +14,7 @@ from typing import Final
 
 import trio
 
-from ._log import logger
+from .._log import Seldom, seldom
 
 #: What is no failure of the code that it passes through: it has to go on.
 _PASSING: Final = (trio.Cancelled, KeyboardInterrupt, GeneratorExit)
@@ -66,7 +66,7 @@ def split(error: BaseException) -> tuple[BaseException | None, BaseException | N
     return (None, error) if isinstance(error, passing) else (error, None)
 
 
-def crashes_logged(text: str, *args: object) -> AbstractContextManager[None]:
+def crashes_logged(text: str, *args: object, log: Seldom = seldom) -> AbstractContextManager[None]:
     """Let a failure of the author's code end the block and nothing else: it goes to the log.
 
     What is no failure goes on.
@@ -74,18 +74,20 @@ def crashes_logged(text: str, *args: object) -> AbstractContextManager[None]:
     Args:
         text: What failed, for the log.
         args: What belongs into the text.
+        log: Where it goes: a server has one of its own.
     """
-    return _CrashLog(text, args)
+    return _CrashLog(text, args, log)
 
 
 class _CrashLog:
     """The block of `crashes_logged`; a generator would cost each request a microsecond more."""
 
-    __slots__ = ("_args", "_text")
+    __slots__ = ("_args", "_log", "_text")
 
-    def __init__(self, text: str, args: tuple[object, ...]) -> None:
+    def __init__(self, text: str, args: tuple[object, ...], log: Seldom) -> None:
         self._text = text
         self._args = args
+        self._log = log
 
     def __enter__(self) -> None:
         pass
@@ -101,7 +103,8 @@ class _CrashLog:
         crash, going_on = split(error)
         if crash is None:
             return False
-        logger.error(self._text, *self._args, exc_info=crash)
+        # Not by the args: a peer may have chosen them, like the URI of a resource.
+        self._log.crash(self._text, self._text, *self._args, error=crash)
         if going_on is not None:
             raise going_on from None
         return True

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 import trio
 
 from .._limits import Limits
+from .._log import seldom
 from ..jsonrpc import Decoded, Oversized, decode, too_large
 from ..protocol import Dispatch
 from ._abc import MessageStream, Unanswered
@@ -14,7 +15,6 @@ from ._desk import Desk, Handler, Peer
 from ._exchange import Exchange
 from ._failure import split
 from ._leader import run_leading
-from ._log import logger
 from ._outbox import Outbox
 
 #: Seconds to write what is left once everything else has ended; a peer that reads needs far less.
@@ -113,7 +113,8 @@ class Link(Desk):
             crash, going_on = split(error)
             if turn.current is None or crash is None:
                 raise
-            logger.error("%s failed", turn.current.request.method, exc_info=crash)
+            method = turn.current.request.method
+            seldom.crash(method, "%s failed", method, error=crash)
             if going_on is not None:
                 raise going_on from None
             if turn.exchange is None:

@@ -64,10 +64,31 @@ class Interests:
 
     def __init__(self, limit: int) -> None:
         self.pushed = False
+        # Lists that changed since `initialize` was answered; None before that, and afterwards.
+        self._missed: dict[str, None] | None = None
         self._limit = limit
         self._listening: dict[Id, Listening] = {}
         self._watched: dict[str, None] = {}  # an empty set is three times as large
         self._used = 0  # listen requests, their URIs and watched URIs
+
+    def await_ready(self) -> None:
+        """Keep list changes for a client that begins a handshake: it may be told once it is ready.
+
+        What `initialize` says, and what the client asks for before it has sent
+        `notifications/initialized`, may be out of date when that arrives: to the client the
+        handshake was complete as soon as it was sent.
+        """
+        self._missed = {}
+
+    def push(self) -> list[Notification]:
+        """Begin to push list changes: the client is ready.
+
+        Returns:
+            The notices of the lists that changed since `await_ready`, one for each.
+        """
+        missed, self._missed = self._missed or {}, None
+        self.pushed = True
+        return [Notification(CHANGES[kind][0]) for kind in missed]
 
     def read(
         self, id_: Id, params: Mapping[str, Any], capabilities: Mapping[str, Any]
@@ -147,7 +168,12 @@ class Interests:
         return watched
 
     def changed(self, kind: str) -> list[Notification]:
-        """Make the notices for a changed list: `tools`, `prompts` or `resources`."""
+        """Make the notices for a changed list: `tools`, `prompts` or `resources`.
+
+        A client whose handshake is not complete yet gets its own from `push`.
+        """
+        if self._missed is not None:
+            self._missed[kind] = None
         method = CHANGES[kind][0]
         notices = [Notification(method)] if self.pushed else []
         notices += [each.tag(method, {}) for each in self._listening.values() if kind in each.kinds]

@@ -1,5 +1,6 @@
 """Calls of registered tools: validate, invoke, and turn what comes back into a result."""
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,7 +22,7 @@ from ..components import (
     to_prompt_result,
     to_result,
 )
-from ..engine import Fate, is_crash, logger, lone
+from ..engine import Fate, is_crash, lone
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ..protocol import REVISIONS
 from ..types import (
@@ -36,7 +37,7 @@ from ..types import (
 from ._authored import at_once, authored, in_thread
 from ._clock import OutOfTime, Timed, in_time
 from ._registry import Found
-from ._rounds import timed_out
+from ._rounds import ClientRefusal, refused, timed_out
 from ._scopes import demand
 from ._slots import one_of
 
@@ -85,7 +86,7 @@ async def call_registered(
         return TIMED_OUT
 
 
-def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult:
+def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> ToolResult:
     """Run a short sync handler in the calling task.
 
     Raises:
@@ -93,11 +94,11 @@ def run_inline(spec: ToolSpec, args: Any, context: Context | None) -> ToolResult
         InsufficientScope: The same.
     """
     try:
-        return at_once(lambda: answer_of(spec, _unasked(spec.invoke(args, context))))
+        return at_once(lambda: answer_of(server, spec, _unasked(spec.invoke(args, context))))
     except BaseException as error:
         if not is_crash(error):
             raise
-        return failure(spec.source, error)
+        return failure(server, spec.source, error)
 
 
 def _unasked(value: Any) -> Any:
@@ -123,13 +124,13 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> 
     asking = context if spec.takes_context else None
     try:
         if spec.max_concurrency is None:
-            return answer_of(spec, await settle(invoke, asking))
+            return answer_of(server, spec, await settle(invoke, asking))
         async with one_of(server.slots(spec)):
-            return answer_of(spec, await settle(invoke, asking))
+            return answer_of(server, spec, await settle(invoke, asking))
     except BaseException as error:
         if not is_crash(error):
             raise
-        return failure(spec.source, error)
+        return failure(server, spec.source, error)
 
 
 async def run_override(
@@ -159,11 +160,11 @@ async def run_override(
         return await authored(server.call_tool(name, arguments, context))
 
     try:
-        return answer_of(spec, await settle(invoke, context))
+        return answer_of(server, spec, await settle(invoke, context))
     except BaseException as error:
         if not is_crash(error):
             raise
-        return failure(f"call_tool of {server!r}", error)
+        return failure(server, f"call_tool of {server!r}", error)
 
 
 async def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any]) -> Any:
@@ -195,10 +196,11 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
     return value
 
 
-def answer_of(spec: ToolSpec | None, value: Any) -> ToolResult:
+def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> ToolResult:
     """Turn what a handler returned into a result; the log says what could not be sent.
 
     Args:
+        server: The server, whose log it is.
         spec: The tool; None for one that only an override of `call_tool` knows.
         value: What came back.
     """
@@ -207,14 +209,16 @@ def answer_of(spec: ToolSpec | None, value: Any) -> ToolResult:
     result, breach = to_result(spec, value)
     if breach is not None:
         source = "call_tool" if spec is None else spec.source
-        logger.error("%s broke its contract: %s", source, breach)
+        text = "%s broke its contract: %s"
+        server.crash_log.entry(logging.ERROR, (text, source), text, source, breach)
     return result
 
 
-def failure(source: str, error: BaseException) -> ToolResult:
+def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     """Turn what a handler raised into a result.
 
     Args:
+        server: The server, whose log it is.
         source: Where the handler stands, for the log.
         error: What it raised; alone in the group of a nursery counts as raised by itself.
 
@@ -223,6 +227,8 @@ def failure(source: str, error: BaseException) -> ToolResult:
         InsufficientScope: The same.
     """
     error = lone(error)
+    if isinstance(error, ClientRefusal):
+        return ToolResult.error(refused(error))
     if isinstance(error, McpError | InsufficientScope):
         raise error
     if isinstance(error, ToolError):
@@ -236,7 +242,7 @@ def failure(source: str, error: BaseException) -> ToolResult:
         return CRASHED  # while it asked; nobody hears of it
     if isinstance(error, RequestTimeout):
         return ToolResult.error(timed_out(error))
-    logger.error("%s failed", source, exc_info=error)
+    server.crash_log.crash(source, "%s failed", source, error=error)
     return CRASHED
 
 

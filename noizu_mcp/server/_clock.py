@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 import trio
 
 from .._util import Unset
-from ..engine import is_crash, logger, lone
+from ..engine import is_crash, lone
 
 if TYPE_CHECKING:
     from ._server import Server
@@ -103,7 +103,8 @@ async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Re
         # A scope takes `Cancelled` out of a group and lets the rest pass.
         if not (clock.scope.cancelled_caught and is_crash(error)):
             raise
-        logger.error("a call that ran out of time failed", exc_info=lone(error))
+        text = "a call that ran out of time failed"
+        server.crash_log.crash(text, text, error=lone(error))
     finally:
         _CURRENT.reset(token)
     raise OutOfTime

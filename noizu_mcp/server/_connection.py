@@ -204,18 +204,25 @@ class Connection(abc.ABC):
         """Take a notification; none of those that are left means anything to a server."""
         logger.debug("ignored %s", notification.method)
 
+    def await_ready(self) -> None:
+        """Keep list changes from now on: a handshake begins, and they are told at its end."""
+        self.interests.await_ready()
+        self._listen_for_changes()
+
     def ready(self) -> None:
         """Begin to push list changes, and let the server set the session up."""
-        self.interests.pushed = True
         self.server.telemetry.sessions.add(self)
         self._listen_for_changes()
+        for notice in self.interests.push():
+            self.send_notice(notice, None)
         if self.server.overrides("init"):
             self._initialised = trio.Event()
             self.desk.spawn(partial(self._init, self._initialised))
 
     async def _init(self, done: trio.Event) -> None:
         self._failed = True  # unless it comes to its end
-        with crashes_logged("init of %r failed; the session ends", self.server):
+        text, log = "init of %r failed; the session ends", self.server.crash_log
+        with crashes_logged(text, self.server, log=log):
             await authored(self.server.init(self._context_of_session()))
             self._failed = False
         if self._failed:
@@ -387,7 +394,8 @@ class Connection(abc.ABC):
             exchange.fail(INTERNAL_ERROR, timed_out(error))
             return
         exchange.mark("crashed")
-        logger.error("the handler of %s failed", exchange.request.method, exc_info=error)
+        method = exchange.request.method
+        self.server.crash_log.crash(method, "the handler of %s failed", method, error=error)
         exchange.fail(INTERNAL_ERROR, "Request handler failed")
 
     def deny(self, exchange: Exchange, error: McpError) -> None:

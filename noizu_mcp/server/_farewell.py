@@ -20,7 +20,8 @@ async def say_farewell(server: "Server", uris: Iterable[str], context: Context) 
     """Call `unsubscribe` once for each resource, all at the same time, so that each is begun."""
 
     async def leave(uri: str) -> None:
-        with crashes_logged("unsubscribe of %r failed for %s", server, uri):
+        text, log = "unsubscribe of %r failed for %s", server.crash_log
+        with crashes_logged(text, server, uri, log=log):
             await authored(server.unsubscribe(uri, context))
 
     with trio.CancelScope(shield=True, deadline=trio.current_time() + FAREWELL) as scope:

@@ -1,6 +1,6 @@
 """What a server offers: a shelf for each kind."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
@@ -46,6 +46,8 @@ class Registry:
         templates: The resource templates, in order.
         prompts: The prompts, in order.
         skills: The skills, in order; their files stand behind the resources.
+        declared: The features whose lists the server declares, even if they are empty: `tools`,
+            `resources`, `prompts`. Templates belong to the resources.
 
     Attributes:
         tool_shelf: The tools.
@@ -65,12 +67,16 @@ class Registry:
         templates: Iterable[TemplateSpec] = (),
         prompts: Iterable[PromptSpec] = (),
         skills: Sequence["SkillSpec"] = (),
+        declared: Collection[str] = (),
     ) -> None:
-        self.tool_shelf = Shelf(TOOLS, tools, page_size)
         files = [file for skill in skills for file in skill.files.values()]
-        self.resource_shelf = Shelf(RESOURCES, [*resources, *files], page_size)
+        self.tool_shelf = Shelf(TOOLS, tools, page_size, declared="tools" in declared)
+        self.resource_shelf = Shelf(
+            RESOURCES, [*resources, *files], page_size, declared="resources" in declared
+        )
+        # A list of resources says nothing of templates, which would offer completions as well.
         self.template_shelf = Shelf(TEMPLATES, templates, page_size)
-        self.prompt_shelf = Shelf(PROMPTS, prompts, page_size)
+        self.prompt_shelf = Shelf(PROMPTS, prompts, page_size, declared="prompts" in declared)
         self.skill_shelf = Shelf(SKILLS, skills, page_size)
         self.directories = make_tree(skills)
         self._shelves: dict[str, tuple[Shelf[Any], ...]] = {
@@ -87,13 +93,13 @@ class Registry:
         return self.tool_shelf.specs
 
     def has(self, feature: str) -> bool:
-        """Tell whether anything of a feature is registered, hidden or not.
+        """Tell whether the server offers a feature: its list is declared, or something was in it.
 
         Args:
             feature: `tools`, `resources`, `prompts`, `completions` or `skills`.
         """
         for shelf in self._shelves[feature]:  # noqa: SIM110 - asked for with each request
-            if shelf.specs:
+            if shelf.offered:
                 return True
         return False
 
@@ -115,9 +121,8 @@ class Registry:
 
     @property
     def has_subscribable(self) -> bool:
-        """True if a resource or a template is subscribable."""
-        shelves = (self.resource_shelf.specs, self.template_shelf.specs)
-        return any(spec.subscribable for shelf in shelves for spec in shelf.values())
+        """True once a resource or a template is, or was, subscribable."""
+        return self.resource_shelf.watchable or self.template_shelf.watchable
 
     def find(self, name: str) -> ToolSpec | None:
         """Find a tool by its wire name, hidden or not."""

@@ -113,6 +113,14 @@ class Line(Protocol):
         """Let the clock go on."""
 
 
+class ClientRefusal(McpError):
+    """The error that the client answered a question with.
+
+    Handlers see it as the `McpError` that it is, and may catch it. A tool that lets it out has not
+    chosen to answer with an error of the protocol: the model is told, and can do without.
+    """
+
+
 class RequestLine:
     """Asks with requests to the client, over a connection that lasts.
 
@@ -128,11 +136,18 @@ class RequestLine:
         self.resume = exchange.resume
 
     async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Mapping[str, Any]:
-        """Send the request, and wait for its answer; see `Exchange.ask`."""
+        """Send the request, and wait for its answer; see `Exchange.ask`.
+
+        Raises:
+            ClientRefusal: The client answered with an error.
+        """
         if isinstance(timeout, Unset):
             timeout = TIMEOUTS.get(request.method)
         message = self._connection.peer.ledger.open(request.method, _live_params(request))
-        return await self._exchange.ask(message, timeout)
+        try:
+            return await self._exchange.ask(message, timeout)
+        except McpError as error:
+            raise ClientRefusal(error.code, error.message, error.data) from None
 
 
 class LiveAsker:
@@ -441,6 +456,11 @@ def too_many_rounds() -> McpError:
 def timed_out(error: Exception) -> str:
     """Say to a model that the client did not answer."""
     return f"The client did not answer in time: {error}"
+
+
+def refused(error: McpError) -> str:
+    """Say to a model that the client refused, and why."""
+    return f"The client refused: {error.message} ({error.code})"
 
 
 def _asked(request: InputRequest) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from .._errors import InsufficientScope, McpError
-from ..engine import Exchange, logger
+from ..engine import Exchange, seldom
 from ..jsonrpc import INSUFFICIENT_SCOPE, Request
 from ..types import Principal, RequireScopes, as_scopes
 
@@ -89,7 +89,8 @@ def denial(exchange: Exchange, scopes: Sequence[str], transport: str) -> McpErro
     text = f"Insufficient scope: {method} needs {names}"
     if exchange.envelope.origin.principal is None:
         text += "; nobody has verified who is calling"
-        logger.warning(
+        seldom.warning(
+            (method, names),
             "%s needs the scopes %s, and nobody verifies who calls on %s: serve it with auth= over"
             " HTTP, else with principal=",
             method,

@@ -11,6 +11,7 @@ import trio
 from .._errors import DefinitionError, McpError, Problem
 from ..components import Context, ToolSpec, expand, expand_prompts, expand_resources
 from ..components._declare import ComponentMeta, Declaration
+from ..engine import MOST_CRASHES, SHOWN, Seldom
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
@@ -61,10 +62,11 @@ class Server(Serving, metaclass=ComponentMeta):
     and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
     `abstract`.
     What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
-    `resource(…)`, `resource_template(…)` and `prompt(…)` registrations; on an instance each is the
-    running set, with `add`, `remove` and `replace`. `skills` is a list of `SkillFolder`s, read when
-    the class statement runs. `telemetry`: a list of listeners, each called with an `Event` where a
-    request begins and ends; on an instance, what has `add` and `remove`.
+    `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for what comes
+    later; on an instance each is the running set, with `add`, `remove` and `replace`. `skills` is a
+    list of `SkillFolder`s, read when the class statement runs. `telemetry`: a list of listeners,
+    each called with an `Event` where a request begins and ends; on an instance, what has `add` and
+    `remove`.
 
     Attributes:
         options: The options, checked.
@@ -80,6 +82,7 @@ class Server(Serving, metaclass=ComponentMeta):
         threads: Bounds how many sync handlers run at once.
         task_threads: The same in tasks.
         sealer: Seals what travels through clients.
+        crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
 
     Raises:
         DefinitionError: When the class statement runs: everything that is wrong with it.
@@ -107,8 +110,10 @@ class Server(Serving, metaclass=ComponentMeta):
     threads: trio.CapacityLimiter
     task_threads: trio.CapacityLimiter
     sealer: Sealer
+    crash_log: Seldom
     _slots: dict[tuple[str, int], trio.CapacityLimiter]
     _overridden: ClassVar[frozenset[str]] = frozenset()
+    _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Make the server ready here, so that a subclass may have an `__init__` of its own."""
@@ -127,6 +132,7 @@ class Server(Serving, metaclass=ComponentMeta):
             templates=templates,
             prompts=expand_prompts(cls.prompts),
             skills=expand_skills(cls.skills),
+            declared=cls._declared,
         )
         server.skills = tuple(registry.skill_shelf.specs.values())
         server.tools = RunningSet(
@@ -149,6 +155,7 @@ class Server(Serving, metaclass=ComponentMeta):
         server.threads = trio.CapacityLimiter(options.limits.threads)
         server.task_threads = trio.CapacityLimiter(options.limits.task_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
+        server.crash_log = Seldom(shown=SHOWN, most=MOST_CRASHES)
         server._slots = {}
         return server
 
@@ -164,6 +171,11 @@ class Server(Serving, metaclass=ComponentMeta):
         cls.options = ServerOptions(**kept)
         cls._overridden = frozenset(
             name for name in OVERRIDABLE if getattr(cls, name) is not getattr(Server, name)
+        )
+        # Looked up by name: one empty tuple is the same object as another.
+        bases = cls.__mro__[: cls.__mro__.index(Server)]
+        cls._declared = frozenset(
+            kind for kind in CHANGES if any(kind in vars(base) for base in bases)
         )
 
     # What a subclass may override
@@ -339,7 +351,7 @@ class Server(Serving, metaclass=ComponentMeta):
         self.bus.publish((uri,))
 
     def capabilities(self) -> dict[str, Any]:
-        """Say what the server offers now: what is registered or overridden."""
+        """Say what the server offers: what is declared, was ever registered, or is overridden."""
         capabilities: dict[str, Any] = {"logging": {}}
         if self.offers("tools"):
             capabilities["tools"] = {"listChanged": True}
@@ -362,7 +374,10 @@ class Server(Serving, metaclass=ComponentMeta):
         return extensions
 
     def offers(self, feature: str) -> bool:
-        """Tell whether anything of a feature is registered, hidden or not, or overridden.
+        """Tell whether the server offers a feature.
+
+        It does if the class declares its list, even an empty one, or overrides its methods; and
+        from the moment something of it is registered, hidden or not, also after that is removed.
 
         Args:
             feature: `tools`, `resources`, `prompts`, `completions`, `skills`; or `logging`: always

@@ -61,15 +61,23 @@ class Shelf(Generic[SpecType]):
         kind: The kind.
         specs: What is registered, in order.
         page_size: Entries of one page.
+        declared: The server declares a list of this kind, which may be empty.
 
     Attributes:
         scoped: True if anything on it requires scopes.
+        offered: True from the start if the list is declared, else once anything was registered.
+            A client was told so when it connected, and may rely on it for as long as it stays.
+        watchable: True once anything subscribable was registered; for the same reason it stays.
     """
 
     scoped: bool
 
-    def __init__(self, kind: Kind, specs: Iterable[SpecType], page_size: int) -> None:
+    def __init__(
+        self, kind: Kind, specs: Iterable[SpecType], page_size: int, *, declared: bool = False
+    ) -> None:
         self.kind = kind
+        self.offered = declared
+        self.watchable = False
         self._page_size = page_size
         self._lock = threading.Lock()
         self._set({self.key_of(spec): spec for spec in specs})
@@ -82,6 +90,11 @@ class Shelf(Generic[SpecType]):
         shown = tuple(spec for spec in specs.values() if not spec.hidden)
         self._specs = specs
         self.scoped = any(spec.requires is not None for spec in specs.values())
+        self.offered = self.offered or bool(specs)
+        # Only resources and templates have the option.
+        self.watchable = self.watchable or any(
+            getattr(spec, "subscribable", False) for spec in specs.values()
+        )
         self._listed = _Listed(shown, tuple(map(self.key_of, shown)), {})
 
     @property

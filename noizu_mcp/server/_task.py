@@ -4,6 +4,7 @@ Source: the extension `io.modelcontextprotocol/tasks`, `specification/2026-07-28
 """
 
 import json
+import logging
 import math
 import os
 import time
@@ -14,7 +15,7 @@ import trio
 
 from .._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout
 from .._util import UNSET, Unset
-from ..engine import Fate, logger
+from ..engine import Fate, seldom
 from ..jsonrpc import INTERNAL_ERROR, memory_of, render
 from ..types import InputRequest, Principal, RequireScopes, Task, TaskStatus
 from ._events import Outcome
@@ -244,12 +245,13 @@ class RunningTask:
         try:
             text = render({"resultType": "complete", **result})
         except (ValueError, TypeError, RecursionError) as error:
-            logger.error("the result of a task is not JSON", exc_info=error)
+            seldom.crash("task", "the result of a task is not JSON", error=error)
             self.fate = "crashed"
             self.fail(INTERNAL_ERROR, "Result is not JSON")
             return
         if not self._hold(self, len(text)):
-            logger.error("the result of a task is not kept: Limits.task_memory is reached")
+            entry = "the result of a task is not kept: Limits.task_memory is reached"
+            seldom.entry(logging.ERROR, entry, entry)
             self.fail(INTERNAL_ERROR, "The result could not be kept: tasks hold too many bytes")
             return
         self._outcome = "tool_error" if result.get("isError") is True else "ok", None
@@ -260,8 +262,8 @@ class RunningTask:
         bare = {"code": code, "message": message}
         try:
             text = render(bare if data is None else {**bare, "data": data})
-        except (ValueError, TypeError, RecursionError):
-            logger.exception("the data of an error is not JSON")
+        except (ValueError, TypeError, RecursionError) as error:
+            seldom.crash("task", "the data of an error is not JSON", error=error)
             text = render(bare)
         if not self._hold(self, len(text)):
             text = render(bare)

@@ -4,12 +4,14 @@ import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from .._errors import Problem
-from ..engine import crashes_logged
+from ..engine import MOST_CRASHES, SHOWN, Seldom, crashes_logged
 from ._authored import at_once
 from ._events import Event, Listen, Listener
+
+_FAILED: Final = "the listener %r failed"
 
 
 class Held(Protocol):
@@ -33,6 +35,7 @@ class Telemetry:
 
     def __init__(self, listeners: Iterable[Listen] = ()) -> None:
         self.listeners: list[Listen] = list(listeners)
+        self._log = Seldom(shown=SHOWN, most=MOST_CRASHES)
         self.sessions: set[object] = set()
         self.streams: set[object] = set()
         self._stores: set[Iterable[Held]] = set()
@@ -85,7 +88,7 @@ class Telemetry:
             event: What happened.
         """
         for listener in tuple(self.listeners):
-            with crashes_logged("the listener %r failed", listener):
+            with crashes_logged(_FAILED, listener, log=self._log):
                 at_once(partial(listener, event))
 
     def around(self, event: Event) -> AbstractContextManager[object]:
@@ -102,15 +105,15 @@ class Telemetry:
             return nullcontext()
         stack = ExitStack()
         for listener in surrounding:
-            stack.enter_context(_guarded(listener, event))
+            stack.enter_context(_guarded(listener, event, self._log))
         return stack
 
 
 @contextmanager
-def _guarded(listener: Listener, event: Event) -> Iterator[None]:
+def _guarded(listener: Listener, event: Event, log: Seldom) -> Iterator[None]:
     """Enter and leave what a listener puts around a request; what that raises is logged."""
     entered: AbstractContextManager[object] | None = None
-    with crashes_logged("the listener %r failed", listener):
+    with crashes_logged(_FAILED, listener, log=log):
         manager = at_once(partial(listener.around, event))
         at_once(manager.__enter__)
         entered = manager
@@ -119,7 +122,7 @@ def _guarded(listener: Listener, event: Event) -> Iterator[None]:
     finally:
         if entered is not None:
             # It is not shown what the handler raised: it could swallow a cancellation.
-            with crashes_logged("the listener %r failed", listener):
+            with crashes_logged(_FAILED, listener, log=log):
                 at_once(partial(entered.__exit__, None, None, None))
 
 

@@ -107,6 +107,9 @@ class _MakerAndValue(Generic[_P, _T]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
+        # Python names a function so in the errors about its arguments: by what its caller wrote.
+        self.make.__name__ = name
+        self.make.__qualname__ = f"{owner.__qualname__}.{name}"
 
     @overload
     def __get__(self, block: None, owner: type) -> "Callable[_P, Content]": ...

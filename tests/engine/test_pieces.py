@@ -11,7 +11,7 @@ from noizu_mcp import ConnectionClosed, RequestTimeout
 from noizu_mcp.engine import Exchange, LoopGate, Seldom, is_crash, lone, single_failure
 from noizu_mcp.engine._failure import split
 from noizu_mcp.engine._leader import run_leading
-from noizu_mcp.engine._log import MOST, PERIOD
+from noizu_mcp._log import MOST, PERIOD
 from noizu_mcp.engine._waiters import MAX_EXTENSIONS, Waiter, Waiters
 from noizu_mcp.jsonrpc import Request, Response
 

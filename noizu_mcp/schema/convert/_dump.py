@@ -7,13 +7,16 @@ instance, a mapping that holds instances, or JSON already.
 import enum
 import sys
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import attrs
 
+from ..._util import json_text
 from ..declare._data_class import Record
 from ..declare._field import Marker
 from ..declare._nodes import Object
@@ -31,7 +34,8 @@ def dump_value(value: Any) -> Any:
 
     Enum members become their values, attrs and dataclass instances objects, sets and tuples lists,
     dates ISO 8601 text, bytes base64. A field that was absent (None where null does not fit) is
-    left out.
+    left out. A key that is no text becomes one, as `json.dumps` would write it: 1 is "1", True is
+    "true", a date its ISO 8601 text.
 
     Args:
         value: Anything; mappings and lists may hold any of these.
@@ -40,17 +44,22 @@ def dump_value(value: Any) -> Any:
         New containers: the value is never changed and never shared, except for JSON scalars.
 
     Raises:
-        TypeError: The value, or one inside it, has no JSON form.
+        TypeError: The value, or one inside it, has no JSON form; or a key has no text, or that of
+            another key of its mapping.
+        ValueError: A key is NaN or an infinity.
         RecursionError: The value contains itself.
     """
     cls = value.__class__
     if cls in ATOMS:
         return value
     if cls is dict:
-        return {
+        made = {
             name if name.__class__ is str else _name(name): dump_value(inner)
             for name, inner in value.items()
         }
+        if len(made) != len(value):
+            raise _clash(value)
+        return made
     if cls is list or cls is tuple:
         return [dump_value(inner) for inner in value]
     dump = _by_class.get(cls)
@@ -136,10 +145,22 @@ def _refuse_marker(value: Marker) -> Any:
 
 
 def _name(name: Any) -> str:
+    """Return the text of a key that is not of the class `str` itself."""
+    # Base64 is a form for values that nobody compares; as a key it would be a surprise.
     plain = name.value if isinstance(name, enum.Enum) else name
+    with suppress(TypeError):
+        plain = _refuse(plain) if isinstance(plain, bytes) else dump_value(plain)
     if isinstance(plain, str):
         return str.__str__(plain)
-    raise TypeError(f"the names of a JSON object are text, not {type(name).__qualname__}")
+    if plain.__class__ in ATOMS:
+        return json_text(plain)
+    raise TypeError(f"the keys of a JSON object are text, and {type(name).__qualname__} has none")
+
+
+def _clash(value: Mapping[Any, Any]) -> TypeError:
+    """Make the error for a mapping that would lose an entry, as 1 and "1" are one key in JSON."""
+    ((text, _),) = Counter(map(_name, value)).most_common(1)
+    return TypeError(f"two keys of one object would both be {text!r} in JSON")
 
 
 _KINDS: tuple[tuple[Any, Dump], ...] = (

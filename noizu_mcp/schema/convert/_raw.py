@@ -50,5 +50,5 @@ def copy_schema(schema: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, list[
     """Return a mapping as plain JSON, apart from the one given, or what is wrong with it."""
     try:
         return dump_value(dict(schema)), []
-    except (TypeError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         return None, [Fault((), f"a JSON Schema holds nothing but JSON: {error}")]

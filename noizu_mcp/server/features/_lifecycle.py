@@ -11,6 +11,8 @@ def initialize(connection: Connection, exchange: Exchange) -> None:
     """Answer `initialize` (2025-11-25 `basic/lifecycle`); the peer has chosen the revision."""
     server = connection.server
     revision = exchange.envelope.revision
+    # Before the result is written: what changes after it must be told.
+    connection.await_ready()
     result: dict[str, Any] = {
         "protocolVersion": revision.name,
         "capabilities": server.capabilities(),

@@ -1,14 +1,15 @@
 """Resources: lists, `resources/read`, and who may watch what (`server/resources`)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ..._errors import McpError
-from ...components import Context, to_listed
-from ...engine import Exchange, Job
+from ..._errors import InsufficientScope, McpError
+from ...components import Context, TemplateSpec, to_listed
+from ...engine import Exchange, Job, crashes_logged
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
 from .._authored import authored
@@ -17,6 +18,9 @@ from .._connection import Connection
 from .._options import Cache
 from .._scopes import holds
 from ._lists import Ask, list_page
+
+if TYPE_CHECKING:
+    from .._server import Server
 
 #: Characters of the URI of a resource: as many as servers take of a URL. One that is watched stays.
 MAX_URI: Final = 8 * 1024
@@ -43,10 +47,24 @@ async def _list_with_instances(connection: Connection, cursor: str | None, conte
     found: list[Any] = list(shelf.shown)
     for template in server.registry.template_shelf.shown:
         if template.list is not None and holds(template, context.auth):
-            listing = partial(template.list, context)
-            listed = await invoke_handler(context, template.list_mode, listing)
-            found += to_listed(template, listed)
+            found += await _list_instances(server, template, template.list, context)
     return shelf.cut(found, cursor)
+
+
+async def _list_instances(
+    server: "Server", template: TemplateSpec, method: Callable[[Context], Any], context: Context
+) -> Sequence[Any]:
+    """List the instances of one template; one that fails hides no others, so it lists none."""
+    found: Sequence[Any] = ()
+    text = "%s.list failed; its resources are left out"
+    # What the caller may not see is left out without a word, as everywhere in lists.
+    with (
+        crashes_logged(text, template.source, log=server.crash_log),
+        suppress(InsufficientScope),
+    ):
+        listed = await invoke_handler(context, template.list_mode, partial(method, context))
+        found = to_listed(template, listed)
+    return found
 
 
 def list_templates(connection: Connection, exchange: Exchange) -> Job | None:

@@ -52,7 +52,7 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
         return None
     if spec.mode == "inline":
         context = connection.context_of_round(exchange)
-        _reply(connection, exchange, spec, run_inline(spec, args, context))
+        _reply(connection, exchange, spec, run_inline(server, spec, args, context))
         return None
     if spec.task is None:
         return _run_in_request(connection, exchange, spec, args)

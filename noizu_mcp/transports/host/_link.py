@@ -16,7 +16,7 @@ from hypercorn.typing import (
 
 from ...engine import split
 from .._asgi_extension import QuickSend, WriteNowait
-from ._application import Application, Endpoint, logger
+from ._application import Application, Endpoint, failures
 from ._config import HostConfig
 from ._inbox import Inbox
 from ._options import HostOptions
@@ -127,6 +127,7 @@ class AppTask:
             if crash is not None:
                 # As it was sent: decoded, it could hold lines that look like records.
                 path, method = scope["raw_path"].decode(), scope["method"]
-                logger.error("the application failed at %s %s", method, path, exc_info=crash)
+                text = "the application failed at %s %s"
+                failures.crash(method, text, method, path, error=crash)
             if going_on is not None:
                 raise going_on from None

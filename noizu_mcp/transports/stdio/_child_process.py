@@ -10,7 +10,7 @@ from typing import Final
 import trio
 
 from ..._errors import ConnectionClosed, TransportError
-from ...engine import logger, single_failure
+from ...engine import seldom, single_failure
 from ...jsonrpc import MAX_MESSAGE, Oversized
 from ._command import Stdio
 from ._line_stream import LineStream
@@ -43,7 +43,8 @@ def _may_be_message(line: bytes | Oversized) -> bool:
     start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if start in (b"{", b"[") and (b'"jsonrpc"' in line or b'"id"' in line):
         return True
-    logger.warning("skipped a line that is no message: %r", line[:_SHOWN])
+    text = "skipped a line that is no message: %r"
+    seldom.warning(text, text, line[:_SHOWN])
     return False
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import trio
 
-from ....engine import logger
+from ....engine import logger, seldom
 from ....jsonrpc import Malformed, decode
 from ._backend import Answer, NetworkFailure
 from ._client_state import EVENTS, SESSION, SHOWN, Shared, pause, read_error, read_events, refusal
@@ -92,6 +92,7 @@ class Standing:
             return
         self._heard = True
         if isinstance(decode(data, self._shared.limits), Malformed):
-            logger.warning("skipped an event that is no message: %r", data[:SHOWN])
+            text = "skipped an event that is no message: %r"
+            seldom.warning(text, text, data[:SHOWN])
         else:
             await self._shared.inbox.put(data)

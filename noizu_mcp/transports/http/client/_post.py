@@ -10,7 +10,7 @@ from typing import Any, Final
 import trio
 
 from ...._errors import AuthError, ConnectionClosed, ProtocolError, TransportError
-from ....engine import Unanswered, logger
+from ....engine import Unanswered, logger, seldom
 from ....jsonrpc import (
     METHOD_NOT_FOUND,
     Batch,
@@ -206,11 +206,13 @@ class Post:
     async def _deliver(self, data: bytes) -> None:
         message = decode(data, self._shared.limits)
         if isinstance(message, Malformed):
-            logger.warning("skipped an event that is no message: %r", data[:SHOWN])
+            text = "skipped an event that is no message: %r"
+            seldom.warning(text, text, data[:SHOWN])
             return
         messages = message.messages if isinstance(message, Batch) else (message,)
         if self._shared.is_over(self._headers) and any(isinstance(m, Request) for m in messages):
-            logger.warning("skipped a question of a session that is over")
+            text = "skipped a question of a session that is over"
+            seldom.warning(text, text)
             return
         for each in messages:
             if isinstance(each, Response | ErrorResponse) and each.id in self._waiting:

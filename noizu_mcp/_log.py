@@ -1,0 +1,145 @@
+"""The one logger: what no peer may see goes here, bounded where a peer can cause it."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from itertools import islice
+from typing import Any, Final
+
+import attrs
+
+logger: Final = logging.getLogger("noizu_mcp")
+
+#: Seconds after which entries of a kind are shown again.
+PERIOD: Final = 60.0
+#: Kinds that are told apart within a period, unless a log says otherwise.
+MOST: Final = 100
+#: The same of crashes: more than any server has handlers, and a kind takes less than 1 KiB.
+MOST_CRASHES: Final = 1000
+#: Entries of one kind that are shown in a period: enough to see what changes from one to the next.
+SHOWN: Final = 5
+#: Characters of an entry that its count repeats.
+_REPEATED: Final = 200
+#: Frames of a traceback that tell one place from another: a handler, behind up to two wrappers.
+_FRAMES: Final = 3
+#: Code of these stands between every handler and the entry about it.
+_BETWEEN: Final = frozenset({"noizu_mcp", "trio", "outcome"})
+
+
+@attrs.define(eq=False, repr=False)
+class _Kind:
+    """The entries of one kind in this period."""
+
+    count: int = 0
+    left_out: str = ""  # the first entry that was not shown
+    level: int = 0
+
+
+class Seldom:
+    """A log that neither a peer nor a failing handler can fill.
+
+    The first entries of each kind in a period of a minute are shown. After them one line says that
+    more are left out, and the first entry of the next period brings their number. Kinds beyond a
+    limit count as one, so that memory is bounded too.
+
+    Args:
+        clock: Tells the time in seconds.
+        log: Where to.
+        shown: Entries of each kind that are shown in a period.
+        most: Kinds that are told apart within a period.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        log: logging.Logger = logger,
+        *,
+        shown: int = 1,
+        most: int = MOST,
+    ) -> None:
+        self._clock = clock
+        self._log = log
+        self._shown = shown
+        self._most = most
+        self._until = clock()
+        self._kinds: dict[Hashable, _Kind] = {}
+        self._lock = threading.Lock()  # a server may serve in several threads
+
+    def warning(self, about: Hashable, text: str, *args: object, exc_info: Any = None) -> None:
+        """Log a warning; see `entry`."""
+        self.entry(logging.WARNING, about, text, *args, exc_info=exc_info)
+
+    def crash(self, about: Hashable, text: str, *args: object, error: BaseException) -> None:
+        """Log a failure with its traceback; the place where it was raised belongs to its kind.
+
+        Args:
+            about: The code that failed, as far as it is known; see `entry`.
+            text: As for `logger.error`.
+            args: As for `logger.error`.
+            error: The failure.
+        """
+        kind = (about, type(error).__qualname__, *islice(_places(error), _FRAMES))
+        self.entry(logging.ERROR, kind, text, *args, exc_info=error)
+
+    def entry(
+        self, level: int, about: Hashable, text: str, *args: object, exc_info: Any = None
+    ) -> None:
+        """Log an entry, or count it.
+
+        Args:
+            level: Of `logging`.
+            about: The kind. It is kept, so it must be short, and must hold no object of the user.
+            text: As for `logger.log`.
+            args: As for `logger.log`.
+            exc_info: As for `logger.log`.
+        """
+        now = self._clock()
+        over: dict[Hashable, _Kind] = {}
+        with self._lock:
+            if now >= self._until:
+                self._until = now + PERIOD
+                over, self._kinds = self._kinds, over
+            if about not in self._kinds and len(self._kinds) >= self._most:
+                about = _OTHERS
+            kind = self._kinds.setdefault(about, _Kind())
+            kind.count += 1
+            left_out = kind.count - self._shown
+            if left_out == 1:
+                kind.level = level
+                kind.left_out = _brief(text, args) if about is not _OTHERS else "other entries"
+        for each in over.values():
+            if each.count > self._shown:
+                number = each.count - self._shown
+                self._log.log(each.level, "%s: %d more within a minute", each.left_out, number)
+        if left_out <= 0:
+            self._log.log(level, text, *args, exc_info=exc_info)
+        elif left_out == 1:
+            more = "%s: more of these are counted, not shown, for up to a minute"
+            self._log.log(level, more, kind.left_out)
+
+
+#: The kind of all entries beyond the most kinds of a period.
+_OTHERS: Final = object()
+
+
+def _brief(text: str, args: tuple[object, ...]) -> str:
+    return (text % args if args else text)[:_REPEATED]
+
+
+def _places(error: BaseException) -> Iterator[Hashable]:
+    """Name the functions of the user that an exception passed, the outermost first.
+
+    Functions and not lines: then a handler cannot make new kinds by failing elsewhere.
+    """
+    traceback = error.__traceback__
+    while traceback is not None:
+        frame = traceback.tb_frame
+        module = str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] not in _BETWEEN:
+            yield frame.f_code.co_filename, frame.f_code.co_firstlineno
+        traceback = traceback.tb_next
+
+
+#: Where it goes what belongs to no server: a server has a log of its own.
+seldom: Final = Seldom(shown=SHOWN, most=MOST_CRASHES)
