@@ -6,10 +6,10 @@ from typing import Any, Final
 import trio
 
 from .._errors import McpError, ProtocolError
-from ..engine import is_crash, lone, seldom
+from ..engine import is_crash, seldom, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
-from ..server._authored import authored
+from ..server.calls._user_code import run_user_code
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
 from ._handlers import ClientHandler
 
@@ -44,11 +44,11 @@ class Answerer:
                 (-32602), its handler refused, or failed (-32603; the log says why).
         """
         try:
-            return await authored(self._answer(method, params))
+            return await run_user_code(self._answer(method, params))
         except BaseException as error:
             if not is_crash(error):
                 raise
-            error = lone(error)
+            error = unwrap_single(error)
             if isinstance(error, McpError):
                 raise error from None
             seldom.crash(method, "the handler of %s failed", method, error=error)

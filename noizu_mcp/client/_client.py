@@ -104,7 +104,7 @@ class Client:
 
         async def send() -> Mapping[str, Any]:
             request = peer.request(method, params, progress=progress is not None)
-            return await session.link.request(request, patience=patience, on_progress=on_progress)
+            return await session.send_request(request, patience=patience, on_progress=on_progress)
 
         result = await session.renewal.send(send, patience)
         mirrored = self._session.mirrored
@@ -114,8 +114,8 @@ class Client:
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send any notification, and wait until the connection has room for more."""
-        self._session.link.notify(method, params)
-        await self._session.link.outbox.room()
+        self._session.notify(method, params)
+        await self._session.loop.outbox.room()
 
     async def list_tools(self) -> list[ToolDefinition]:
         """List the tools of the server; walks all pages.

@@ -88,7 +88,7 @@ async def connect(
             try:
                 yield client
             finally:
-                session.link.stop()
+                session.loop.stop()
 
 
 async def _open(

@@ -109,7 +109,7 @@ async def _discover_pinned(client: Client, session: ClientSession) -> None:
 async def _discover(client: Client, session: ClientSession) -> None:
     peer = session.peer
     request = peer.request("server/discover", {}, revision=STATELESS)
-    result = await session.link.request(request, patience=client.timeout)
+    result = await session.send_request(request, patience=client.timeout)
     peer.revision = STATELESS
     meta = result.get("_meta")
     info = meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None
@@ -126,7 +126,7 @@ async def _initialize(
         "clientInfo": adapt_implementation(peer.info, revision),
     }
     request = peer.request("initialize", params, revision=revision)
-    result = await session.link.request(request, patience=client.timeout, cancellable=False)
+    result = await session.send_request(request, patience=client.timeout, cancellable=False)
     version = result.get("protocolVersion")
     if version not in HANDSHAKE_VERSIONS or (pinned and version != revision.name):
         raise ProtocolError(f"the server wants protocol version {version!r}")
@@ -153,4 +153,4 @@ async def _renew(
     await session.restore(client.timeout)
     for kind, (method, _) in CHANGES.items():
         if before.has(kind) or client.capabilities.has(kind):
-            session.notice(Notification(method, None))
+            session.receive_notice(Notification(method, None))

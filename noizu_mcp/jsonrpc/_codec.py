@@ -21,7 +21,7 @@ from ._messages import (
     Request,
     Response,
 )
-from ._recover import HEAD, malformed, unfit, unreadable
+from ._salvage import HEAD, malformed, unfit, unreadable
 
 #: Messages in one array (2025-03-26); see `Limits.batch`.
 MAX_BATCH: Final = DEFAULTS.batch

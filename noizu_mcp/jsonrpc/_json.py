@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from .._limits import DEFAULTS
-from ._amount import holds_more_values
+from ._cost import holds_more_values
 from ._messages import Rendered
 
 #: Nesting of a message; see `Limits.message_depth`.
@@ -166,3 +166,15 @@ def render(value: Any) -> Rendered:
         return Rendered(text.encode())
     except UnicodeEncodeError:
         return Rendered(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())
+
+
+def is_larger(value: Any, size: int, values: int) -> bool:
+    """Tell whether a JSON value is larger than what may be kept of a message.
+
+    Args:
+        value: The value.
+        size: Bytes that its text may have.
+        values: Members and elements that it may have, at any depth.
+    """
+    text = render(value)
+    return len(text) > size or holds_more_values(text, values)

@@ -86,7 +86,7 @@ def test_every_component_takes_it(given):
         "own": wanted,
         "inherited": RequireScopes("kit"),
     }
-    shelves = (registry.resource_shelf, registry.template_shelf, registry.prompt_shelf)
+    shelves = (registry.resources, registry.templates, registry.prompts)
     assert [spec.requires for shelf in shelves for spec in shelf.specs.values()] == [wanted] * 3
 
 
@@ -113,10 +113,10 @@ def test_a_registration_replaces_it():
     registry = All().registry
     tools = [spec.requires for spec in registry.tools.values()]
     assert tools == [RequireScopes("b", "c"), None]
-    shelves = (registry.resource_shelf, registry.template_shelf)
+    shelves = (registry.resources, registry.templates)
     found = [spec.requires for shelf in shelves for spec in shelf.specs.values()]
     assert found == [RequireScopes("b")] * 2
-    prompts = [spec.requires for spec in registry.prompt_shelf.specs.values()]
+    prompts = [spec.requires for spec in registry.prompts.specs.values()]
     assert prompts == [None, RequireScopes("a")]
 
 

@@ -19,7 +19,7 @@ import trio
 
 from noizu_mcp import Http, McpError, connect
 from noizu_mcp.engine import MessageStream, Unanswered
-from noizu_mcp.server import open_connection
+from noizu_mcp.server import open_session
 from noizu_mcp.transports import HttpStream, LineStream, memory_pair
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions, serve_asgi
 
@@ -108,7 +108,7 @@ async def in_memory(server: Any, grace: float) -> AsyncIterator[tuple[MessageStr
     tasks = trio.lowlevel.current_statistics().tasks_living
     ours, theirs = memory_pair(server.options.limits.message_size)
     async with (
-        open_connection(server, theirs, transport="memory") as connection,
+        open_session(server, theirs, transport="memory") as connection,
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(connection.run, grace)

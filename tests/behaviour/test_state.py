@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from noizu_mcp.server._seal import _process_secret
+from noizu_mcp.server.asking._seal import _process_secret
 
 pytestmark = pytest.mark.parametrize("revision", ["2026-07-28"], indirect=True)
 

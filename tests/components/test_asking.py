@@ -16,7 +16,7 @@ from noizu_mcp import (
     ToolDefinition,
 )
 from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT, TIMEOUTS
-from noizu_mcp.components._asking import (
+from noizu_mcp.components._client_requests import (
     adapt_request,
     elicit_request,
     elicit_url_request,

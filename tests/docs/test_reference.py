@@ -113,7 +113,7 @@ def test_limits_of_asking() -> None:
     """The numbers that hold for questions are those of the code."""
     from noizu_mcp.client import _answers
     from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT
-    from noizu_mcp.components._asking import ROOTS_TIMEOUT
+    from noizu_mcp.components._client_requests import ROOTS_TIMEOUT
     from noizu_mcp.server import _rounds, _seal
     from noizu_mcp.types import MAX_COMPLETIONS
 

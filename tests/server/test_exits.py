@@ -14,7 +14,7 @@ from noizu_mcp import (
     connect,
     mcp,
 )
-from noizu_mcp.server._authored import authored
+from noizu_mcp.server.calls._user_code import run_user_code
 
 
 def leave():
@@ -200,7 +200,7 @@ def test_a_coroutine_that_is_closed_ends():
     """What Python raises to close it passes: here nothing may be awaited any more."""
 
     async def begin():
-        work = authored(Suspended())
+        work = run_user_code(Suspended())
         work.send(None)
         return work
 
@@ -227,5 +227,5 @@ async def test_what_must_go_on_goes_on():
             scope.cancel()
             await trio.sleep_forever()
 
-        await authored(leave_group(cancelled))
+        await run_user_code(leave_group(cancelled))
     assert scope.cancelled_caught

@@ -8,7 +8,7 @@ import trio
 
 from ...._errors import TransportError
 from ...._version import __version__
-from ....engine import lone
+from ....engine import unwrap_single
 from ..._http_target import Http
 
 if TYPE_CHECKING:
@@ -208,4 +208,4 @@ def _traced(on_written: Callable[[], object] | None) -> dict[str, Any]:
 
 
 def _why(error: Exception) -> str:
-    return str(lone(error)) or type(error).__name__
+    return str(unwrap_single(error)) or type(error).__name__

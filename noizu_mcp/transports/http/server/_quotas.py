@@ -14,7 +14,7 @@ from ._http_options import HttpLimits
 from ._session_table import SessionTable
 
 if TYPE_CHECKING:
-    from ._http_session import Session
+    from ._http_session import HttpSession
 
 
 class Account:
@@ -36,7 +36,7 @@ class Account:
 
     def __init__(self, name: str, accounts: "Accounts") -> None:
         self.name = name
-        self.sessions: SessionTable[Session] = SessionTable()
+        self.sessions: SessionTable[HttpSession] = SessionTable()
         self.requests = 0
         self.held = 0
         self.kept = 0

@@ -17,7 +17,7 @@ from ....engine import logger
 from ....server import Sealer, Server
 
 if TYPE_CHECKING:
-    from ._http_session import Session
+    from ._http_session import HttpSession
 
 #: Random bytes of a name.
 ENTROPY: Final = 24
@@ -56,7 +56,7 @@ class SessionIds:
         """True if other processes may serve the sessions as well."""
         return self._sealer is not None
 
-    def make(self, session: "Session") -> str:
+    def make(self, session: "HttpSession") -> str:
         """Name a session whose handshake has begun."""
         if self._sealer is not None:
             name = self._sealer.seal(session.peer.handshake.agreed(), self._binding(session.owner))

@@ -9,7 +9,7 @@ from ....engine import crashes_logged
 Work = Callable[[], Awaitable[object]]
 
 
-class TaskSet:
+class TaskGroup:
     """The tasks of one session or one request.
 
     A nursery of its own would cost each idle session a task.
@@ -28,9 +28,9 @@ class TaskSet:
     def __len__(self) -> int:
         return len(self._scopes)
 
-    def sibling(self) -> "TaskSet":
+    def sibling(self) -> "TaskGroup":
         """Make another set in the same nursery."""
-        return TaskSet(self._nursery)
+        return TaskGroup(self._nursery)
 
     def spawn(self, work: Work) -> trio.CancelScope:
         """Run something until it ends or `close` is called; what it raises is logged.
