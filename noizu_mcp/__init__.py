@@ -2,7 +2,7 @@
 
 The layers, each importing only from those above it:
 
-    _value, _errors, _limits, _source, _util   the exception tree, limits, small tools
+    _value, _errors, _limits, _source, _util, _foreign   exceptions, limits, small tools, advice
     types/        values that cross the wire
     jsonrpc/      bytes and messages
     protocol/     peers without I/O, one per era

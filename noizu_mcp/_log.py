@@ -39,9 +39,9 @@ class _Kind:
 class Seldom:
     """A log that neither a peer nor a failing handler can fill.
 
-    The first entries of each kind in a period of a minute are shown. After them one line says that
-    more are left out, and the first entry of the next period brings their number. Kinds beyond a
-    limit count as one, so that memory is bounded too.
+    The first entries of each kind in a period of a minute are shown. Where that is several, a line
+    after them says that more are left out. The first entry of the next period brings their number.
+    Kinds beyond a limit count as one, so that memory is bounded too.
 
     Args:
         clock: Tells the time in seconds.
@@ -114,7 +114,8 @@ class Seldom:
                 self._log.log(each.level, "%s: %d more within a minute", each.left_out, number)
         if left_out <= 0:
             self._log.log(level, text, *args, exc_info=exc_info)
-        elif left_out == 1:
+        elif left_out == 1 and (self._shown > 1 or about is _OTHERS):
+            # Where one entry of a kind is enough, it says all that the next ones would.
             more = "%s: more of these are counted, not shown, for up to a minute"
             self._log.log(level, more, kind.left_out)
 
@@ -132,13 +133,15 @@ def _places(error: BaseException) -> Iterator[Hashable]:
 
     Functions and not lines: then a handler cannot make new kinds by failing elsewhere.
     """
-    traceback = error.__traceback__
-    while traceback is not None:
-        frame = traceback.tb_frame
-        module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] not in _BETWEEN:
-            yield frame.f_code.co_filename, frame.f_code.co_firstlineno
-        traceback = traceback.tb_next
+    # What is raised in our own code, since the user's raised something else, says so as its cause.
+    for each in (error, error.__cause__):
+        traceback = None if each is None else each.__traceback__
+        while traceback is not None:
+            frame = traceback.tb_frame
+            module = str(frame.f_globals.get("__name__", ""))
+            if module.partition(".")[0] not in _BETWEEN:
+                yield frame.f_code.co_filename, frame.f_code.co_firstlineno
+            traceback = traceback.tb_next
 
 
 #: Where it goes what belongs to no server: a server has a log of its own.

@@ -8,6 +8,9 @@ import linecache
 import sys
 from collections.abc import Iterator
 from os.path import relpath
+from types import FrameType
+
+from ._errors import Problem
 
 _Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -41,6 +44,26 @@ def locate(
         return _shown(file), None
     best = lines[-1] if near is None else min(lines, key=lambda line: abs(line - near))
     return _shown(file), best
+
+
+def calling_frame(depth: int = 1) -> FrameType:
+    """Find the frame of a caller.
+
+    Args:
+        depth: 1 for the caller of the function that asks, 2 for the caller of that one.
+    """
+    return sys._getframe(depth + 1)
+
+
+def problem_at(where: str, text: str, frame: FrameType) -> Problem:
+    """Make the problem of a line that runs, where no class statement could report it.
+
+    Args:
+        where: What is wrong, as source has it: `tool(Echo).name`.
+        text: What is wrong and what to write instead.
+        frame: The frame that runs the line.
+    """
+    return Problem(where, text, _shown(frame.f_code.co_filename), frame.f_lineno)
 
 
 def _shown(file: str) -> str:

@@ -12,8 +12,8 @@ POSITIONAL = 5
 
 # More positional parameters than that, each with its reason.
 MANY = {
-    "schema/_classes.py: annotated_field": "all that is known of one field, from one caller",
-    "schema/_shape.py: _finish": "the last step of each form, from the forms of one file",
+    "schema/declare/_classes.py: annotated_field": "everything known about one field",
+    "schema/_declared_schema.py: _finish": "the last step of every form",
 }
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

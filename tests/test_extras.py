@@ -14,7 +14,8 @@ PACKAGES = sorted(
 )
 HIDE = """\
 import sys
-for name in ("hypercorn", "h11", "h2", "httpx2", "jwt", "opentelemetry", "prometheus_client"):
+hidden = "hypercorn h11 h2 httpx2 jwt opentelemetry prometheus_client yaml"
+for name in hidden.split():
     sys.modules[name] = None
 """
 SERVER = """\
@@ -58,6 +59,7 @@ from noizu_mcp.transports.http import HostOptions, serve_asgi
 HostOptions(max_streams=3)
 trio.run(serve_asgi, None)
 """
+SKILLS = "reading skills needs PyYAML: pip install 'noizu-mcp[skills]'"
 LISTENERS = "from noizu_mcp.telemetry import *\n"
 
 
@@ -69,6 +71,7 @@ LISTENERS = "from noizu_mcp.telemetry import *\n"
         (SERVE_ASGI, HTTP),
         (f"{SERVER}{LISTENERS}Metrics(Weather())", METRICS),
         (f"{LISTENERS}Tracing()", TRACING),
+        ("from noizu_mcp import SkillFolder\nSkillFolder('docs/examples/skills').skills", SKILLS),
     ],
 )
 def test_what_needs_an_extra_says_which(code: str, text: str) -> None:

@@ -16,25 +16,29 @@ LAYERS: dict[str, set[str]] = {
     "jsonrpc": {"types"},
     "protocol": {"types", "jsonrpc"},
     "auth": {"types", "jsonrpc"},
+    "uri": set(),
     "schema": set(),
-    "components": {"types", "schema"},
+    "components": {"types", "uri", "schema"},
+    "skills": {"types", "components"},
     "tools": {"types", "components"},
     "engine": {"types", "jsonrpc", "protocol"},
-    "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"},
+    "server": {"types", "jsonrpc", "protocol", "schema", "components", "engine"}
+    | {"uri", "skills"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
-    "client": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"},
+    "client": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    | {"transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"}
     | {"client", "testing"},
 }
 # Files at the root that stand below all layers, in their own order.
-BELOW = ("_version", "_value", "_errors", "_limits", "_log", "_source", "_util")
+BELOW = ("_version", "_value", "_errors", "_limits", "_log", "_source", "_util", "_foreign")
 # Files at the root that stand above them; the commands run what `_run` runs.
 ABOVE = ("_run", "__init__", "__main__")
 
-SANS_IO = ("types", "jsonrpc", "protocol", "schema")
+SANS_IO = ("types", "jsonrpc", "protocol", "uri", "schema")
 # The standard library without clock, randomness, I/O, threads; and what judges schemas.
 PURE = {
     *("abc", "ast", "base64", "binascii", "bisect", "collections", "contextlib", "copy"),
@@ -48,40 +52,65 @@ PURE_PARTS = {"urllib": {"urllib.parse"}, "importlib": {"importlib"}}
 
 # Function-level imports, each with its reason.
 LATE = {
+    ("skills/_frontmatter", "._yaml"): "PyYAML, an extra, loads with the first skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
-    ("schema/_judge", "._explain"): "loads with the first violation",
-    ("schema/_native", "._native_errors"): "loads with the first violation that needs it",
-    ("schema/_check", "._explain"): "loads with the first default of a schema",
-    ("schema/_engine", "._native"): "jsonschema_rs loads when the first schema is compiled",
-    ("schema/_engine", "._python"): "fastjsonschema loads when the first schema is compiled",
-    ("schema/_engine", "._regex"): "the parser of patterns loads when the first one is compiled",
+    ("schema/engines/_validator", "..report._explain"): "loads with the first violation",
+    ("schema/engines/_native", "._native_errors"): "loads with the first violation",
+    ("schema/_check", ".report._explain"): "loads with the first default of a schema",
+    (
+        "schema/engines/_compile",
+        "._native",
+    ): "loads when the first schema is compiled",
+    (
+        "schema/engines/_compile",
+        "._python",
+    ): "loads when the first schema is compiled",
+    (
+        "schema/engines/_compile",
+        "._regex",
+    ): "loads when the first pattern is compiled",
     ("server/_seal", "cryptography.exceptions"): "loads with the first sealed state",
     ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
-    ("transports/http/_app", "._authorization"): "loads with the first `auth`",
+    ("transports/http/server/_app", "._authorization"): "loads with the first `auth`",
     ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
-    ("_run", ".transports.http._process"): "the same",
-    ("transports/http/_app", "._bridge"): "a trio loop of its own, for hosts on asyncio",
+    ("_run", ".transports.http.server._process"): "the same",
+    (
+        "transports/http/server/_app",
+        "._asyncio_bridge",
+    ): "loads for hosts on asyncio",
     ("transports/host/_host", "."): "hypercorn, an extra, loads with the first host",
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
-    ("transports/http/_backend", "httpx2"): "an extra, loads with the first URL",
+    ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
     ("server/_serving", ".._run"): "run() is sugar that stands above all layers",
 }
 
 # Names of a private file that another layer uses, each with its reason.
 PRIVATE = {
-    ("components/_options", "schema._nearest"): "the nearest name, for messages",
-    ("components/_misses", "schema._nearest"): "the nearest name, for messages",
-    ("cli/_use", "schema._nearest"): "the nearest name, for messages",
-    ("cli/_target", "schema._nearest"): "the nearest name, for messages",
-    ("client/_answers", "server._authored"): "the author's code is awaited alike on both ends",
-    ("client/_session", "server._authored"): "the same",
+    ("skills/_folder", "components._frozen"): "folders of skills are declared like components",
+    ("skills/_folder", "components._options"): "the same",
+    ("skills/_folder", "components._resource_spec"): "files of skills are resources",
+    ("skills/_frontmatter", "components._options"): "the same",
+    ("skills/_registration", "components._declare"): "they are registered like components",
+    ("skills/_registration", "components._registration"): "the same",
+    ("components/_options", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("components/_misses", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
+    ("client/_handlers", "server._authored"): "the author's code is awaited alike on both ends",
+    ("client/_handlers", "components._declare"): "a handler is declared as a server is",
+    ("client/_handlers", "components._options"): "the options of a handler are read alike",
+    ("client/_handlers", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("server/_options", "components._options"): "a server's options are read like a tool's",
     ("server/_server", "components._declare"): "a server is declared by the same metaclass",
     ("server/_statement", "components._declare"): "the same",
+    ("server/_statement", "components._mcp"): "a mark in a server is refused",
+    ("server/_statement", "components._options"): "wrong values are named like a tool's",
+    ("server/_statement", "components._registration"): "what a list of registrations holds",
+    ("server/_statement", "components._signature"): "overrides are read like the methods of tools",
     ("tools/__init__", "components._catalog"): "the folder gives it its public name",
 }
 
@@ -290,7 +319,7 @@ def test_third_party_packages() -> None:
     """What is neither ours nor of the standard library is a dependency that setup.cfg names."""
     known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
-    known |= {"opentelemetry", "prometheus_client"}  # of the extras `otel` and `prometheus`
+    known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"hypercorn", "h11", "h2"}  # of the extra `http`
     heads = {each.module.partition(".")[0] for each in ABSOLUTE}
 

@@ -1,7 +1,7 @@
 """Answers to what a server asks, the same for live requests and for input requests."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, cast
 
 import trio
 
@@ -9,12 +9,12 @@ from .._errors import McpError, ProtocolError
 from ..engine import is_crash, seldom, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
-from ..server.calls._user_code import run_user_code
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
-from ._handlers import ClientHandler
+from ._handlers import ClientHandler, call_handler, overrides
 
 #: Rounds of one request: past it a server is asking in circles.
 MAX_ROUNDS: Final = 50
+_ACTIONS: Final = ("accept", "decline", "cancel")
 
 
 class Answerer:
@@ -23,15 +23,20 @@ class Answerer:
     Args:
         handler: What the client can do.
         capabilities: What it said that it can do.
+        threads: Questions that are answered in threads at the same time.
 
     Attributes:
-        roots: The roots of the client; None: the handler has them.
+        roots: The roots of the client, in the form of the wire; None: the handler lists them.
     """
 
-    def __init__(self, handler: ClientHandler, capabilities: Mapping[str, Any]) -> None:
-        self.roots: Sequence[Root | str] | None = None
+    def __init__(
+        self, handler: ClientHandler, capabilities: Mapping[str, Any], threads: int
+    ) -> None:
+        self.roots: Sequence[Mapping[str, Any]] | None = None
         self._handler = handler
         self._capabilities = capabilities
+        # Not the threads of everybody: people are slow, and would keep them all.
+        self._threads = trio.CapacityLimiter(threads)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one question.
@@ -44,7 +49,7 @@ class Answerer:
                 (-32602), its handler refused, or failed (-32603; the log says why).
         """
         try:
-            return await run_user_code(self._answer(method, params))
+            return await self._answer(method, params)
         except BaseException as error:
             if not is_crash(error):
                 raise
@@ -59,11 +64,19 @@ class Answerer:
             return await self._elicit(params)
         if method == SAMPLE:
             return await self._sample(params)
-        if method == ROOTS:
-            roots = self.roots
-            listed = await self._handler.list_roots() if roots is None else roots
-            return {"roots": [_root(root) for root in listed]}
-        raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
+        if method != ROOTS:
+            raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
+        if self.roots is not None:
+            return {"roots": list(self.roots)}
+        listed = await self._call("list_roots", method)
+        if isinstance(listed, Mapping) and "roots" in listed:
+            return {**dump_value(listed), "roots": read_roots(listed["roots"], "list_roots")}
+        return {"roots": read_roots(listed, "list_roots")}
+
+    async def _call(self, name: str, method: str, *args: Any) -> Any:
+        if not overrides(self._handler, name):
+            raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
+        return await call_handler(self._handler, name, *args, limiter=self._threads)
 
     async def _elicit(self, params: Mapping[str, Any]) -> dict[str, Any]:
         mode = params.get("mode", "form")
@@ -71,23 +84,40 @@ class Answerer:
         # A client that offers no mode by name offers forms (client/elicitation).
         if mode not in (modes or ("form",)):
             raise McpError(INVALID_PARAMS, f"Elicitation mode not supported: {mode}")
-        outcome = await self._handler.handle_elicitation(params)
-        if not isinstance(outcome, Accept | Decline | Cancel):
+        outcome = await self._call("handle_elicitation", ELICIT, params)
+        if isinstance(outcome, Accept | Decline | Cancel):
+            content = outcome.content if isinstance(outcome, Accept) else None
+            answer: dict[str, Any] = {"action": outcome.action, "content": content}
+        elif isinstance(outcome, Mapping) and outcome.get("action") in _ACTIONS:
+            answer = {**outcome}
+        else:
             raise TypeError(
-                f"handle_elicitation must return Accept, Decline or Cancel: {outcome!r}"
+                "handle_elicitation must return Accept, Decline or Cancel, or a mapping with one "
+                f"of {', '.join(_ACTIONS)} as its action: {outcome!r}"
             )
-        if isinstance(outcome, Accept) and mode == "form":
-            return {"action": "accept", "content": dump_value(outcome.content)}
-        return {"action": outcome.action}
+        content = answer.pop("content", None)
+        if answer["action"] == "accept" and mode == "form":
+            # A form without fields is filled in with nothing.
+            answer["content"] = {} if content is None else dump_value(content)
+            if not isinstance(answer["content"], dict):
+                raise TypeError(f"the content of an accepted form must be a mapping: {content!r}")
+        return cast(dict[str, Any], dump_value(answer))
 
     async def _sample(self, params: Mapping[str, Any]) -> dict[str, Any]:
         with_tools = "tools" in params or "toolChoice" in params
         if with_tools and "tools" not in self._capabilities.get("sampling", {}):
             raise McpError(INVALID_PARAMS, "Sampling with tools is not supported")
-        result = await self._handler.handle_sampling(params)
-        if not isinstance(result, SamplingResult):
-            raise TypeError(f"handle_sampling must return a SamplingResult: {result!r}")
-        return result.to_wire()
+        result = await self._call("handle_sampling", SAMPLE, params)
+        if isinstance(result, SamplingResult):
+            return result.to_wire()
+        if not isinstance(result, Mapping):
+            raise TypeError(
+                "handle_sampling must return a SamplingResult, or a mapping with role, content "
+                f"and model: {result!r}"
+            )
+        wire: dict[str, Any] = dump_value(result)
+        SamplingResult.from_wire(wire, "handle_sampling")  # says what is missing
+        return wire
 
     async def answer_all(self, requests: Mapping[str, Any]) -> dict[str, Any]:
         """Answer the input requests of one round, all at once (2026-07-28 `basic/patterns/mrtr`).
@@ -110,5 +140,32 @@ class Answerer:
         return answers
 
 
-def _root(root: Root | str) -> dict[str, Any]:
-    return (Root(root) if isinstance(root, str) else root).to_wire()
+def read_roots(roots: Any, where: str) -> list[dict[str, Any]]:
+    """Write roots in the form of the wire.
+
+    Args:
+        roots: Roots, URIs, and mappings in the form of the wire.
+        where: Where they stand, for messages.
+
+    Raises:
+        TypeError: They are no list, or one of them is no root.
+        ValueError: The URI of one is no `file://` URI (client/roots).
+    """
+    if not isinstance(roots, Iterable) or isinstance(roots, str | bytes | Mapping):
+        raise TypeError(f"{where} must be a list of roots, got {roots!r}")
+    return [_root(root, f"{where}[{number}]") for number, root in enumerate(roots)]
+
+
+def _root(root: Any, where: str) -> dict[str, Any]:
+    if isinstance(root, str):
+        root = Root(root)
+    elif isinstance(root, Mapping):
+        try:
+            root = Root.from_wire(dump_value(root), where)
+        except ProtocolError as error:
+            raise TypeError(str(error)) from None
+    if not isinstance(root, Root):
+        raise TypeError(f"{where} must be a Root, a file:// URI or a mapping with a uri: {root!r}")
+    if not str(root.uri).startswith("file://"):
+        raise ValueError(f"{where} must have a file:// URI, as Path(…).as_uri() is: {root.uri!r}")
+    return root.to_wire()

@@ -30,6 +30,7 @@ from ..types import (
     ToolResult,
     Wire,
 )
+from ._answers import read_roots
 from ._mirrored import note_headers
 from ._rounds import Send, with_rounds
 from ._session import ClientSession
@@ -104,7 +105,7 @@ class Client:
 
         async def send() -> Mapping[str, Any]:
             request = peer.request(method, params, progress=progress is not None)
-            return await session.send_request(request, patience=patience, on_progress=on_progress)
+            return await session.request(request, patience=patience, on_progress=on_progress)
 
         result = await session.renewal.send(send, patience)
         mirrored = self._session.mirrored
@@ -234,13 +235,25 @@ class Client:
             params["context"] = {"arguments": dict(context)}
         return Completion.from_wire(await self.request("completion/complete", params))
 
-    async def set_roots(self, roots: Sequence[Root | str]) -> None:
+    async def set_roots(self, roots: Sequence[Root | str | Mapping[str, Any]]) -> None:
         """Change the roots of the client, and tell a server of up to 2025-11-25 about it.
 
         Args:
-            roots: Roots, or `file://` URIs. `connect(roots=…)` is what advertises them.
+            roots: Roots, `file://` URIs, or mappings in the form of the wire.
+
+        Raises:
+            RuntimeError: The client has advertised no roots, or its handler lists them.
+            TypeError: One of them is no root.
+            ValueError: One of them has no `file://` URI.
         """
-        self._session.answerer.roots = tuple(roots)
+        listed = read_roots(roots, "roots")
+        answerer = self._session.answerer
+        if answerer.roots is None:
+            raise RuntimeError(
+                "set_roots changes the roots of connect(roots=…); a handler that lists them sends "
+                'client.notify("notifications/roots/list_changed")'
+            )
+        answerer.roots = listed
         if not self._session.peer.revision.stateless:
             await self.notify("notifications/roots/list_changed")
 

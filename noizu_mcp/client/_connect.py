@@ -1,6 +1,6 @@
 """From a target to a client: a server in memory, a command, or a URL."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Final
@@ -15,8 +15,9 @@ from ..engine import MessageStream, single_failure
 from ..server import Server, serve
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
+from ._answers import read_roots
 from ._client import Client
-from ._handlers import ClientHandler, abilities
+from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
 
@@ -24,6 +25,8 @@ from ._session import ClientSession
 TIMEOUT: Final = 60.0
 #: Seconds to wait for the answer to the first `server/discover`: old servers may stay silent.
 PROBE_TIMEOUT: Final = 5.0
+#: Seconds at the end of the block to tell the server what is no longer wanted.
+LEAVE_TIMEOUT: Final = 2.0
 
 Target = Server | type[Server] | Stdio | Http | str | MessageStream
 
@@ -36,7 +39,7 @@ async def connect(
     version: str | None = None,
     timeout: float = TIMEOUT,  # noqa: ASYNC109 - of each request, not of this block
     probe_timeout: float = PROBE_TIMEOUT,
-    roots: Sequence[Root | str] | None = None,
+    roots: Sequence[Root | str | Mapping[str, Any]] | None = None,
     client_info: Implementation | None = None,
     capabilities: ClientCapabilities | None = None,
     tap: Tap | None = None,
@@ -51,7 +54,8 @@ async def connect(
         version: The one protocol revision to use; None: the best that both know.
         timeout: Seconds that a request may take unless it says otherwise, the first one too.
         probe_timeout: Seconds to wait for the answer to the probe of the era.
-        roots: Where the server may work: roots, or `file://` URIs; `set_roots` changes them.
+        roots: Where the server may work: roots, `file://` URIs, or mappings in the form of the
+            wire, `{"uri": "file:///…"}`; `set_roots` changes them.
         client_info: Who the client says it is.
         capabilities: What it says it can do, beside what the handler overrides.
         tap: Sees every message, as bytes, in both directions.
@@ -64,35 +68,60 @@ async def connect(
         TransportError: The server could not be reached.
         ProtocolError: There is no revision that both know.
         AuthError: It wants other credentials.
-        TypeError: The handler is none; its class, for example. Or the principal is for no server
-            in memory.
-        ValueError: The URL is none of a server.
+        TypeError: The handler is none; its class, for example. Or one of the roots is none, or the
+            handler lists roots, too. Or the principal is for no server in memory.
+        ValueError: The URL is none of a server, or one of the roots has no `file://` URI.
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
     if not isinstance(handler, ClientHandler):
         raise TypeError(f"handler must be an instance of a ClientHandler, not {handler!r}")
+    listed = None if roots is None else read_roots(roots, "roots")
+    if listed is not None and overrides(handler, "list_roots"):
+        raise TypeError("give roots= or a handler that overrides list_roots, not both")
     given = (capabilities or ClientCapabilities()).to_wire()
     offered = {**abilities(handler, roots=roots is not None), **given}
     # A server in memory that crashes closes its stream, too: its own failure says more.
     with single_failure(ConnectionClosed):
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
-            stream = await _open(target, stack, nursery, principal)
-            if tap is not None:
-                stream = TappedStream(stream, tap)
-            session = ClientSession(stream, info, offered, handler, Limits())
-            session.answerer.roots = roots
-            await nursery.start(session.run)
-            client = Client(session, timeout)
-            await negotiate(client, session, version, probe_timeout)
+            background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                yield client
+                stream = await _open(target, stack, nursery, background, principal)
+                if tap is not None:
+                    stream = TappedStream(stream, tap)
+                session = ClientSession(stream, info, offered, handler, Limits())
+                session.answerer.roots = listed
+                await background.start(session.run)
+                try:
+                    client = Client(session, timeout)
+                    await negotiate(client, session, version, probe_timeout)
+                    yield client
+                finally:
+                    with trio.CancelScope(shield=True) as scope:
+                        scope.deadline = trio.current_time() + LEAVE_TIMEOUT
+                        await session.leave()
             finally:
-                session.loop.stop()
+                background.cancel_scope.cancel()
+
+
+async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> None:
+    """Run the session and its stream, cancelled by nobody but `connect`.
+
+    A timeout around the block, or a failure in it, must not end them before the server has been
+    told that nobody waits for its answers any more.
+    """
+    with trio.CancelScope(shield=True):
+        async with trio.open_nursery() as nursery:
+            task_status.started(nursery)
+            await trio.sleep_forever()
 
 
 async def _open(
-    target: Target, stack: AsyncExitStack, nursery: trio.Nursery, principal: Principal | None
+    target: Target,
+    stack: AsyncExitStack,
+    nursery: trio.Nursery,
+    background: trio.Nursery,
+    principal: Principal | None,
 ) -> MessageStream:
     if principal is not None and isinstance(target, Stdio | Http | str | MessageStream):
         raise TypeError("principal= is for a server in memory; others find out who is calling")
@@ -105,7 +134,7 @@ async def _open(
         target = Http(target)
     if isinstance(target, Http):
         remote = transports.HttpStream(target)
-        await nursery.start(remote.run)
+        await background.start(remote.run)
         return remote
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):

@@ -1,12 +1,53 @@
-"""What a client does when its server speaks first, or asks."""
+"""`ClientHandler`: the answers of a client to its server, checked when the class is made."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+import inspect
+import re
+import sys
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from functools import partial, partialmethod
+from types import FrameType, FunctionType
+from typing import Any, ClassVar, Final
+
+import trio
 
 from .._errors import McpError
+from ..components._declare import Declaration, is_method
+from ..components._options import got, read_flag
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..protocol import Revision
+from ..schema.jsonschema._nearest import nearest
+from ..server.calls._user_code import run_user_code
 from ..types import Accept, Cancel, Decline, Root, SamplingResult
+
+#: What `handle_elicitation`, `handle_sampling` and `list_roots` may return.
+Elicited = Accept[Any] | Decline | Cancel | Mapping[str, Any]
+Sampled = SamplingResult | Mapping[str, Any]
+Roots = Sequence[Root | str | Mapping[str, Any]] | Mapping[str, Any]
+
+#: The methods that a handler may override, and their parameters.
+_METHODS: Final = {
+    "handle_elicitation": ("params",),
+    "handle_sampling": ("params",),
+    "list_roots": (),
+    "handle_notification": ("method", "params"),
+}
+#: The words that stand for a method, in the specification and in other packages.
+_WORDS: Final = {
+    "elicitation": "handle_elicitation",
+    "elicit": "handle_elicitation",
+    "sampling": "handle_sampling",
+    "sample": "handle_sampling",
+    "create_message": "handle_sampling",
+    "notification": "handle_notification",
+    "notify": "handle_notification",
+    "roots": "list_roots",
+    "root": "list_roots",
+    "list_roots": "list_roots",
+}
+#: Of these a slip of the hand is recognized, too: shorter words are too near to other words.
+_LONG_WORDS: Final = ("elicitation", "sampling", "notification")
+_SUFFIX: Final = re.compile(r"_(callback|handler|hook|requests?)$")
+_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ClientHandler:
@@ -14,17 +55,38 @@ class ClientHandler:
 
     The same methods answer live requests (up to 2025-11-25) and the input requests of 2026-07-28.
     Each question runs in a task of its own, so a slow person delays nothing else; when the server
-    no longer wants an answer, the task is cancelled.
+    no longer wants an answer, the task is cancelled. A method may be `async def`, or `def`: then it
+    runs in a thread, which cannot be cancelled, and its result is dropped when nobody wants it.
+    `handle_sampling = None` advertises nothing, whatever a base class does.
+
+    The class is checked when it is made: a method with a wrong name or wrong parameters is a
+    `DefinitionError`.
 
     Attributes:
         elicitation_modes: What `handle_elicitation` can do: `form`, `url`, or both.
         sampling_tools: True if `handle_sampling` can offer tools to its model.
+
+    Raises:
+        DefinitionError: Something in the class is wrong; it lists all problems.
     """
 
     elicitation_modes: ClassVar[Sequence[str]] = ("form", "url")
     sampling_tools: ClassVar[bool] = False
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[Any] | Decline | Cancel:
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__()
+        # No metaclass: a handler may well be an `ABC`, or a widget with a metaclass of its own.
+        declaration = Declaration(cls, _OPTIONS, keywords, _statement_frame(sys._getframe()))
+        for name in keywords.keys() & declaration.own.keys():
+            setattr(cls, name, declaration.own[name])
+        for name, parameters in _METHODS.items():
+            _check_method(declaration, name, parameters)
+        for name, meant in _misspelt(cls):
+            text = f"is never called; did you mean {meant!r}? (begin a name of your own with _)"
+            declaration.problem(name, text, name)
+        declaration.finish()
+
+    def handle_elicitation(self, params: Mapping[str, Any]) -> Awaitable[Elicited] | Elicited:
         """Ask the user; show who asks, and let the user decline.
 
         Args:
@@ -32,26 +94,35 @@ class ClientHandler:
 
         Returns:
             `Accept` with a mapping or an instance with the fields of the form, `Decline`, or
-            `Cancel`.
+            `Cancel`; or a mapping in the form of the wire, `{"action": "accept", "content": {…}}`.
         """
-        raise McpError(METHOD_NOT_FOUND, "Method not found: elicitation/create")
+        raise _unknown("elicitation/create")
 
-    async def handle_sampling(self, params: Mapping[str, Any]) -> SamplingResult:
+    def handle_sampling(self, params: Mapping[str, Any]) -> Awaitable[Sampled] | Sampled:
         """Ask the model, with the consent of the user.
 
         Args:
             params: `messages`, `maxTokens` and what else the server wants.
 
+        Returns:
+            A `SamplingResult`; or a mapping in the form of the wire, with `role`, `content` and
+            `model`.
+
         Raises:
             McpError: To refuse; -1 means that the user rejected it.
         """
-        raise McpError(METHOD_NOT_FOUND, "Method not found: sampling/createMessage")
+        raise _unknown("sampling/createMessage")
 
-    async def list_roots(self) -> Sequence[Root | str]:
-        """List where the server may work: roots, or `file://` URIs."""
-        raise McpError(METHOD_NOT_FOUND, "Method not found: roots/list")
+    def list_roots(self) -> Awaitable[Roots] | Roots:
+        """List where the server may work.
 
-    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        Returns:
+            Roots, `file://` URIs, and mappings in the form of the wire, `{"uri": "file:///…"}`; or
+            all of them in one mapping, `{"roots": […]}`.
+        """
+        raise _unknown("roots/list")
+
+    def handle_notification(self, method: str, params: Mapping[str, Any]) -> Any:
         """Take a notification: log messages, list changes, updated resources.
 
         Notifications come one at a time, in order. Progress goes to the call that asked for it.
@@ -62,6 +133,61 @@ class ClientHandler:
             method: `notifications/message`, `notifications/tools/list_changed`, …
             params: As sent; empty when there are none.
         """
+        return _Done()
+
+
+class _Done:
+    """An awaitable for overrides that await the method of the base, and for those that do not."""
+
+    def __await__(self) -> Iterator[Any]:
+        return iter(())
+
+
+def _unknown(method: str) -> McpError:
+    return McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
+
+
+async def call_handler(
+    handler: ClientHandler, name: str, *args: Any, limiter: trio.CapacityLimiter
+) -> Any:
+    """Call a method of a handler where it belongs: async ones here, others in a thread.
+
+    Args:
+        handler: The handler.
+        name: The method.
+        args: Its arguments.
+        limiter: Bounds the threads.
+
+    Raises:
+        BaseException: Whatever the method raises.
+    """
+    method = getattr(handler, name)
+    if inspect.iscoroutinefunction(method):
+        return await run_user_code(method(*args))
+    work = partial(_in_thread, method, args)
+    # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
+    (result,) = await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+    # A decorator may hide that a method is async.
+    return await run_user_code(result) if inspect.isawaitable(result) else result
+
+
+def _in_thread(method: Any, args: tuple[Any, ...]) -> tuple[Any]:
+    try:
+        return (method(*args),)  # in a tuple: trio lets no coroutine out of a thread
+    except (KeyboardInterrupt, GeneratorExit) as error:
+        # Nobody pressed Ctrl-C and nobody closes a coroutine: those never reach a thread.
+        raise RuntimeError(f"the handler raised {type(error).__name__}") from error
+
+
+def overrides(handler: ClientHandler, name: str) -> bool:
+    """Tell whether a handler has a method of its own; None in its place is none.
+
+    Args:
+        handler: The handler; attributes of the instance count.
+        name: The method.
+    """
+    method = getattr(handler, name)
+    return method is not None and getattr(method, "__func__", method) is not _base(name)
 
 
 def abilities(handler: ClientHandler, *, roots: bool) -> dict[str, Any]:
@@ -72,17 +198,13 @@ def abilities(handler: ClientHandler, *, roots: bool) -> dict[str, Any]:
         roots: The client has roots, whatever the handler does.
     """
     found: dict[str, Any] = {}
-    if roots or _overrides(handler, "list_roots"):
+    if roots or overrides(handler, "list_roots"):
         found["roots"] = {}
-    if _overrides(handler, "handle_sampling"):
+    if overrides(handler, "handle_sampling"):
         found["sampling"] = {"tools": {}} if handler.sampling_tools else {}
-    if _overrides(handler, "handle_elicitation"):
+    if overrides(handler, "handle_elicitation"):
         found["elicitation"] = {mode: {} for mode in handler.elicitation_modes}
     return found
-
-
-def _overrides(handler: ClientHandler, name: str) -> bool:
-    return getattr(type(handler), name) is not getattr(ClientHandler, name)
 
 
 def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
@@ -98,3 +220,93 @@ def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> dict
             if name in adapted:
                 adapted[name] = {}
     return adapted
+
+
+# The check of a class
+
+
+def _base(name: str) -> Any:
+    return vars(ClientHandler)[name]
+
+
+def _check_method(declaration: Declaration, name: str, parameters: Sequence[str]) -> None:
+    """A method takes what a client passes; found here, not in front of a server."""
+    cls = declaration.cls
+    method = inspect.getattr_static(cls, name)
+    if method is None or method is _base(name):
+        return
+    wanted = f"`async def {name}({', '.join(('self', *parameters))})`, or `def` for a thread"
+    bound = getattr(cls, name)
+    text = None
+    if not callable(bound) or isinstance(bound, type):
+        text = f"must be {wanted}, or None to offer nothing"
+    elif inspect.isasyncgenfunction(bound) or inspect.isgeneratorfunction(bound):
+        text = f"must be {wanted}, and must not yield"
+    else:
+        # Anything but a function, such as a static method, is called without the handler.
+        given = (
+            (cls, *parameters) if isinstance(method, (FunctionType, partialmethod)) else parameters
+        )
+        try:
+            inspect.signature(bound).bind(*given)
+        except TypeError:
+            text = f"must be {wanted}"
+    if text is not None:
+        declaration.problem(name, text, name, declaration.owner_of(name))
+
+
+def _misspelt(cls: type) -> Iterator[tuple[str, str]]:
+    """Find methods that nobody calls, since their names are not quite right.
+
+    A handler may have methods of its own, also one that helps a method of the client. So only the
+    name of a method that the class does not override is looked for.
+    """
+    for name, value in vars(cls).items():
+        own = not name.startswith("_") and not hasattr(ClientHandler, name) and is_method(value)
+        meant = _meant(name, value) if own else None
+        if meant is not None and inspect.getattr_static(cls, meant) is _base(meant):
+            yield name, meant
+
+
+def _meant(name: str, value: Any) -> str | None:
+    """Find the method that was probably meant: `on_elicit` is `handle_elicitation`."""
+    name = _HUMP.sub("_", name).lower()
+    if name in _METHODS:  # handleSampling
+        return name
+    whole, changes = _SUFFIX.subn("", name)
+    first, _, rest = whole.partition("_")
+    first = first if first in ("on", "list", "get") else nearest(first, ("handle", "list")) or first
+    if rest and first in ("handle", "on"):
+        return _method_of(rest)
+    if rest and first in ("list", "get"):
+        return "list_roots" if _WORDS.get(rest) == "list_roots" else None
+    if changes:  # sampling_callback
+        return _method_of(whole)
+    # A bare word may be a method of the author's own; only with the right parameters it is a slip.
+    meant = _WORDS.get(whole)
+    if meant is None or not isinstance(value, FunctionType):
+        return None
+    fits = len(inspect.signature(value).parameters) == 1 + len(_METHODS[meant])
+    return meant if fits else None
+
+
+def _method_of(word: str) -> str | None:
+    found = word if word in _WORDS else nearest(word, _LONG_WORDS)
+    return None if found is None else _WORDS[found]
+
+
+def _read_modes(value: Any) -> Any:
+    listed = value if isinstance(value, list | tuple) else ()
+    if not listed or any(mode not in ("form", "url") for mode in listed):
+        raise ValueError(f"must be a list of 'form', 'url' or both, {got(value)}")
+    return value
+
+
+_OPTIONS: Final = {"elicitation_modes": _read_modes, "sampling_tools": read_flag}
+
+
+def _statement_frame(frame: FrameType) -> FrameType:
+    """Find the frame that runs the class statement: the first one outside of the machinery."""
+    while frame.f_code.co_name in ("__new__", "__init_subclass__") and frame.f_back is not None:
+        frame = frame.f_back
+    return frame

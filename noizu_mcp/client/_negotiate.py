@@ -1,6 +1,6 @@
 """Which era a server speaks: probe, choose, shake hands (2026-07-28 `basic/versioning`)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -8,7 +8,7 @@ from typing import Any, Final
 import trio
 
 from .._errors import McpError, ProtocolError, RequestTimeout, TransportError
-from ..jsonrpc import MODERN_CODES, Notification
+from ..jsonrpc import MODERN_CODES, UNSUPPORTED_VERSION, Notification
 from ..protocol import (
     CHANGES,
     HANDSHAKE_VERSIONS,
@@ -25,6 +25,8 @@ from ._session import ClientSession
 
 #: Not about the request: the server is slow, or has too many.
 _LATER: Final = (408, 425, 429)
+#: Characters of what a server lists that are shown.
+SHOWN: Final = 200
 
 
 async def negotiate(
@@ -47,36 +49,47 @@ async def negotiate(
     if version is not None and version not in REVISIONS:
         known = ", ".join(REVISIONS)
         raise ValueError(f"no revision {version!r}; there are: {known}")
+    pinned = version is not None
     if version is None:
         revision = await _probe(client, session, probe_timeout)
-        if revision is None:
-            return
     else:
         revision = REVISIONS[version]
-    if revision.stateless:
-        await _discover_pinned(client, session)
-    else:
-        pinned = version is not None
-        session.renewal.begin = partial(_renew, client, session, revision, pinned=pinned)
+        if revision.stateless:
+            await _discover_pinned(client, session)
+            return
+    if revision is None:
+        return
+    session.renewal.begin = partial(_renew, client, session, revision, pinned=pinned)
+    try:
         await _initialize(client, session, revision, pinned=pinned)
+    except McpError as error:
+        # A server may say here, too, what it speaks (2025-11-25 `basic/lifecycle`, "Error
+        # Handling"): one that woke up too late for the probe, for example.
+        other = None if pinned else _named(error, but=revision)
+        if other is None:
+            raise
+        if other.stateless:
+            await _discover(client, session)
+        else:
+            session.renewal.begin = partial(_renew, client, session, other, pinned=False)
+            await _initialize(client, session, other, pinned=False)
 
 
 async def _probe(client: Client, session: ClientSession, probe_timeout: float) -> Revision | None:
     """Ask `server/discover` first; None when that was all there was to do.
 
-    Any error that only a 2026-07-28 server knows means that era; any other error, and silence,
-    means a handshake: old servers answer an unknown method in many ways, or not at all.
+    Any error that only a 2026-07-28 server knows means that era; any other error, silence, and a
+    result that lists no revision mean a handshake: old servers answer an unknown method in many
+    ways, or not at all.
     """
     with trio.move_on_after(probe_timeout), suppress(RequestTimeout):
         try:
-            await _discover(client, session)
+            return await _discover_twice(client, session)
         except McpError as error:
             return _mutual(error) if error.code in MODERN_CODES else LATEST_HANDSHAKE
         except TransportError as error:
             if not _is_refusal(error):
                 raise
-            return LATEST_HANDSHAKE
-        return None
     return LATEST_HANDSHAKE
 
 
@@ -89,31 +102,84 @@ def _is_refusal(error: TransportError) -> bool:
 
 
 def _mutual(error: McpError) -> Revision:
+    revision = _named(error, but=STATELESS)
+    if revision is None:
+        raise ProtocolError(f"no protocol version in common with the server: {error.message}")
+    return revision
+
+
+def _named(error: McpError, *, but: Revision | None = None) -> Revision | None:
+    """Find the best revision that an error says the server speaks, and that we speak, too.
+
+    Args:
+        error: The error; -32022, and -32602 before 2026-07-28, have `data.supported`.
+        but: The one that has failed already.
+    """
     supported = error.data.get("supported") if isinstance(error.data, Mapping) else None
-    for version in REVISIONS:
-        if isinstance(supported, list) and version in supported and version != STATELESS.name:
-            return REVISIONS[version]
-    raise ProtocolError(f"no protocol version in common with the server: {error.message}")
+    return _best(supported, but=but) if isinstance(supported, list) else None
+
+
+def _best(versions: Sequence[Any], *, but: Revision | None = None) -> Revision | None:
+    return next((r for v, r in REVISIONS.items() if v in versions and r is not but), None)
 
 
 async def _discover_pinned(client: Client, session: ClientSession) -> None:
     try:
-        await _discover(client, session)
+        other = await _discover_twice(client, session)
     except (McpError, TransportError) as error:
         if isinstance(error, TransportError) and not _is_refusal(error):
             raise
         said = error.message if isinstance(error, McpError) else error
         raise ProtocolError(f"the server does not serve {STATELESS.name}: {said}") from error
+    if other is not None:
+        raise ProtocolError(
+            f"the server does not serve {STATELESS.name}: its answer to server/discover does not "
+            "list it"
+        )
 
 
-async def _discover(client: Client, session: ClientSession) -> None:
+async def _discover_twice(client: Client, session: ClientSession) -> Revision | None:
+    """Ask again, once, a server that refuses the revision and names it in the same breath.
+
+    So do several processes behind one address, while a new release reaches them (2026-07-28
+    `basic/versioning`: on -32022 a client retries once with a version in common).
+    """
+    try:
+        return await _discover(client, session)
+    except McpError as error:
+        if error.code != UNSUPPORTED_VERSION or _named(error) is not STATELESS:
+            raise
+    return await _discover(client, session)
+
+
+async def _discover(client: Client, session: ClientSession) -> Revision | None:
+    """Ask the server what it speaks.
+
+    Returns:
+        None if it speaks 2026-07-28: there is nothing more to agree on. Else the revision to shake
+        hands with. A result without a list of revisions is no answer to this question: some old
+        servers answer every method that they do not know with `{}`.
+
+    Raises:
+        ProtocolError: It lists nothing that we speak, or says of itself what it must not.
+    """
     peer = session.peer
     request = peer.request("server/discover", {}, revision=STATELESS)
     result = await session.send_request(request, patience=client.timeout)
+    versions = result.get("supportedVersions")
+    if not isinstance(versions, list) or not any(isinstance(each, str) for each in versions):
+        return LATEST_HANDSHAKE
+    best = _best(versions)
+    if best is None:
+        shown = ", ".join(map(str, versions))[:SHOWN]
+        raise ProtocolError(f"no protocol version in common with the server, which speaks {shown}")
+    if not best.stateless:
+        return best
     peer.revision = STATELESS
     meta = result.get("_meta")
     info = meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None
     _fill_in(client, result, info)
+    return None
 
 
 async def _initialize(
@@ -134,6 +200,9 @@ async def _initialize(
     peer.revision = REVISIONS[version]
     session.drop_questions()
     await client.notify("notifications/initialized")
+    # A server may ask at once, on a stream that opens when it has taken this (see `HttpStream`).
+    with trio.move_on_after(client.timeout):
+        await session.loop.outbox.drain()
 
 
 def _fill_in(client: Client, result: Mapping[str, Any], info: Any) -> None:

@@ -1,4 +1,4 @@
-"""The client's end of a connection: its link, and the notices that come on it."""
+"""The client's end of a connection: its requests, and the notices that come on it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -14,16 +14,16 @@ from ..engine import (
     Job,
     MessageLoop,
     MessageStream,
+    OnProgress,
     ReplyChannel,
     crashes_logged,
     logger,
 )
 from ..jsonrpc import Id, Notification, Request
 from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Envelope
-from ..server.calls._user_code import run_user_code
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
-from ._handlers import ClientHandler
+from ._handlers import ClientHandler, call_handler, overrides
 from ._renewal import Renewal
 
 #: Notifications that wait for a slow handler; past it the oldest are dropped, and said so.
@@ -57,27 +57,57 @@ class ClientSession(Dispatcher):
         self.peer = ClientPeer(info, capabilities, limits.in_flight)
         super().__init__(self.peer)
         self.loop = MessageLoop(stream, self, limits)
-        self.answerer = Answerer(handler, capabilities)
+        self.answerer = Answerer(handler, capabilities, limits.threads)
         self.renewal = Renewal()
         self.watched: dict[str, None] = {}
         self._stream = stream
         self._handler = handler
+        self._thread = trio.CapacityLimiter(1)  # notifications come one at a time
+        self._running: set[Id] = set()
+        self._ended = trio.Event()
         self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Keep the connection until it is stopped or the server ends it."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._deliver)
-            nursery.start_soon(self.renewal.run, self._stream)
-            await self.loop.run(grace=0, task_status=task_status)
-            nursery.cancel_scope.cancel()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._deliver)
+                nursery.start_soon(self.renewal.run, self._stream)
+                await self.loop.run(grace=0, task_status=task_status)
+                nursery.cancel_scope.cancel()
+        finally:
+            self._ended.set()
+
+    async def request(
+        self, request: Request, *, patience: float, on_progress: OnProgress | None
+    ) -> Mapping[str, Any]:
+        """Send a request that is called off if the connection ends first; see `Dispatcher.send_request`."""
+        self._running.add(request.id)
+        try:
+            return await self.send_request(request, patience=patience, on_progress=on_progress)
+        finally:
+            self._running.discard(request.id)
+
+    async def leave(self) -> None:
+        """End the connection in order; requests of other tasks that still run are called off.
+
+        Whoever waits for them reads `ConnectionClosed`. A server without sessions would go on with
+        them: no end of a connection tells it anything (2025-11-25 `basic/transports`).
+        """
+        for id_ in self._running:
+            params = {"requestId": id_, "reason": "the connection ends"}
+            self.notify("notifications/cancelled", params)
+        self.loop.stop()
+        await self._ended.wait()
 
     async def _deliver(self) -> None:
         async for notice in self._notices:
             with crashes_logged("handle_notification failed for %s", notice.method):
-                params = notice.params or {}
-                await run_user_code(self._handler.handle_notification(notice.method, params))
+                args = (notice.method, notice.params or {})
+                await call_handler(
+                    self._handler, "handle_notification", *args, limiter=self._thread
+                )
 
     def drop_questions(self) -> None:
         """Answer no question of a session that is over: ids begin anew in the next one."""
@@ -174,6 +204,8 @@ class ClientSession(Dispatcher):
         """Queue a notification for the handler."""
         if notification.method == ACKNOWLEDGED:
             self._acknowledge(notification.params or {})
+            return
+        if not overrides(self._handler, "handle_notification"):
             return
         try:
             self._send_notice.send_nowait(notification)

@@ -42,6 +42,7 @@ class Declaration:
         self.problems: list[Problem] = []
         self.own = self._own_options(table, keywords)
         self.options = self._with_bases(table)
+        self._check_roots()
         members = getattr(cls, "__mcp_members__", {})
         for name, meant in near_misses(cls, table, members):
             if meant not in self.given:
@@ -49,6 +50,13 @@ class Declaration:
                     f"is not an option; did you mean {meant!r}? (begin a name of your own with _)"
                 )
                 self.problem(name, text, name)
+
+    def _check_roots(self) -> None:
+        """Refuse a class that is two kinds of component: the second one would be ignored."""
+        roots = [base for base in self.cls.__mro__[1:] if is_root(base)]
+        if len(roots) > 1:
+            names = " and a ".join(root.__name__ for root in roots)
+            self.problem("", f"is a {names} in one; write a class for each")
 
     def _own_options(self, table: Table, keywords: Mapping[str, Any]) -> dict[str, Any]:
         attributes = option_attributes(self.cls, table)
@@ -238,6 +246,11 @@ def kind_of(target: Any) -> str | None:
     """
     cls = class_of(target)
     return cls.__mcp_kind__ if isinstance(cls, ComponentMeta) else None
+
+
+def is_root(cls: type) -> bool:
+    """Tell `Tool`, `Toolkit` and their kin from what subclasses them."""
+    return isinstance(cls, ComponentMeta) and "__mcp_options__" not in vars(cls)
 
 
 def is_abstract(cls: type) -> bool:

@@ -4,6 +4,7 @@
 its bases do; the annotations of the handler count when nothing else is there.
 """
 
+import enum
 import functools
 import inspect
 import typing
@@ -14,14 +15,30 @@ from typing import Any, Final, Literal
 from ..schema import Fault, Shape, output_annotation, read_parameters, read_raw, read_shape
 from ..types import Content, ToolResult
 from ._declare import Declaration
-from ._handler import Handler
-from ._signature import UNRESOLVED, mentions
+from ._handler import Handler, shown_parameter
+from ._signature import UNRESOLVED, example_of, mentions
 
 Side = Literal["input", "output"]
 
 #: Annotations that say nothing about the arguments: the handler gets the plain dict.
 _PLAIN: Final = (inspect.Parameter.empty, Any, object, dict, abc.Mapping)
+#: Annotations of a parameter that can be one argument, but not all of them.
+_VALUES: Final = (str, int, float, bytes, list, tuple, set, frozenset, enum.Enum)
 _FORMS: Final = ("input", "output", "input_schema", "output_schema", "Input", "Output")
+
+
+def is_one_value(name: str, annotation: Any) -> bool:
+    """Tell whether a parameter that takes all arguments was meant to be one of them.
+
+    Args:
+        name: Its name; `args`, or one that begins with an underscore, is beyond doubt.
+        annotation: Its annotation; `Parameter.empty` if there is none.
+    """
+    if name == "args" or name.startswith("_"):
+        return False
+    made = typing.get_origin(annotation) or annotation
+    empty = annotation is inspect.Parameter.empty
+    return empty or (isinstance(made, type) and issubclass(made, _VALUES))
 
 
 @functools.cache
@@ -131,10 +148,30 @@ class Forms:
         if annotation is UNRESOLVED:
             self._unresolved("arguments", "input")
             return None
+        if handler.first and self._is_one_value(handler, annotation):
+            return None
         if annotation in _PLAIN or typing.get_origin(annotation) in _PLAIN:
             return open_object()
         found = read_shape(annotation, strict=self._strict, descriptions=self._descriptions)
         return self._keep(f"{self._method}.args", found)
+
+    def _is_one_value(self, handler: Handler, annotation: Any) -> bool:
+        """Refuse a parameter that is meant to be one argument, and would be passed all of them."""
+        name = handler.first
+        wrong = is_one_value(name, annotation)
+        if wrong:
+            parameters = inspect.signature(handler.function).parameters
+            behind = f"*, {shown_parameter(parameters[name])}"
+            row = f"ctx, {behind}" if handler.takes_context else behind
+            whole = "(self, args, ctx)" if handler.takes_context else "(self, args)"
+            cure = (
+                f"write {example_of(handler.function, row)}, or {whole} to take them all"
+                if self._in_kit
+                else f"declare {name} in a class Input, and write def {self._method}{whole}"
+            )
+            text = f"{name!r} would be passed all arguments in one object; {cure}"
+            self._declaration.problem(self._method, text, self._method)
+        return wrong
 
     def _returned(self, handler: Handler) -> Shape | None:
         """Read the output that a return annotation declares, if it declares any."""

@@ -33,7 +33,8 @@ class Handler(Frozen):
         passes: What it takes.
         mode: `async`: awaited; `thread`: may block, runs in a worker thread; `inline`: short, runs
             where it is called.
-        args: The annotation of the arguments; `Parameter.empty` if there is none.
+        first: The name of the parameter that takes all arguments; empty if there is none.
+        args: Its annotation; `Parameter.empty` if there is none.
         returns: The annotation of what it returns; `Parameter.empty` if there is none.
         keywords: The keyword-only parameters, if they are the input.
         function: The function itself.
@@ -42,6 +43,7 @@ class Handler(Frozen):
     attribute: str
     passes: Passes
     mode: Mode
+    first: str
     args: Any
     returns: Any
     keywords: tuple[Parameter, ...]
@@ -107,7 +109,10 @@ def read_handler(
         del parameters[0]
     reader = _Parameters(function, parameters, scope, report)
     reader.refuse_variadic(reader.example("args, ctx"))
-    passes = reader.keyword_form() if keyword_form and reader.keywords else reader.positional_form()
+    if keyword_form and reader.keywords:
+        passes = reader.keyword_form()
+    else:
+        passes = reader.positional_form(in_kit=keyword_form)
     mode = read_mode(function, report, inline=inline)
     if reader.failed or passes is None or mode is None:
         return None
@@ -115,6 +120,7 @@ def read_handler(
         attribute=attribute,
         passes=passes,
         mode=mode,
+        first=reader.first,
         args=reader.args,
         returns=reader.resolve(inspect.signature(function).return_annotation),
         keywords=tuple(reader.keywords) if "keywords" in passes else (),
@@ -122,17 +128,32 @@ def read_handler(
     )
 
 
+def shown_parameter(p: Parameter) -> str:
+    """Write a parameter as the input of a tool needs it: with a type."""
+    if p.annotation is not Parameter.empty:
+        return str(p.replace(kind=Parameter.KEYWORD_ONLY))
+    default = "" if p.default is Parameter.empty else f" = {p.default!r}"
+    return f"{p.name}: …{default}"
+
+
 class _Parameters(Signature):
     """The parameters of a method that is passed arguments and the context."""
 
+    first = ""
     args: Any = Parameter.empty
 
-    def positional_form(self) -> Passes | None:
-        """Check `()`, `(args)` and `(args, ctx)`."""
+    def positional_form(self, *, in_kit: bool) -> Passes | None:
+        """Check `()`, `(args)` and `(args, ctx)`.
+
+        Args:
+            in_kit: Whether the input could stand behind a `*` instead.
+        """
         count = len(self.positional)
         if count > 2:
             names = ", ".join(p.name for p in self.positional)
-            self.report(f"takes ({names}) but at most (args, ctx) is passed")
+            self.report(
+                f"takes ({names}) but at most (args, ctx) is passed{self._cure(in_kit=in_kit)}"
+            )
         for p in self.keywords:
             if p.default is Parameter.empty:
                 self.report(
@@ -145,20 +166,27 @@ class _Parameters(Signature):
                 f" {self.example('args, ctx')}"
             )
         elif count == 2:
-            self._check_second(self.positional[1])
+            self._check_second(self.positional[1], in_kit=in_kit)
         if self.failed:
             return None
         if count == 0:
             return "nothing"
+        self.first = self.positional[0].name
         self.args = self.positional[0].annotation
         return "args" if count == 1 else "args, ctx"
 
-    def _check_second(self, p: Parameter) -> None:
-        if p.default is not Parameter.empty and not is_context(p):
-            self.report(
-                f"{p.name!r} would be passed the context; make it a field of the input, or"
-                " keyword-only"
-            )
+    def _check_second(self, p: Parameter, *, in_kit: bool) -> None:
+        # A parameter that is not used may have any name that says so: `_`, `_ctx`.
+        if not is_context(p) and not p.name.startswith("_"):
+            self.report(f"{p.name!r} would be passed the context{self._cure(in_kit=in_kit)}")
+
+    def _cure(self, *, in_kit: bool) -> str:
+        """Say how a signature takes several arguments: these, without the context."""
+        if not in_kit:
+            return f"; declare a class Input, and write {self.example('args, ctx')}"
+        row = ", ".join(shown_parameter(p) for p in self.positional if not is_context(p))
+        context = "ctx, " if any(map(is_context, self.positional)) else ""
+        return f"; write {self.example(f'{context}*, {row}')}"
 
     def keyword_form(self) -> Passes | None:
         """Check `(*, a, b)` and `(ctx, *, a, b)`."""

@@ -1,8 +1,17 @@
-"""`@mcp`: marks a method of a toolkit as a tool. Marking registers nothing and raises nothing."""
+"""`@mcp`: marks a method of a toolkit as a tool. Marking registers nothing.
+
+The class statement reports what is wrong in a mark. Only where no class statement could, above a
+class of a module and at `mcp.tool`, the line itself raises.
+"""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeVar, Unpack, overload
+from functools import partial
+from types import FrameType
+from typing import Any, Final, Literal, NoReturn, TypeVar, Unpack, overload
 
+from .._errors import DefinitionError
+from .._foreign import METHODS
+from .._source import calling_frame, problem_at
 from ._overrides import ToolOverrides
 
 _Method = TypeVar("_Method")
@@ -53,7 +62,26 @@ class Mark:
         self.stray = stray
 
     def __call__(self, method: Any) -> Any:
+        return self.put(method, calling_frame())
+
+    def put(self, method: Any, frame: FrameType) -> Any:
+        """Mark a method.
+
+        Args:
+            method: What stands under the line.
+            frame: The one that has the line.
+
+        Returns:
+            The method; the mark itself, which the class statement then reports, for anything else.
+
+        Raises:
+            DefinitionError: It is a class that stands in no other class.
+        """
         function = method.__func__ if isinstance(method, staticmethod | classmethod) else method
+        # Only the body of a class has a local name `__qualname__`.
+        if isinstance(method, type) and "__qualname__" not in frame.f_locals:
+            text = "@mcp marks methods of a Toolkit, not classes; take it off"
+            raise DefinitionError([problem_at(method.__name__, text, frame)])
         if self.stray or isinstance(method, type) or not hasattr(function, "__code__"):
             self.misplaced = method
             return self
@@ -81,13 +109,26 @@ def mcp(*args: Any, **options: Any) -> Any:
     """
     # Bare: above a method, or above what should be one, so that the class can say it is none.
     if len(args) == 1 and not options and (callable(args[0]) or hasattr(args[0], "__get__")):
-        return Mark({})(args[0])
+        return Mark({}).put(args[0], calling_frame())
     return Mark(options, args)
 
 
+def _no_server(method: str, *_: Any, **__: Any) -> NoReturn:
+    """Stand for a method of a server; in other frameworks a server is often named `mcp`."""
+    text = f"mcp is no server, it marks the methods of a Toolkit; {_INSTEAD[method]}"
+    raise DefinitionError([problem_at(f"mcp.{method}", text, calling_frame())])
+
+
+_RUN: Final = "write class …(Server, name='…', version='…'), and call run() of an instance"
+_INSTEAD: Final = {**METHODS, "run": _RUN}
+# On a function they are invisible to type checkers, which refuse `mcp.tool` on their own.
+for _name in _INSTEAD:
+    setattr(mcp, _name, partial(_no_server, _name))
+
+
 def is_marked(value: Any) -> bool:
-    """Tell whether `@mcp` stands above something in a class body."""
-    return isinstance(value, Mark) or marked_options(value) is not None
+    """Tell whether `@mcp` stands above something in a class body, or hidden in it."""
+    return isinstance(value, Mark) or marked_options(value) is not None or hides_mark(value)
 
 
 def marked_options(value: Any) -> dict[str, Any] | None:
@@ -105,6 +146,18 @@ def marked_options(value: Any) -> dict[str, Any] | None:
         return None
     # Decorators apply from the bottom up, so the lowest line comes first and must win.
     return {key: value for mark in reversed(marks) for key, value in mark.items()}
+
+
+def hides_mark(value: Any) -> bool:
+    """Tell a property, or another object around a method, under which `@mcp` stands.
+
+    Args:
+        value: What stands in a class body.
+    """
+    inner = (getattr(value, name, None) for name in ("fget", "func"))
+    return not hasattr(value, "__code__") and any(
+        marked_options(each) is not None for each in inner
+    )
 
 
 def mark_problem(mark: Mark) -> str:

@@ -154,5 +154,7 @@ class _Row(Signature):
         for p, offered in zip(self.positional, offers, strict=False):
             if offered != offers[-1] and is_context(p):
                 self.report(f"{p.name!r} stands where {offered} goes; write {example}")
-            if offered == offers[-1] and p.default is not Parameter.empty and not is_context(p):
-                self.report(f"{p.name!r} would be passed the context; make it keyword-only")
+            # A parameter that is not used may have any name that says so: `_`, `_ctx`.
+            if offered == offers[-1] and not is_context(p) and not p.name.startswith("_"):
+                cure = "make it keyword-only" if p.default is not p.empty else f"write {example}"
+                self.report(f"{p.name!r} would be passed the context; {cure}")

@@ -14,6 +14,7 @@ from ._registration import (
     component_problems,
     expand_list,
     label_of,
+    refuses_decorating,
     register,
     stranger,
 )
@@ -27,6 +28,7 @@ TemplateTarget: TypeAlias = "type[ResourceTemplate] | ResourceTemplate | Registr
 PromptTarget: TypeAlias = "type[Prompt] | Prompt | Registration"
 
 
+@refuses_decorating
 def resource(target: ResourceTarget, /, **overrides: Unpack[ResourceOverrides]) -> Registration:
     """Register a resource with some of its options changed.
 
@@ -43,6 +45,7 @@ def resource(target: ResourceTarget, /, **overrides: Unpack[ResourceOverrides]) 
     return register("resource", target, {**overrides}, RESOURCE_OVERRIDES, _resource_problems)
 
 
+@refuses_decorating
 def resource_template(
     target: TemplateTarget, /, **overrides: Unpack[TemplateOverrides]
 ) -> Registration:
@@ -62,6 +65,7 @@ def resource_template(
     return register("resource_template", target, overridden, TEMPLATE_OVERRIDES, _template_problems)
 
 
+@refuses_decorating
 def prompt(target: PromptTarget, /, **overrides: Unpack[Overrides]) -> Registration:
     """Register a prompt with some of its options changed.
 
@@ -144,7 +148,8 @@ def expand_prompts(items: Iterable[Any]) -> list[PromptSpec]:
 
 def _any_problems(target: Any, _: Mapping[str, Any]) -> list[str]:
     if kind_of(target) != "resources":
-        return [stranger(target, "resource", "a Resource or a ResourceTemplate")]
+        example = "a Resource or a ResourceTemplate"
+        return [stranger(target, "resource", example, f"the method read of {example}")]
     return component_problems(target)
 
 
@@ -164,5 +169,5 @@ def _template_problems(target: Any, overrides: Mapping[str, Any]) -> list[str]:
 
 def _prompt_problems(target: Any, _: Mapping[str, Any]) -> list[str]:
     if kind_of(target) != "prompts":
-        return [stranger(target, "prompt", "a Prompt")]
+        return [stranger(target, "prompt", "a Prompt", "the method get of a Prompt")]
     return component_problems(target)

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
+from .._foreign import advice
 from .._util import json_text
 from ..schema.jsonschema._nearest import nearest
 from ..types import Annotations, ContentAnnotations, Icon, RequireScopes
@@ -40,6 +41,18 @@ def got(value: Any) -> str:
     """Quote a wrong value, shortened."""
     shown = repr(value)
     return f"got {shown if len(shown) <= MAX_QUOTED else shown[: MAX_QUOTED - 1] + '…'}"
+
+
+def called(value: Any) -> str:
+    """Name a value by its kind, where its `repr` would be an address in memory."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if hasattr(value, "__code__"):
+        return f"the function {value.__name__}"
+    if " at 0x" in repr(value):
+        kind = type(value).__name__
+        return f"a {kind}" if kind.islower() else f"an instance of {kind}"
+    return got(value).removeprefix("got ")
 
 
 def _of_one_tool(_: Any) -> Any:
@@ -257,7 +270,8 @@ def read_options(
     bad: list[tuple[str, str]] = []
     for name, value in given.items():
         if name not in table:
-            bad.append((name, f"unknown option; {suggest(name, table)}"))
+            text = advice(name, table) or suggest(name, table)
+            bad.append((name, f"unknown option; {text}"))
             continue
         try:
             good[name] = table[name](value)

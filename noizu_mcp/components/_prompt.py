@@ -1,9 +1,11 @@
 """`Prompt`: a class that is one prompt."""
 
+import inspect
 from typing import ClassVar
 
 from ._declare import ComponentMeta, Declaration
-from ._method import read_method
+from ._forms import is_one_value
+from ._method import Method, read_method
 from ._misses import is_class, takes
 from ._plan import Described
 from ._prompt_spec import PromptPlan
@@ -57,6 +59,9 @@ class _PromptReader(Reader):
         self.argument_faults(arguments, [(name, text) for name in impossible(arguments.fields)])
         if self.declaration.abstract or get is None:
             return ()
+        if not arguments.declared:
+            self.unread_input("Arguments")
+            self._check_whole(get)
         plan = PromptPlan(
             options=self.options,
             texts=None if arguments.shape is None else Texts(arguments.shape),
@@ -66,3 +71,15 @@ class _PromptReader(Reader):
             source=self.source,
         )
         return (plan,)
+
+    def _check_whole(self, get: Method) -> None:
+        """Refuse a parameter that is meant to be one argument, and would be passed all of them."""
+        parameters = list(inspect.signature(get.function).parameters.values())
+        is_static = isinstance(inspect.getattr_static(self.cls, "get"), staticmethod)
+        for p in parameters[not is_static :][: min(get.takes, 1)]:
+            if is_one_value(p.name, p.annotation):
+                text = (
+                    f"{p.name!r} would be passed all arguments in one mapping; declare {p.name} in"
+                    " a class Arguments, and write def get(self, args)"
+                )
+                self.problem("get", text)

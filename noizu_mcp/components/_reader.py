@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from .._util import snake_case
 from ..schema import (
@@ -19,6 +19,11 @@ from ._handler import Handler
 from ._mcp import is_marked
 from ._method import Method, read_method
 from ._options import DECLARED_NAME
+
+#: Names that other frameworks, and the other kinds of component, have for an input.
+_OTHER_CLASSES: Final = ("Args", "Arguments", "Input", "InputSchema", "Parameters", "Params")
+_OWN: Final = "(begin a name of your own with _)"
+_OTHER_DATA: Final = ("args_schema", "arguments", "input", "parameters", "params")
 
 
 class Reader:
@@ -115,6 +120,18 @@ class Reader:
         described = docstring_parameters(method.function.__doc__) if method else {}
         return described | docstring_parameters(vars(self.cls).get("__doc__"))
 
+    def unread_input(self, wanted: str) -> None:
+        """Note what declares an input under another name, where no input was found.
+
+        Args:
+            wanted: The name of the class that would be read: `Input`.
+        """
+        for name, value in vars(self.cls).items():
+            if name in _OTHER_CLASSES and name != wanted and isinstance(value, type):
+                self.problem(name, f"is not read; name the class {wanted} {_OWN}")
+            elif name in _OTHER_DATA and name != wanted.lower() and isinstance(value, Mapping):
+                self.problem(name, f"is not read; write {wanted.lower()} = … {_OWN}")
+
     def arguments(self, method: Method | None) -> "Arguments":
         """Read the class `Arguments` or `arguments = {…}`, of this class or of the nearest base.
 
@@ -126,7 +143,7 @@ class Reader:
         """
         name, form = self._form()
         if form is None:
-            return Arguments(name)
+            return Arguments(name, declared=False)
         if name == "Arguments" and not isinstance(form, type):
             self.problem(name, f"must be a class; write arguments = … for {form!r}")
             return Arguments(name)
@@ -175,6 +192,7 @@ class Arguments(NamedTuple):
         shape: The form; None if there is none, or something is wrong in it.
         fields: The schema of each, also where something is wrong in the form.
         sources: What they are completed from.
+        declared: Whether there is a declaration, right or wrong.
     """
 
     name: str
@@ -182,3 +200,4 @@ class Arguments(NamedTuple):
     shape: Shape | None = None
     fields: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
     sources: Mapping[str, Source] = MappingProxyType({})
+    declared: bool = True

@@ -1,16 +1,18 @@
 """What a server is given: classes, instances, and `tool(target, …)` with some options changed."""
 
-import sys
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeAlias, Unpack
+from typing import Any, Final, ParamSpec, TypeAlias, Unpack
 
 import attrs
 
 from .._errors import DefinitionError, Problem
-from .._util import final, relative_path
-from ._declare import class_of, is_abstract, kind_of, missing_arguments
-from ._options import REGISTRATION_OPTIONS, Table, read_declared_name, read_options
+from .._foreign import METHODS
+from .._source import calling_frame, problem_at
+from .._util import final
+from ._declare import ComponentMeta, class_of, is_abstract, kind_of, missing_arguments
+from ._options import REGISTRATION_OPTIONS, Table, called, read_declared_name, read_options
 from ._overrides import ToolOverrides
 from ._spec import ToolSpec
 from ._tool import Tool
@@ -22,6 +24,8 @@ _SINGULAR: Final = ("name", "title", "description")
 
 #: Says why a target cannot be registered with some overrides.
 Check = Callable[[Any, Mapping[str, Any]], list[str]]
+
+_P = ParamSpec("_P")
 
 #: What can be registered.
 Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
@@ -41,6 +45,30 @@ class Registration:
     overrides: Mapping[str, Any]
 
 
+def refuses_decorating(
+    function: Callable[_P, "Registration"],
+) -> Callable[_P, "Registration"]:
+    """Make a function that registers refuse use as a decorator with parentheses.
+
+    In other frameworks `@tool()` and `@tool(name=…)` make a function a tool. Here they would be a
+    bare `TypeError` for a missing argument.
+
+    Args:
+        function: It takes one target, and options.
+    """
+
+    @functools.wraps(function)
+    def checked(*args: _P.args, **options: _P.kwargs) -> Registration:
+        if len(args) != 1:
+            maker = function.__name__
+            text = f"takes one class or instance, and options; {METHODS[maker]}"
+            raise DefinitionError([problem_at(f"{maker}(…)", text, calling_frame())])
+        return function(*args, **options)
+
+    return checked
+
+
+@refuses_decorating
 def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration:
     """Register a tool or a kit with some of its options changed.
 
@@ -80,14 +108,21 @@ def register(
     inner = as_registration(target)
     target = inner.target
     good, bad = read_options(table, {**inner.overrides, **overrides})
-    where = f"{maker}({label_of(target)})"
+    where = f"{maker}({_shown(target)})"
     found = [(f"{where}.{name}", text) for name, text in bad]
     found += [(where, text) for text in check(target, good)]
     if found:
-        frame = sys._getframe(2)
-        place = relative_path(frame.f_code.co_filename), frame.f_lineno
-        raise DefinitionError([Problem(path, text, *place) for path, text in found])
+        frame = calling_frame(3)
+        raise DefinitionError([problem_at(path, text, frame) for path, text in found])
     return Registration(target, good)
+
+
+def _shown(target: Any) -> str:
+    """Write a target as a line of source has it."""
+    if kind_of(target) is not None:
+        return label_of(target)
+    named = isinstance(target, type) or hasattr(target, "__code__")
+    return target.__name__ if named else called(target)
 
 
 def check_registrations(items: Iterable[Any]) -> list[Problem]:
@@ -242,21 +277,41 @@ def component_problems(target: Any) -> list[str]:
     return []
 
 
-def stranger(target: Any, noun: str, example: str) -> str:
+def stranger(target: Any, noun: str, example: str, method: str) -> str:
     """Say that something cannot be registered here, and where, or what could be.
 
     Args:
         target: It.
         noun: What it is not: `tool`.
         example: What is one: `a Tool or a Toolkit`.
+        method: What a function could be instead: `make it …`.
     """
     kind = kind_of(target)
     if kind is not None:
-        return f"{label_of(target)} is no {noun}; register it in {kind} = […]"
-    return f"{target!r} is no {noun}; register {example}"
+        where = example if kind == "servers" else f"it in {kind} = […]"
+        return f"{label_of(target)} is no {noun}; register {where}"
+    owner = class_of(getattr(target, "__self__", None))
+    if isinstance(owner, ComponentMeta):
+        return f"{target.__name__} is a method of {owner.__name__}; register {owner.__name__}"
+    if hasattr(target, "__code__"):
+        return f"{target.__name__} is a function; make it {method}"
+    if isinstance(target, type):
+        root = example.split()[1]
+        return f"the class {target.__name__} is no {noun}; write class {target.__name__}({root})"
+    if isinstance(target, str):
+        return f"{target!r} is a text; {_instead_of_text(target, noun)}"
+    return f"{called(target)} is no {noun}; register {example}"
+
+
+def _instead_of_text(text: str, noun: str) -> str:
+    """Say what to write instead of a name or a URI."""
+    if noun == "tool" or "://" not in text:
+        return "register the class itself"
+    if "{" in text:
+        return f"write class …(ResourceTemplate, uri_template={text!r}) with a method read"
+    return f"write class …(Resource, uri={text!r}) with a method read"
 
 
 def _no_tool(target: Any) -> str:
-    if hasattr(target, "__code__"):
-        return f"{target.__name__} is a function; make it a method of a Toolkit, under @mcp"
-    return stranger(target, "tool", "a Tool or a Toolkit")
+    method = "a method of a Toolkit, under @mcp"
+    return stranger(target, "tool", "a Tool or a Toolkit", method)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar, cast
 
 from ..schema import Shape, fields, read_shape
-from ..uri._template import UriTemplate
+from ..uri import UriTemplate
 from ._declare import ComponentMeta, Declaration
 from ._method import read_method
 from ._misses import is_class, takes

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final
 
-from ..uri._template import UriTemplate
+from ..uri import UriTemplate
 from ._options import (
     Reader,
     Table,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._util import Unset, final
 from ..types import RequireScopes
-from ..uri._template import UriTemplate
+from ..uri import UriTemplate
 from ._completion import Source, completer
 from ._frozen import Frozen
 from ._method import Method

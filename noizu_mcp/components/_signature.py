@@ -10,6 +10,7 @@ from inspect import Parameter
 from typing import Any, Final, Literal
 
 from ._context import Context
+from ._options import called
 
 Mode = Literal["async", "thread", "inline"]
 Report = Callable[[str], None]
@@ -32,7 +33,7 @@ def read_function(found: Any, report: Report) -> Any:
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
     if callable(function) and hasattr(function, "__code__"):
         return function
-    report(f"must be a method, got {found!r}")
+    report(f"must be a method, got {called(found)}")
     return None
 
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from ._declare import ComponentMeta, Declaration
-from ._forms import Forms, forms_of
+from ._forms import Forms, forms_of, open_object
 from ._handler import Handler, read_handler
 from ._misses import is_class
 from ._options import TOOL_OPTIONS
@@ -61,6 +61,8 @@ class _ToolReader(Reader):
         shape, output = forms.read(map(forms_of, self.cls.__mro__), handler)
         if handler is None:
             return ()
+        if shape is open_object():
+            self.unread_input("Input")
         plan = ToolPlan(
             options=self.options,
             input=shape,

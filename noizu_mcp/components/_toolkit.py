@@ -9,7 +9,7 @@ from ..schema import docstring_parameters, docstring_summary
 from ._declare import ComponentMeta, Declaration
 from ._forms import Forms
 from ._handler import Handler, read_handler
-from ._mcp import Mark, mark_problem, marked_options
+from ._mcp import Mark, hides_mark, mark_problem, marked_options
 from ._options import DECLARED_NAME, METHOD_OPTIONS, TOOLKIT_OPTIONS, read_options
 from ._spec import ToolPlan
 from ._task_options import task_problems
@@ -80,6 +80,10 @@ class _Reader:
                 options = marked_options(value)
                 if isinstance(value, Mark):
                     self.declaration.problem(name, mark_problem(value), name, cls)
+                elif hides_mark(value):
+                    kind = type(value).__name__
+                    text = f"a {kind} stands above @mcp and hides it; write a method"
+                    self.declaration.problem(name, text, name, cls)
                 elif options is not None:
                     found[name] = (cls, value, options)
                 elif value is None:

@@ -4,11 +4,13 @@ import inspect
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, ClassVar, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import trio
 
-from .._errors import DefinitionError, McpError, Problem
+from .._errors import DefinitionError, McpError
+from .._foreign import METHODS
+from .._source import calling_frame, problem_at
 from ..components import Context, ToolSpec, expand, expand_prompts, expand_resources
 from ..components._declare import ComponentMeta, Declaration
 from ..engine import MOST_CRASHES, SHOWN, Seldom
@@ -52,6 +54,11 @@ def _is_override(name: str, value: Any) -> bool:
     return inspect.iscoroutinefunction(value) and positional(value) == len(wanted)
 
 
+def _is_lifespan(value: Any) -> bool:
+    """Tell whether a method could be meant to be the lifespan: `asynccontextmanager` made it."""
+    return getattr(value, "__code__", None) is Server.lifespan.__code__
+
+
 class Server(Serving, metaclass=ComponentMeta):
     """An MCP server: subclass it, say what it offers, and serve it.
 
@@ -93,6 +100,7 @@ class Server(Serving, metaclass=ComponentMeta):
     __mcp_members__: ClassVar[dict[str, Callable[[Any], bool]]] = {
         **dict.fromkeys(("tools", "resources", "prompts", "skills", "telemetry"), _is_list),
         **{name: partial(_is_override, name) for name in OVERRIDABLE},
+        "lifespan": _is_lifespan,
     }
 
     options: ClassVar[ServerOptions]
@@ -115,11 +123,20 @@ class Server(Serving, metaclass=ComponentMeta):
     _overridden: ClassVar[frozenset[str]] = frozenset()
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Make the server ready here, so that a subclass may have an `__init__` of its own."""
         if not hasattr(cls, "options"):
-            text = "is a base class; subclass it with name= and version="
-            raise DefinitionError([Problem(cls.__name__, text)])
+            text = (
+                "is a base class; subclass it with name= and version=:"
+                f' class App({cls.__name__}, name="…", version="…")'
+            )
+            raise DefinitionError([problem_at(cls.__name__, text, calling_frame())])
+        if (args or kwargs) and cls.__init__ is object.__init__:
+            text = (
+                "takes no arguments; options stand in the class statement:"
+                f' class {cls.__name__}(Server, name="…", version="…")'
+            )
+            raise DefinitionError([problem_at(f"{cls.__name__}(…)", text, calling_frame())])
         server = super().__new__(cls)
         options = cls.options
         server.bus = Bus()
@@ -158,6 +175,18 @@ class Server(Serving, metaclass=ComponentMeta):
         server.crash_log = Seldom(shown=SHOWN, most=MOST_CRASHES)
         server._slots = {}
         return server
+
+    if TYPE_CHECKING:
+        pass  # a type checker refuses an unknown name by itself
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what to write instead of a method that servers of other packages have."""
+            if name in METHODS:
+                text = f"{type(self).__name__!r} object has no attribute {name!r}; {METHODS[name]}"
+                raise AttributeError(text, name=name, obj=self)
+            # Once more, for the error that it had: that of a property, maybe.
+            return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.options.name} {self.options.version}>"

@@ -1,17 +1,41 @@
 """How a server is served: as the main job of a process, or as a part of an application."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from .._errors import DefinitionError
+from .._source import calling_frame, problem_at
 from ..types import Principal
 
 if TYPE_CHECKING:
     from ._server import Server
 
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _serves(method: _Method) -> _Method:
+    """Refuse a call on the class, and `run(transport=…)`, which servers elsewhere have."""
+
+    @functools.wraps(method)
+    def checked(*args: Any, **options: Any) -> Any:
+        verb = method.__name__
+        if not args or not isinstance(args[0], Serving):
+            text = f"needs an instance of the server; write Name().{verb}(…)"
+        elif "transport" in options or (verb == "run" and args[1:]):
+            text = "takes no transport; call run() to serve stdio, run_http(host, port) for HTTP"
+        else:
+            return method(*args, **options)
+        raise DefinitionError([problem_at(f"{verb}(…)", text, calling_frame())])
+
+    return cast("_Method", checked)
+
+
 class Serving:
     """The verbs of a server; what does the work loads when it is called."""
 
+    @_serves
     def run(self, *, principal: Principal | None = None) -> None:
         """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
 
@@ -22,6 +46,7 @@ class Serving:
 
         run_stdio(cast("Server", self), principal=principal)
 
+    @_serves
     def run_http(
         self,
         host: str = "127.0.0.1",
@@ -74,6 +99,7 @@ class Serving:
         )
         run_http(cast("Server", self), host, port, options, host_options_of(**host_options))
 
+    @_serves
     def asgi(
         self,
         *,

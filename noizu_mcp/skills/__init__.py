@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from .._util import late, publish
-from ._offers import check_clashes as check_clashes
-from ._offers import check_skills as check_skills
-from ._offers import expand_skills as expand_skills
+from ._registration import check_clashes as check_clashes
+from ._registration import check_skills as check_skills
+from ._registration import expand_skills as expand_skills
 
 _LATE = {
     "SkillFolder": "._folder",

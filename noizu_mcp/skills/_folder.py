@@ -15,9 +15,8 @@ from ..components._frozen import Frozen
 from ..components._options import Table, got, read_flag, read_options, read_requires
 from ..components._resource_spec import ResourceSpec
 from ..types import RequireScopes
-from ._files import MANIFEST, Files, Parts
+from ._files import MANIFEST, Files, Parts, read_media
 from ._frontmatter import read_frontmatter
-from ._media_types import read_media
 
 #: Characters of a path that RFC 3986 lets stand as they are; `%` is none of them.
 _SAFE: Final = "!$&'()*+,;=:@"

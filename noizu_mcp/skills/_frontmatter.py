@@ -1,4 +1,4 @@
-"""What stands at the top of a `SKILL.md`, checked (agentskills.io, "Specification")."""
+"""The frontmatter of a `SKILL.md`, read and checked (agentskills.io, "Specification")."""
 
 import math
 import re
@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from ..components._options import got
-from ._scalars import YamlFault
-from ._yaml import read_yaml
 
-#: Agent Skills, "`name` field": no hyphen at either end, none behind another.
+#: Agent Skills, "`name` field": no hyphen at either end, no two in a row.
 _NAME: Final = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
-#: Characters of a description, of the note on compatibility (Agent Skills, "Frontmatter").
+#: Characters of `description` and of `compatibility` (Agent Skills, "Frontmatter").
 _DESCRIPTION: Final = 1024
 _COMPATIBILITY: Final = 500
 #: Keys of `metadata` that belong to extensions of the protocol; there are none yet (SEP-2640).
@@ -19,10 +17,10 @@ _RESERVED: Final = "io.modelcontextprotocol/"
 
 
 class Fault(NamedTuple):
-    """What is wrong in a `SKILL.md`.
+    """One mistake in a `SKILL.md`.
 
     Attributes:
-        text: What is wrong and what to write instead.
+        text: The mistake, and what to write instead.
         line: The line, counted from 1.
     """
 
@@ -31,14 +29,15 @@ class Fault(NamedTuple):
 
 
 def read_frontmatter(text: str, folder: str) -> tuple[dict[str, Any], list[Fault]]:
-    """Read the top of a `SKILL.md`.
+    """Read the frontmatter of a `SKILL.md`.
 
     Args:
         text: The whole file.
-        folder: The name of the folder that it stands in.
+        folder: The name of the folder of the skill; `name` must be equal to it.
 
     Returns:
-        The mapping; then what is wrong. The mapping is whole if nothing is.
+        The frontmatter as JSON values, and the mistakes in it. The frontmatter is complete if there
+        are none.
     """
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     if lines[0] != "---":
@@ -47,14 +46,22 @@ def read_frontmatter(text: str, folder: str) -> tuple[dict[str, Any], list[Fault
     if end is None:
         return {}, [Fault("has no line `---` that ends its frontmatter", 1)]
     try:
-        values, places = read_yaml(lines[1:end])
-    except YamlFault as fault:
-        return {}, [Fault(fault.text, fault.line + 1)]
-    faults = _faults(values, folder)
-    return values, [Fault(f"{key}: {text}", places.get(key, 0) + 1) for key, text in faults]
+        # An extra: it loads with the first skill.
+        from ._yaml import BadYaml, read_yaml
+    except ImportError as error:
+        raise ImportError("reading skills needs PyYAML: pip install 'noizu-mcp[skills]'") from error
+    try:
+        # The empty first line stands for `---`, so that YAML's lines are those of the file.
+        values, places = read_yaml("\n".join(["", *lines[1:end], ""]))
+    except BadYaml as bad:
+        return {}, [Fault(str(bad), bad.line)]
+    return values, [
+        Fault(f"{key}: {text}", places.get(key, 1)) for key, text in _check(values, folder)
+    ]
 
 
-def _faults(values: Mapping[str, Any], folder: str) -> Iterator[tuple[str, str]]:
+def _check(values: Mapping[str, Any], folder: str) -> Iterator[tuple[str, str]]:
+    """Find the mistakes in the fields: pairs of a key and a text."""
     for key in ("name", "description"):
         if key not in values:
             yield key, "is missing"
@@ -66,7 +73,7 @@ def _faults(values: Mapping[str, Any], folder: str) -> Iterator[tuple[str, str]]
         yield "name", f"must be that of the folder, {folder!r}, got {name!r}"
 
 
-def _name(value: Any) -> Iterator[str]:
+def _check_name(value: Any) -> Iterator[str]:
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         yield (
             "must be 1 to 64 characters of a-z 0-9 and -, with no - at an end and none behind"
@@ -84,7 +91,7 @@ def _text(limit: float = math.inf) -> Callable[[Any], Iterator[str]]:
     return check
 
 
-def _metadata(value: Any) -> Iterator[str]:
+def _check_metadata(value: Any) -> Iterator[str]:
     if not isinstance(value, Mapping):
         yield f"must be a mapping, {got(value)}"
         return
@@ -93,17 +100,17 @@ def _metadata(value: Any) -> Iterator[str]:
             yield f"the key {key!r} is reserved by the protocol; use a prefix of your own"
 
 
-def _tools(value: Any) -> Iterator[str]:
+def _check_tools(value: Any) -> Iterator[str]:
     listed = isinstance(value, list) and all(isinstance(each, str) for each in value)
     if not isinstance(value, str) and not listed:
         yield f"must be a text or a list of texts, {got(value)}"
 
 
 _CHECKS: Final[Mapping[str, Callable[[Any], Iterator[str]]]] = {
-    "name": _name,
+    "name": _check_name,
     "description": _text(_DESCRIPTION),
     "license": _text(),
     "compatibility": _text(_COMPATIBILITY),
-    "metadata": _metadata,
-    "allowed-tools": _tools,
+    "metadata": _check_metadata,
+    "allowed-tools": _check_tools,
 }

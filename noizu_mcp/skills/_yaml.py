@@ -1,116 +1,131 @@
-"""The part of YAML that frontmatter is written in, read so that every reader agrees.
+"""YAML as all of its readers agree on it, for the frontmatter of skills.
 
-Mappings by indentation, lists of scalars, plain and quoted scalars, block scalars. Whatever else
-YAML has, and whatever YAML 1.1 and 1.2 read differently (`yes`, `012`, a bare date), is refused
-with what to write instead: a host compares its own reading with ours, field by field. A library
-for all of YAML would be a dependency for a dozen lines of text, and read more than hosts do.
+A host compares its own reading of the frontmatter with ours, field by field. So everything that
+YAML 1.1 and YAML 1.2 read differently (`yes`, `012`, a bare date) is refused, with what to write
+instead; so are anchors, aliases and tags, which hosts need not support.
 """
 
 import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from ._scalars import Scalars, indent_of
+import yaml
 
-_KEY: Final = re.compile(
-    r"""(?P<key>[A-Za-z0-9_][A-Za-z0-9_./-]*|"[^"\\]*"|'[^']*'):(?: +(?P<rest>.*))?"""
+# Line breaks in YAML 1.1 and ordinary characters in YAML 1.2; a byte order mark inside of text.
+_STRANGE: Final = re.compile("[\x85\u2028\u2029\ufeff]")
+_WORDS: Final = {"": None, "null": None, "true": True, "false": False}
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,14}")
+_FLOAT: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]{1,15}")
+# Plain scalars that some revision of YAML, or some reader of it, does not take for a string.
+_DOUBTFUL: Final = re.compile(
+    r"""(?isx)
+    y | n | yes | no | on | off | true | false | null | ~ | = | <<
+    | [-+]? \.? [0-9] [0-9_]* \.? [0-9_]* (?: e [-+]? [0-9]* )?  # numbers, also with _ and e
+    | [-+]? 0 [xob] [0-9a-f_]*
+    | [-+]? [0-9] [0-9_]* (?: : [0-9]{1,2} )+ (?: \. [0-9_]* )?    # base 60: 12:30
+    | [0-9]{4} - [0-9]{1,2} - [0-9]{1,2} .*                        # dates
+    | [-+]? \. (?: inf | nan )
+    """
 )
-#: Spaces before a key: bounds how deep mappings nest.
-_DEEPEST: Final = 100
+# Texts of PyYAML for the two most frequent mistakes, which say nothing to authors.
+_COLON_IN_TEXT: Final = "mapping values are not allowed here"
+_NO_COLON: Final = "could not find expected ':'"
 
 
-class _Line(NamedTuple):
-    """A line that says something, without its indentation and what trails it."""
+class BadYaml(ValueError):
+    """Text that is no such YAML.
 
-    indent: int
-    text: str
+    Attributes:
+        line: The line, counted from 1.
+    """
+
+    def __init__(self, text: str, line: int) -> None:
+        super().__init__(text)
+        self.line = line
 
 
-def read_yaml(lines: list[str]) -> tuple[dict[str, Any], dict[str, int]]:
-    """Read a mapping.
-
-    Args:
-        lines: The lines, as decoded from UTF-8, without what ends them.
+def read_yaml(text: str) -> tuple[dict[str, Any], dict[str, int]]:
+    """Read a YAML mapping.
 
     Returns:
         The mapping as JSON values, and the line of each of its keys, counted from 1.
 
     Raises:
-        YamlFault: It is none, or it is written in a way that is not read here.
+        BadYaml: The text is no mapping, or readers of YAML could disagree on it.
     """
-    reader = _Reader(lines)
-    return reader.mapping(0), reader.places
+    for number, content in enumerate(text.split("\n"), 1):
+        if found := _STRANGE.search(content):
+            raise BadYaml(f"has the character {found[0]!a}; use spaces and text", number)
+    try:
+        for event in yaml.parse(text, yaml.SafeLoader):
+            if getattr(event, "anchor", None) or getattr(event, "tag", None):
+                raise BadYaml(
+                    "has an anchor, an alias or a tag; write the value itself", _line(event)
+                )
+        root = yaml.compose(text, yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        raise _explain(error) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise BadYaml(
+            f"has the character {chr(error.character)!a}; use spaces and text", line
+        ) from None
+    except RecursionError:
+        raise BadYaml("nests too deep", 1) from None
+    if root is None:
+        return {}, {}
+    if not isinstance(root, yaml.MappingNode):
+        raise BadYaml("expected `key: value`", _line(root))
+    return _value_of(root), {key.value: _line(key) for key, _ in root.value}
 
 
-class _Reader(Scalars):
-    """Reads lines from the first to the last."""
+def _explain(error: yaml.MarkedYAMLError) -> BadYaml:
+    mark: Any = error.problem_mark
+    text = f"is not YAML: {error.problem}"
+    if error.problem == _COLON_IN_TEXT:
+        text = "a text with a colon and a space in it must stand in quotes"
+    elif error.problem == _NO_COLON:
+        # The problem is seen where the next line begins; the context is the key.
+        text, mark = "expected `key: value`", error.context_mark
+    return BadYaml(text, mark.line + 1)
 
-    def __init__(self, lines: list[str]) -> None:
-        super().__init__(lines)
-        self.places: dict[str, int] = {}
 
-    def peek(self) -> _Line | None:
-        """Look at the next line that says something; go past those that do not."""
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
-            text = line.strip(" ")
-            if text and not text.startswith("#"):
-                return _Line(indent_of(line), text)
-            self.at += 1
-        return None
+def _line(marked: Any) -> int:
+    """Give the line of a node or an event, counted from 1."""
+    return int(marked.start_mark.line) + 1
 
-    def mapping(self, indent: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        while (line := self.peek()) is not None and line.indent == indent:
-            key, rest = self.key(line.text)
-            if key in found:
-                self.fail(f"the key {key!r} stands there twice")
-            if indent == 0:
-                self.places[key] = self.at + 1
-            self.at += 1
-            found[key] = self.value(rest, indent)
-        if line is not None and line.indent > indent:
-            self.fail("is indented further than what it belongs to")
-        return found
 
-    def key(self, text: str) -> tuple[str, str]:
-        match = _KEY.fullmatch(text)
-        if match is None:
-            self.fail("expected `key: value`")
-        key = match["key"]
-        if key[0] in "'\"":
-            key = key[1:-1]
-        elif not isinstance(self.resolve(key), str):
-            self.fail(f"the key {key} is no text; write it in quotes")
-        return key, (match["rest"] or "").strip(" ")
+def _value_of(node: yaml.Node) -> Any:
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    if isinstance(node, yaml.SequenceNode):
+        return [_value_of(each) for each in node.value]
+    found: dict[str, Any] = {}
+    for key, value in node.value:
+        name = _value_of(key)
+        if not isinstance(name, str):
+            raise BadYaml(f"the key {name} is no text; write it in quotes", _line(key))
+        if name in found:
+            raise BadYaml(f"the key {name!r} stands there twice", _line(key))
+        found[name] = _value_of(value)
+    return found
 
-    def value(self, rest: str, indent: int) -> Any:
-        """Read what stands behind a key, on its line or on those below it."""
-        if rest and not rest.startswith("#"):
-            return self.block(rest, indent) if rest[0] in "|>" else self.scalar(rest, indent)
-        begun, line = self.at, self.peek()
-        if line is None or line.indent < indent:
-            return None
-        if line.text == "-" or line.text.startswith("- "):
-            return self.sequence(line.indent)
-        if line.indent == indent:
-            return None
-        if _KEY.fullmatch(line.text):
-            if line.indent > _DEEPEST:
-                self.fail(f"is indented by more than {_DEEPEST}")
-            return self.mapping(line.indent)
-        if rest or any(map(str.strip, self.lines[begun : self.at])):
-            self.fail("a comment stands between the key and its text; take it out", begun - 1)
-        self.at += 1
-        return self.scalar(line.text, indent)
 
-    def sequence(self, indent: int) -> list[Any]:
-        found = []
-        while (line := self.peek()) is not None and line.indent == indent:
-            if line.text != "-" and not line.text.startswith("- "):
-                break
-            item = line.text[1:].strip(" ")
-            if not item or item.startswith("#"):
-                self.fail("an item of a list needs a value on its line")
-            self.at += 1
-            found.append(self.scalar(item, indent))
-        return found
+def _scalar(node: yaml.ScalarNode) -> Any:
+    text: str = node.value
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadYaml("has an escape that is no character", _line(node)) from None
+    if node.style is not None:  # in quotes, or a block
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    if _DOUBTFUL.fullmatch(text):
+        raise BadYaml(
+            f"not every reader takes {text} for the same; write it in quotes", _line(node)
+        )
+    return text

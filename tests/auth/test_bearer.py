@@ -7,6 +7,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from noizu_mcp._log import SHOWN
 from noizu_mcp.auth import (
     AnyVerifier,
     APIKeyVerifier,
@@ -252,6 +253,48 @@ async def test_what_is_no_principal_lets_nobody_in(answer, nested, caplog):
     assert "raise InvalidToken" in caplog.text
     assert type(verifier).__name__ in caplog.messages[0]
     assert "{'sub'" not in caplog.text
+
+
+MORE = "more of these are counted, not shown, for up to a minute"
+
+
+async def flood(guard, verifier, *errors):
+    """Refuse a request for each error; gives how it was answered."""
+    statuses = set()
+    for verifier.error in errors:
+        with pytest.raises(Challenge) as caught:
+            await guard.authenticate(request("Bearer x"))
+        statuses.add(caught.value.status)
+    return statuses
+
+
+@pytest.mark.parametrize(
+    ("make", "status", "text"),
+    [
+        (lambda: InvalidToken("expired"), 401, "a token was refused: expired"),
+        (lambda: VerifierUnavailable("no keys"), 503, "tokens cannot be verified: no keys"),
+        (lambda: RuntimeError("s3cret"), 500, "Raising failed"),
+    ],
+)
+async def test_nobody_fills_the_log_with_tokens(make, status, text, caplog):
+    """The first refusals of each reason are shown, then counted; another reason still shows."""
+    verifier = Raising(None)
+    guard = auth(verifier)
+    assert await flood(guard, verifier, *(make() for _ in range(100))) == {status}
+    assert caplog.messages == [*([text] * SHOWN), f"{text}: {MORE}"]
+    caplog.clear()
+    await flood(guard, verifier, InvalidToken("no audience"), KeyError("other"))
+    assert caplog.messages == ["a token was refused: no audience", "Raising failed"]
+
+
+async def test_reasons_that_a_client_chooses_are_bounded_too(caplog):
+    """A verifier may quote the token: then no two reasons are alike."""
+    verifier = Raising(None)
+    guard = auth(verifier)
+    await flood(guard, verifier, *(InvalidToken(f"unknown: {i}") for i in range(500)))
+    assert len(caplog.messages) < 50
+    assert caplog.messages[0] == "a token was refused: unknown: 0"
+    assert caplog.messages[-1] == f"other entries: {MORE}"
 
 
 async def test_cancelled_goes_through():

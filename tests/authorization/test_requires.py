@@ -81,7 +81,7 @@ def test_every_component_takes_it(given):
 
     registry, wanted = All().registry, RequireScopes("docs:read")
     assert All.options.requires == wanted
-    assert {name: spec.requires for name, spec in registry.tools.items()} == {
+    assert {name: spec.requires for name, spec in registry.tools.specs.items()} == {
         "read": wanted,
         "own": wanted,
         "inherited": RequireScopes("kit"),
@@ -111,7 +111,7 @@ def test_a_registration_replaces_it():
         prompts = [prompt(Ask, requires=None), prompt(Ask, name="same")]
 
     registry = All().registry
-    tools = [spec.requires for spec in registry.tools.values()]
+    tools = [spec.requires for spec in registry.tools.specs.values()]
     assert tools == [RequireScopes("b", "c"), None]
     shelves = (registry.resources, registry.templates)
     found = [spec.requires for shelf in shelves for spec in shelf.specs.values()]

@@ -340,6 +340,23 @@ class Questions(Toolkit):
             return f"{first} | {error}"
 
     @mcp
+    async def let_on(self, args, ctx: Context):
+        """Clean up, and let the refusal go on."""
+        try:
+            return (await ctx.sample("Say something", max_tokens=10)).text
+        except McpError:
+            self.effects.append("cleaned up")
+            raise
+
+    @mcp
+    async def on_purpose(self, args, ctx: Context):
+        """Answer a refusal with an error of its own."""
+        try:
+            return (await ctx.sample("Say something", max_tokens=10)).text
+        except McpError as error:
+            raise McpError(4001, "no sample, no answer", {"why": error.message}) from None
+
+    @mcp
     async def handled(self, args, ctx: Context):
         """Go on when the client refuses."""
         try:

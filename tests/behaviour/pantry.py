@@ -117,6 +117,41 @@ class File(ResourceTemplate, uri_template="files:///{+path}", subscribable=True)
         return [{"uri": "files:///a.txt", "name": "a"}]
 
 
+class Failing(ResourceTemplate, uri_template="fail-async://{x}"):
+    def read(self, uri, args):
+        return args.x
+
+    async def list(self, ctx):
+        raise ValueError("no list today")
+
+
+class FailingInThread(Failing, uri_template="fail-thread://{x}"):
+    def list(self):
+        raise SystemExit
+
+
+class FailingWithError(Failing, uri_template="fail-error://{x}"):
+    async def list(self, ctx):
+        raise McpError(-32602, "not this one")
+
+
+class FailingInGroup(Failing, uri_template="fail-group://{x}"):
+    async def list(self, ctx):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.lowlevel.checkpoint)
+            raise ValueError("no list in a nursery")
+
+
+class ListingWrong(Failing, uri_template="fail-items://{x}"):
+    async def list(self, ctx):
+        return ["fail-items://good", {"uri": 5}]
+
+
+class Withheld(Failing, uri_template="withheld://{x}"):
+    async def list(self, ctx):
+        ctx.require("admin")
+
+
 class Mute(ResourceTemplate, uri_template="mute://{x}"):
     def read(self, uri, args):
         return args.x

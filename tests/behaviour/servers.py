@@ -110,6 +110,54 @@ class Empty(Server, name="empty", version="1"):
     pass
 
 
+class Bare(Server, name="bare", version="1"):
+    """Declares every list, with nothing in it; overrides what the tests need to change them."""
+
+    tools = []
+    resources = ()
+    prompts = []
+
+    async def complete(self, ref, argument, prefix, ctx):
+        changing = {"tools": self.tools, "prompts": self.prompts, "resources": self.resources}
+        added = {"tools": Quick, "prompts": pantry.Review, "resources": pantry.File}
+        for kind, offers in changing.items():
+            if argument == f"add {kind}":
+                offers.add(added[kind])
+            if argument == f"remove {kind}":
+                for item in list(offers):
+                    offers.remove(item.definition.get("uriTemplate") or item.name)
+        return [argument]
+
+
+class Heir(Bare, name="heir", version="1"):
+    """Inherits the lists, and declares none."""
+
+
+class Hurried(Bare, name="hurried", version="1"):
+    """Changes its lists as soon as `initialize` is being answered, and ever again."""
+
+    def capabilities(self):
+        self.tools.replace(Quick)
+        return super().capabilities()
+
+
+class Broken(Server, name="broken", version="1"):
+    """Has templates whose `list` fails in every way, between others."""
+
+    tools = [Crashes, Echo]
+    resources = [
+        pantry.Text,
+        pantry.Item,
+        pantry.Failing,
+        pantry.FailingInThread,
+        pantry.FailingWithError,
+        pantry.FailingInGroup,
+        pantry.ListingWrong,
+        pantry.Withheld,
+        pantry.File,
+    ]
+
+
 class Overriding(Server, name="overriding", version="1"):
     """No registration at all."""
 

@@ -494,15 +494,59 @@ async def test_resources_and_prompts_of_a_client_that_cannot(opened):
 
 @live
 async def test_a_client_that_refuses(asker):
-    """Its error is that of the call, unless the handler takes it."""
-    call = await asker.begin_call("sample")
-    error = {"code": -1, "message": "User rejected sampling request", "data": {"k": 1}}
-    await asker.respond(await asker.question(), error=error)
-    assert (await asker.answer(call))["error"] == error
+    """The model reads why, unless the handler takes the error and does something of its own."""
+    error = {"code": -1, "message": "User rejected it", "data": {"k": 1}}
+    for tool, method in (
+        ("sample", "sampling/createMessage"),
+        ("name", "elicitation/create"),
+        ("url", "elicitation/create"),
+        ("roots", "roots/list"),
+        ("hand_in_thread", "elicitation/create"),
+        ("let_on", "sampling/createMessage"),
+    ):
+        call = await asker.begin_call(tool)
+        await asker.respond(await asker.question(), error=error)
+        result = (await asker.answer(call))["result"]
+        text = f"The client refused {method}: User rejected it (-1)"
+        assert (True, text) == (result["isError"], result["content"][0]["text"]), tool
     call = await asker.begin_call("handled")
     await asker.respond(await asker.question(), error=error)
     text = (await asker.answer(call))["result"]["content"][0]["text"]
-    assert text == "-1 User rejected sampling request"
+    assert text == "-1 User rejected it"
+
+
+@live
+async def test_several_refusals(asker):
+    """Of questions that were asked at the same time the model reads of the first."""
+    call = await asker.begin_call("script", {"ops": [["both", [[["roots", ""]], [["roots", ""]]]]]})
+    questions = [await asker.question(), await asker.question()]
+    for question in questions:
+        await asker.respond(question, error={"code": -1, "message": "no"})
+    result = (await asker.answer(call))["result"]
+    text = result["content"][0]["text"]
+    assert (result["isError"], text) == (True, "The client refused roots/list: no (-1)")
+
+
+@live
+async def test_an_error_of_the_handler_is_one_of_the_protocol(asker):
+    """Also where it says on purpose what the client said."""
+    call = await asker.begin_call("on_purpose")
+    await asker.respond(await asker.question(), error={"code": -1, "message": "no"})
+    error = {"code": 4001, "message": "no sample, no answer", "data": {"why": "no"}}
+    assert error == (await asker.answer(call))["error"]
+
+
+@live
+async def test_a_prompt_and_a_resource_let_a_refusal_out(asker):
+    """No model waits for them, and they have no result that could say so: it stays an error."""
+    for method, params in (
+        ("prompts/get", {"name": "asked"}),
+        ("resources/read", {"uri": "ask://one"}),
+    ):
+        call = await asker.begin(method, params)
+        error = {"code": -1, "message": "no"}
+        await asker.respond(await asker.question(), error=error)
+        assert error == (await asker.answer(call))["error"]
 
 
 # Time

@@ -3,7 +3,7 @@
 import pytest
 import trio
 
-from noizu_mcp import ClientHandler, McpError
+from noizu_mcp import ClientHandler, McpError, connect
 
 HANDSHAKE = ("2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
@@ -183,16 +183,120 @@ async def test_the_first_tool_of_an_empty_server_is_a_capability(opened):
             def call(self):
                 return "late"
 
-        wire.connection.server.tools.add(Late)
+        wire.connection.running.server.tools.add(Late)
         assert (await wire.start())["capabilities"]["tools"] == {"listChanged": True}
         assert await wire.text("late") == "late"
+
+
+KINDS = ("tools", "prompts", "resources")
+LISTS = {
+    "tools": {"tools/list": "tools"},
+    "prompts": {"prompts/list": "prompts"},
+    "resources": {"resources/list": "resources", "resources/templates/list": "resourceTemplates"},
+}
+
+
+async def control(wire, what):
+    """Let the server change its lists, whatever it offers."""
+    argument = {"name": what, "value": ""}
+    params = {"ref": {"type": "ref/prompt", "name": "x"}, "argument": argument}
+    answer = await wire.ask("completion/complete", params)
+    assert answer["result"]["completion"]["values"] == [what]
+
+
+@pytest.mark.parametrize("name", ["Bare", "Heir"])
+async def test_a_declared_list_offers_what_comes_later(opened, revision, name):
+    """Capability, empty lists and change notices, before anything is registered and after."""
+    async with opened(name, start=False) as wire:
+        offered = (await wire.start())["capabilities"]
+        for kind in KINDS:
+            assert offered[kind]["listChanged"] is True
+        if revision == STATELESS:
+            wanted = {f"{kind}ListChanged": True for kind in KINDS}
+            assert await listen(wire, "l", **wanted) == wanted
+        for kind in KINDS:
+            for method, member in LISTS[kind].items():
+                assert (await wire.ask(method))["result"][member] == []
+            await control(wire, f"add {kind}")
+            await wire.notice(f"notifications/{kind}/list_changed")
+            found = [(await wire.ask(m))["result"][member] for m, member in LISTS[kind].items()]
+            assert any(found)
+
+
+async def test_what_was_offered_once_stays_offered(opened, revision):
+    """When the last one is removed, clients read an empty list, as they were told they could."""
+    async with opened("Bare") as wire:
+        for kind in KINDS:
+            await control(wire, f"add {kind}")
+        if revision != STATELESS:
+            assert "error" not in await wire.ask("resources/subscribe", {"uri": "files:///a"})
+        for kind in KINDS:
+            await control(wire, f"remove {kind}")
+        for kind in KINDS:
+            for method, member in LISTS[kind].items():
+                assert (await wire.ask(method))["result"][member] == []
+        answer = await wire.call("quick")
+        assert (answer["error"]["code"], answer["error"]["message"]) == (
+            -32602,
+            "Unknown tool: quick",
+        )
+        answer = await wire.ask("prompts/get", {"name": "review"})
+        assert answer["error"]["code"] == -32602
+        if revision == STATELESS:
+            wanted = {f"{kind}ListChanged": True for kind in KINDS}
+            assert await listen(wire, "l", **wanted) == wanted
+        else:
+            assert "error" not in await wire.ask("resources/unsubscribe", {"uri": "files:///a"})
+
+
+async def test_what_is_not_declared_is_not_offered(opened):
+    """A server that says nothing of a kind has no methods for it."""
+    async with opened("Empty", start=False) as wire:
+        assert set((await wire.start())["capabilities"]) == {"logging"}
+        for kind in KINDS:
+            for method in LISTS[kind]:
+                assert (await wire.ask(method))["error"]["code"] == -32601
+
+
+@handshake
+async def test_a_change_within_the_handshake_is_told_at_its_end(opened, revision):
+    """Whatever changes after `initialize` was read: once for each list, and not before."""
+    async with opened("Hurried", start=False) as wire:
+        await wire.initialize()
+        wire.switch(STATELESS)
+        for kind in KINDS:
+            await control(wire, f"add {kind}" if kind != "tools" else "remove tools")
+        assert wire.notices == []
+        wire.switch(revision)
+        await wire.notify("notifications/initialized")
+        for kind in KINDS:
+            assert await wire.notice(f"notifications/{kind}/list_changed") == {}
+        await wire.is_alive()
+        assert wire.notices == []
+        await control(wire, "add tools")
+        await wire.notice(CHANGED)
+
+
+@handshake
+@pytest.mark.parametrize("transport", ["memory", "http"], indirect=True)
+async def test_a_change_right_after_connecting_is_told(opened, revision, transport):
+    """Every time, though `notifications/initialized` may still be on its way to the server."""
+    for _ in range(40 if transport == "memory" else 4):
+        handler = Hearing()
+        async with opened("Bare", start=False) as wire:
+            server = (wire.connection or wire.app).server
+            async with connect(wire.stream, version=revision, handler=handler):
+                server.prompts.add(*server.prompts)
+                with trio.fail_after(5):
+                    await handler.heard.wait()
+        assert handler.seen == ["notifications/prompts/list_changed"]
 
 
 @in_memory
 async def test_a_change_from_any_thread_is_heard(opened, servers, revision):
     """Threads that know nothing of trio may change the set, also while a connection ends."""
     async with opened("Kitchen") as wire:
-        server = wire.connection.server
+        server = wire.connection.running.server
         if revision == STATELESS:
             await listen(wire, "l", toolsListChanged=True)
         await trio.to_thread.run_sync(server.tools.remove, "quick")

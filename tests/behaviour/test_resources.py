@@ -51,6 +51,23 @@ async def contents(wire, uri):
     return answer["result"]["contents"]
 
 
+async def test_a_template_that_fails_hides_its_own_resources_only(opened, transport, caplog):
+    """Whatever `list` raises, and where what it gave is no list of resources; the log says why."""
+    caplog.set_level(logging.ERROR, "noizu_mcp")
+    async with opened("Broken") as wire:
+        (listed,) = await pages(wire, "resources/list", "resources")
+        uris = ["pantry://text", "item://1", "item://2", "files:///a.txt"]
+        assert [each["uri"] for each in listed] == uris
+        assert len((await wire.ask("resources/templates/list"))["result"]["resourceTemplates"]) == 8
+        assert (await contents(wire, "fail-async://x"))[0]["text"] == "x"
+    if transport != "stdio":
+        failed = [record.getMessage().rpartition("pantry.")[2] for record in caplog.records]
+        names = ("Failing", "FailingInThread", "FailingWithError", "FailingInGroup", "ListingWrong")
+        text = "{}.list failed; its resources are left out"
+        assert [text.format(name) for name in names] == failed
+        assert all(record.exc_info for record in caplog.records)
+
+
 async def test_the_list(wire, revision):
     """In order, with what the revision has; instances of templates too, hidden things not."""
     ((first, *rest),) = await pages(wire, "resources/list", "resources")

@@ -1,6 +1,7 @@
 """What a client says to a server that asks, in both eras."""
 
 import logging
+from types import MappingProxyType
 
 import attrs
 import pytest
@@ -74,6 +75,38 @@ ANSWERS = [
     ("elicitation/create", URL, Accept(None), {"action": "accept"}),
     ("elicitation/create", URL, Decline(), {"action": "decline"}),
     ("sampling/createMessage", SAMPLE, SAID, SAID.to_wire()),
+    # In the form of the wire
+    ("elicitation/create", FORM, {"action": "decline"}, {"action": "decline"}),
+    ("elicitation/create", FORM, {"action": "cancel", "content": None}, {"action": "cancel"}),
+    ("elicitation/create", FORM, {"action": "accept"}, {"action": "accept", "content": {}}),
+    ("elicitation/create", FORM, Accept(None), {"action": "accept", "content": {}}),
+    (
+        "elicitation/create",
+        FORM,
+        MappingProxyType({"action": "accept", "content": Name("x"), "_meta": {"a/b": 1}}),
+        {"action": "accept", "content": {"name": "x"}, "_meta": {"a/b": 1}},
+    ),
+    ("elicitation/create", URL, {"action": "accept", "content": {"a": 1}}, {"action": "accept"}),
+    ("sampling/createMessage", SAMPLE, SAID.to_wire(), SAID.to_wire()),
+    (
+        "sampling/createMessage",
+        SAMPLE,
+        MappingProxyType({**SAID.to_wire(), "vendor": 1}),
+        {**SAID.to_wire(), "vendor": 1},
+    ),
+    ("roots/list", {}, {"roots": [], "_meta": {"a/b": 1}}, {"roots": [], "_meta": {"a/b": 1}}),
+    (
+        "roots/list",
+        {},
+        {"roots": ["file:///a", {"uri": "file:///b"}]},
+        {"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]},
+    ),
+    (
+        "roots/list",
+        {},
+        (MappingProxyType({"uri": "file:///a", "name": "A", "vendor": 1}),),
+        {"roots": [{"uri": "file:///a", "name": "A", "vendor": 1}]},
+    ),
     ("roots/list", {}, [], {"roots": []}),
     (
         "roots/list",
@@ -84,7 +117,18 @@ ANSWERS = [
 ]
 FAILURES = [
     ("elicitation/create", FORM, None, -32603),
-    ("elicitation/create", FORM, {"action": "accept"}, -32603),
+    ("elicitation/create", FORM, {"a": 1}, -32603),
+    ("elicitation/create", FORM, {"action": "dance"}, -32603),
+    ("elicitation/create", FORM, {"action": "accept", "content": "a"}, -32603),
+    ("elicitation/create", FORM, Accept("a"), -32603),
+    ("elicitation/create", FORM, Accept(object()), -32603),
+    ("sampling/createMessage", SAMPLE, {"role": "assistant", "model": "m"}, -32603),
+    ("sampling/createMessage", SAMPLE, {"role": 5}, -32603),
+    ("roots/list", {}, {"uri": "file:///a"}, -32603),
+    ("roots/list", {}, [{"name": "a"}], -32603),
+    ("roots/list", {}, ["https://example.com"], -32603),
+    ("roots/list", {}, "file:///a", -32603),
+    ("roots/list", {}, 5, -32603),
     ("sampling/createMessage", SAMPLE, "text", -32603),
     ("sampling/createMessage", SAMPLE, RuntimeError("secret"), -32603),
     ("sampling/createMessage", SAMPLE, ExceptionGroup("g", [OSError("secret")]), -32603),

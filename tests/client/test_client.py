@@ -284,7 +284,8 @@ def test_whatever_a_server_says_the_session_lives_on(version, messages):
                     await stream.send(
                         [m if isinstance(m, bytes) else json.dumps(m).encode() for m in messages]
                     )
-                result = {"protocolVersion": version, "tools": [], "capabilities": {}}
+                result = {"protocolVersion": version, "supportedVersions": [version]}
+                result |= {"tools": [], "capabilities": {}}
                 answer = {"jsonrpc": "2.0", "id": request["id"], "result": result}
                 await stream.send([json.dumps(answer).encode()])
 
@@ -300,7 +301,7 @@ def test_whatever_a_server_says_the_session_lives_on(version, messages):
                 session = client._session
                 assert session.peer.ledger.outbound == 0
                 assert session.peer.ledger.inbound == 0
-                assert (len(session.link._waiters), session.link._exchanges) == (0, {})
+                assert (len(session.pending), session.requests) == (0, {})
             nursery.cancel_scope.cancel()
 
     trio.run(main)

@@ -358,8 +358,8 @@ async def test_a_method_goes_before_lists() -> None:
             return [argument, prefix]
 
     class Below(Asked, name="below"):
-        async def complete(self, argument: str, prefix: str, request: Any) -> Any:
-            return [argument, prefix, request]
+        async def complete(self, argument: str, prefix: str, context: Any) -> Any:
+            return [argument, prefix, context]
 
     source: Any = spec_of(Asked).complete("code")
     assert (source.mode, source.invoke("p", "ctx")) == ("thread", ["code", "p"])

@@ -207,9 +207,9 @@ WRONG = {
     "tool(Needs)": "tool(Needs): Needs() needs index; register an instance: Needs(index)",
     "tool(Two, name='x')": "tool(Two): name= would make all 2 tools of Two the same; set it in the",
     "tool(Two, title='x', description='y')": "tool(Two): title= and description= would make all 2",
-    "tool(3)": "tool(int): 3 is no tool; register a Tool or a Toolkit",
-    "tool(str)": "tool(str): <class 'str'> is no tool; register a Tool or a Toolkit",
-    "tool(one)": "tool(function): one is a function; make it a method of a Toolkit, under @mcp",
+    "tool(3)": "tool(3): 3 is no tool; register a Tool or a Toolkit",
+    "tool(str)": "tool(str): the class str is no tool; write class str(Tool)",
+    "tool(one)": "tool(one): one is a function; make it a method of a Toolkit, under @mcp",
 }
 
 
@@ -238,7 +238,7 @@ def test_check_registrations_makes_no_instance() -> None:
     found = check_registrations([Echo, Base, tool(Echo, title="T"), Two, "x", One()])
     assert [str(problem) for problem in found] == [
         "tools[1]: Base is abstract; register a subclass of it",
-        "tools[4]: 'x' is no tool; register a Tool or a Toolkit",
+        "tools[4]: 'x' is a text; register the class itself",
         TWICE,
     ]
 

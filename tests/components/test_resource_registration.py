@@ -108,7 +108,7 @@ WRONG = {
         "resource(Table): Table is a resource template; write resource_template(Table)"
     ),
     "resource(Echo)": "resource(Echo): Echo is no resource; register it in tools = […]",
-    "resource(3)": "resource(int): 3 is no resource; register a Resource or a ResourceTemplate",
+    "resource(3)": "resource(3): 3 is no resource; register a Resource or a ResourceTemplate",
     "resource_template(Config)": (
         "resource_template(Config): Config is one resource; write resource(Config)"
     ),
@@ -118,7 +118,7 @@ WRONG = {
     ),
     "prompt(Config)": "prompt(Config): Config is no prompt; register it in resources = […]",
     "prompt(Prompt)": "prompt(Prompt): Prompt is abstract; register a subclass of it",
-    "prompt(str)": "prompt(str): <class 'str'> is no prompt; register a Prompt",
+    "prompt(str)": "prompt(str): the class str is no prompt; write class str(Prompt)",
     "prompt(Review, name='')": "prompt(Review).name: must be a printable text that is not empty",
 }
 

@@ -1,8 +1,10 @@
 """What a handler returns, on the wire."""
 
 import dataclasses
+import datetime as dt
 import enum
 import math
+import uuid
 from typing import Any
 
 import attrs
@@ -19,6 +21,12 @@ from noizu_mcp.types import Content, ResourceContents, ToolResult, plain_text
 def spec(**options: Any) -> ToolSpec:
     cls: Any = type(Tool)("Answer", (Tool,), {"call": lambda self: None}, **options)
     return expand([cls])[0]
+
+
+class Level(enum.Enum):
+    """A key with a value that is no text."""
+
+    HIGH = 2
 
 
 PLAIN = spec()
@@ -185,7 +193,11 @@ BROKEN = {
     "nan": (PLAIN, lambda: math.nan),
     "infinity inside": (PLAIN, lambda: {"a": [math.inf]}),
     "cycle": (PLAIN, lambda: CYCLE),
-    "number as key": (PLAIN, lambda: {1: "a"}),
+    "tuple as key": (PLAIN, lambda: {(1, 2): "a"}),
+    "bytes as key": (PLAIN, lambda: [{b"k": "a"}]),
+    "nan as key": (PLAIN, lambda: {math.nan: "a"}),
+    "one key twice": (PLAIN, lambda: {1: "a", "1": "b"}),
+    "tuple as key with a schema": (HITS, lambda: {"hits": 1, (1, 2): 2}),
     "bytes": (PLAIN, lambda: b"x"),
     "huge integer": (PLAIN, lambda: 10**5000),
     "coroutine": (PLAIN, _coroutine),
@@ -221,6 +233,44 @@ def test_what_cannot_be_sent(name: str) -> None:
     assert result == ToolResult.error(text)
     assert detail is not None
     assert detail.startswith(f"the answer of {tool.source} was not sent: ")
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        (1, "1"),
+        (-2.5, "-2.5"),
+        (True, "true"),
+        (None, "null"),
+        (Level.HIGH, "2"),
+        (dt.date(2026, 1, 2), "2026-01-02"),
+        (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    ],
+)
+def test_keys_that_are_no_text(key: Any, text: str) -> None:
+    """Each has the form that `json.dumps` gives it, or that of the value; inner ones alike."""
+    result, detail = to_result(PLAIN, {key: {key: [1]}})
+    assert (None, {text: {text: [1]}}) == (detail, result.structured)
+    assert Content.text(f'{{"{text}":{{"{text}":[1]}}}}') == result.content[0]
+    result, detail = to_result(PLAIN, ToolResult.ok("x", structured={key: 1}))
+    assert (None, {text: 1}) == (detail, result.structured)
+    result, detail = to_result(None, {key: 1})
+    assert (None, {text: 1}) == (detail, result.structured)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({(1, 2): "a"}, "the keys of a JSON object are text, and tuple has none"),
+        ({b"k": "a"}, "the keys of a JSON object are text, and bytes has none"),
+        ({1: "a", "1": "b"}, "two keys of one object would both be '1' in JSON"),
+    ],
+)
+def test_the_log_names_the_type_of_a_key(value: Any, why: str) -> None:
+    """What has no obvious form, or would lose an entry, is named."""
+    _, detail = to_result(PLAIN, value)
+    assert detail is not None
+    assert why in detail
 
 
 def test_an_answer_without_a_tool() -> None:

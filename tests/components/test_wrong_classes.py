@@ -155,7 +155,10 @@ CASES = {
     ),
     "call_three": (
         ("class Bad(Tool):\n    def call(self, a, b, c): ..."),
-        "case.py:5: Bad.call: takes (a, b, c) but at most (args, ctx) is passed",
+        (
+            "case.py:5: Bad.call: takes (a, b, c) but at most (args, ctx) is passed; declare a"
+            " class Input, and write def call(self, args, ctx)"
+        ),
     ),
     "call_var": (
         ("class Bad(Tool):\n    def call(self, *args): ..."),
@@ -186,7 +189,7 @@ CASES = {
     ),
     "call_class": (
         ("class Bad(Tool):\n    class call: ..."),
-        "case.py:5: Bad.call: must be a method, got <class 'case.Bad.call'>",
+        "case.py:5: Bad.call: must be a method, got the class call",
     ),
     "ctx_first": (
         ("class Bad(Tool):\n    def call(self, ctx): ..."),
@@ -206,8 +209,8 @@ CASES = {
     "second_default": (
         ("class Bad(Tool):\n    def call(self, args, limit=3): ..."),
         (
-            "case.py:5: Bad.call: 'limit' would be passed the context; make it a field of the "
-            "input, or keyword-only"
+            "case.py:5: Bad.call: 'limit' would be passed the context; declare a class Input, and"
+            " write def call(self, args, ctx)"
         ),
     ),
     "call_generator": (
@@ -415,11 +418,17 @@ CASES = {
     ),
     "kit_arity": (
         ("class Kit(Toolkit):\n    @mcp\n    def three(self, a, b, c): ..."),
-        "case.py:6: Kit.three: takes (a, b, c) but at most (args, ctx) is passed",
+        (
+            "case.py:6: Kit.three: takes (a, b, c) but at most (args, ctx) is passed; write"
+            " def three(self, *, a: …, b: …, c: …)"
+        ),
     ),
     "kit_static_arity": (
         ("class Kit(Toolkit):\n    @mcp\n    @staticmethod\n    def three(a, b, c): ..."),
-        "case.py:7: Kit.three: takes (a, b, c) but at most (args, ctx) is passed",
+        (
+            "case.py:7: Kit.three: takes (a, b, c) but at most (args, ctx) is passed; write"
+            " def three(self, *, a: …, b: …, c: …)"
+        ),
     ),
     "kit_unknown_option": (
         ("class Kit(Toolkit):\n    @mcp(nmae='x')\n    def a(self): ..."),
@@ -576,7 +585,8 @@ CASES = {
             "field\n"
             "case.py:10: Bad.Output.hits: pattern does not belong to integer, which takes min, "
             "max, exclusive_min, exclusive_max, multiple_of\n"
-            "case.py:11: Bad.call: takes (ctx, args, more) but at most (args, ctx) is passed\n"
+            "case.py:11: Bad.call: takes (ctx, args, more) but at most (args, ctx) is passed;"
+            " declare a class Input, and write def call(self, args, ctx)\n"
             "case.py:11: Bad.call: 'ctx' stands where the arguments go; write def call(self, "
             "args, ctx)"
         ),
@@ -655,7 +665,8 @@ CASES = {
         (
             "case.py:4: Kit.category: must be a text that is not empty, got 1\n"
             "case.py:6: Kit.a.nme: unknown option; did you mean 'name'?\n"
-            "case.py:6: Kit.a: takes (args, ctx, more) but at most (args, ctx) is passed\n"
+            "case.py:6: Kit.a: takes (args, ctx, more) but at most (args, ctx) is passed; declare a"
+            " class Input, and write def a(self, args, ctx)\n"
             "case.py:6: Kit.a.input.a: min does not belong to string; write min_length\n"
             "case.py:8: Kit.b: takes *rest; write def b(self, args, ctx)\n"
             "case.py:9: Kit.c: @mcp(…) stands above nothing; put it on the line before a method"

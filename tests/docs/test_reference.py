@@ -60,9 +60,10 @@ def test_every_public_name_is_listed() -> None:
 
 
 def test_public_folders_are_listed() -> None:
-    """So does every folder."""
+    """Every folder with names of its own is listed; the others are rooms of a layer."""
     package = Path(noizu_mcp.__file__).parent
-    files = [path.parent.relative_to(package) for path in package.glob("*/**/__init__.py")]
+    inits = [path for path in package.glob("*/**/__init__.py") if "import" in path.read_text()]
+    files = [path.parent.relative_to(package) for path in inits]
     listed = re.findall(r"`noizu_mcp\.([\w.]+)`", names_of("Public folders"))
 
     assert {*listed} == {".".join(folder.parts) for folder in files}

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import asynccontextmanager
 from functools import partial
 
 import trio
@@ -113,10 +114,52 @@ class Rough(Toolkit):
         threading.Event().wait()
         return ""
 
+    @mcp
+    async def stray(self) -> str:
+        """Raise a cancellation that belongs to no scope any more."""
+        raise await _keep_a_cancellation()
+
+    @mcp
+    def interrupt(self) -> str:
+        """Raise in a thread what only Ctrl-C raises, in the main thread."""
+        raise KeyboardInterrupt
+
     @mcp(input={"size": int})
     async def much(self, args):
         """Answer with a lot."""
         return "x" * args.size
+
+
+async def _keep_a_cancellation():
+    kept = []
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        try:
+            await trio.lowlevel.checkpoint()
+        except trio.Cancelled as error:
+            kept.append(error)
+            raise
+    return kept[0]
+
+
+class StrayStart(Server, name="stray-start", version="1"):
+    """Never comes up."""
+
+    @asynccontextmanager
+    async def lifespan(self):
+        raise await _keep_a_cancellation()
+        yield
+
+
+class StrayEnd(Server, name="stray-end", version="1"):
+    """Serves, and fails at the end."""
+
+    tools = [Rough]
+
+    @asynccontextmanager
+    async def lifespan(self):
+        yield
+        raise await _keep_a_cancellation()
 
 
 class App(Server, name="app", version="1"):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+CANCEL = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
 NOISE = [b"printed", b"logged something", b"written", b"child", b"C", b"forked"]
 
 
@@ -26,6 +27,41 @@ def test_nothing_but_the_protocol_reaches_the_client(run_app, tool):
     status, stderr = peer.end()
     assert status == 0
     assert stderr.split(b"\n") == [b"imported", *NOISE, b""]
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("stray", b"RuntimeError: the handler raised Cancelled"),
+        ("interrupt", b"RuntimeError: the handler raised KeyboardInterrupt"),
+    ],
+)
+def test_a_handler_cannot_end_the_process(run_app, make_call, tool, said):
+    """What would end the loop ends the call alone; calls beside it go on, and the log has it."""
+    peer = run_app()
+    peer.initialize()
+    peer.start("stay", "held")
+    for _ in range(2):
+        assert peer.call(tool) == "Tool execution failed"
+    assert peer.call("echo", message="still here") == "still here"
+    peer.write({**CANCEL, "params": {"requestId": "held"}})
+    peer.close()
+    assert peer.read() is None
+    status, stderr = peer.end()
+    assert status == 0
+    assert stderr.count(said) == 2
+
+
+@pytest.mark.parametrize("name", ["StrayStart", "StrayEnd"])
+def test_a_lifespan_that_cancels_nothing_has_failed(start, command, app, name):
+    """The process says so, and ends with status 1."""
+    peer = start(command("run", f"{app}:{name}"))
+    if name == "StrayEnd":
+        peer.initialize()
+    peer.close()
+    status, stderr = peer.end()
+    assert status == 1
+    assert b"the handler raised Cancelled" in stderr
 
 
 def test_stdin_is_not_for_handlers(run_app):

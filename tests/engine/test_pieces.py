@@ -24,31 +24,105 @@ from noizu_mcp.engine._failure import split_cancellation
 from noizu_mcp.engine._pending import MAX_EXTENSIONS, PendingRequest, PendingRequests
 from noizu_mcp.jsonrpc import Request, Response
 
+MORE = "%s: more of these are counted, not shown, for up to a minute"
 
-def test_the_same_thing_is_said_once_a_minute(caplog):
-    """Different things are said side by side."""
+
+def said(caplog):
+    """Give what was logged, and forget it."""
+    records = [(record.levelname, record.getMessage()) for record in caplog.records]
+    caplog.clear()
+    return records
+
+
+def test_entries_of_a_kind_are_shown_and_then_counted(caplog):
+    """Kinds do not hide each other; the number comes with the first entry after the minute."""
     now = [0.0]
-    seldom = Seldom(lambda: now[0])
-    for about in ("a", "b", "a", "b"):
-        seldom.warning(about, "it is %s", about)
-    assert [record.getMessage() for record in caplog.records] == ["it is a", "it is b"]
+    seldom = Seldom(lambda: now[0], shown=2)
+    for number in range(6):
+        seldom.warning("a", "a %d", number)
+    seldom.entry(logging.ERROR, "b", "b")
+    assert said(caplog) == [
+        ("WARNING", "a 0"),
+        ("WARNING", "a 1"),
+        ("WARNING", MORE % "a 2"),
+        ("ERROR", "b"),
+    ]
+    now[0] = PERIOD - 1
+    seldom.warning("a", "a 6")
+    assert said(caplog) == []
     now[0] = PERIOD
-    seldom.warning("a", "it is a again")
-    assert caplog.records[-1].getMessage() == "it is a again"
+    seldom.warning("c", "c")
+    assert said(caplog) == [("WARNING", "a 2: 5 more within a minute"), ("WARNING", "c")]
+    seldom.warning("a", "a again")
+    assert said(caplog) == [("WARNING", "a again")]
 
 
 def test_a_peer_cannot_fill_the_log(caplog):
-    """Of things that are different each time a bounded number is said, and kept; then again."""
+    """Of entries that are different each time a bounded number is told apart; then again."""
     now = [0.0]
     seldom = Seldom(lambda: now[0])
     for number in range(2 * MOST):
         seldom.warning(number, "%d", number)
-    said = [record.getMessage() for record in caplog.records]
-    assert said[:-1] == [str(number) for number in range(MOST)]
-    assert said[-1] == "more warnings like the last one are left out for up to a minute"
+    shown = [("WARNING", str(number)) for number in range(MOST + 1)]
+    assert [*shown, ("WARNING", MORE % "other entries")] == said(caplog)
     now[0] = PERIOD
     seldom.warning("x", "again")
-    assert caplog.records[-1].getMessage() == "again"
+    more = f"other entries: {MOST - 1} more within a minute"
+    assert [("WARNING", more), ("WARNING", "again")] == said(caplog)
+
+
+def test_a_long_entry_is_not_repeated_whole(caplog):
+    """What counts entries has the beginning of one, whatever a peer put into it."""
+    seldom = Seldom(shown=2)
+    for _ in range(3):
+        seldom.warning("a", "it says %s", "x" * 10_000)
+    assert [("WARNING", MORE % f"it says {'x' * 192}")] == said(caplog)[2:]
+
+
+def test_one_entry_may_be_enough(caplog):
+    """Then nothing follows it but the number of those that were left out."""
+    now = [0.0]
+    seldom = Seldom(lambda: now[0])
+    for about in ("a", "b", "a", "a"):
+        seldom.warning(about, "it is %s", about)
+    assert said(caplog) == [("WARNING", "it is a"), ("WARNING", "it is b")]
+    now[0] = PERIOD
+    seldom.warning("a", "it is a again")
+    more = "it is a: 2 more within a minute"
+    assert [("WARNING", more), ("WARNING", "it is a again")] == said(caplog)
+
+
+def raised(function, error):
+    """Let a function raise; gives the exception with its traceback."""
+    try:
+        function(error)
+    except BaseException as caught:
+        return caught
+
+
+def one(error):
+    raise error
+
+
+def wrapped(error):
+    one(error)
+
+
+def other(error):
+    raise error
+
+
+def test_crashes_are_told_apart_by_where_and_what(caplog):
+    """One place that fails without end hides no other, and no other kind of exception."""
+    seldom = Seldom()
+    for _ in range(50):
+        for function in (one, wrapped, other):
+            for error in (ValueError("a"), KeyError("b")):
+                seldom.crash("tool", "it failed", error=raised(function, error))
+        seldom.crash("tool", "never raised", error=OSError())
+    shown = [record for record in caplog.records if record.exc_info]
+    assert shown == caplog.records
+    assert len(shown) == 7
 
 
 def test_a_lone_exception_leaves_its_groups():
@@ -346,3 +420,23 @@ async def test_the_clock_of_a_request_can_stand(autojump_clock):
     endless.resume_clock()
     endless.stop()
     assert endless.deadline == math.inf
+
+
+async def test_a_cancellation_where_nothing_is_cancelled_is_a_crash():
+    """Somebody kept it: nothing waits for it, so nothing must be ended by it."""
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        try:
+            await trio.lowlevel.checkpoint()
+        except trio.Cancelled as error:
+            kept = error
+            assert not is_crash(BaseExceptionGroup("g", [kept, ValueError()]))
+            assert split_cancellation(kept) == (None, kept)
+    assert is_crash(kept)
+    assert is_crash(BaseExceptionGroup("g", [kept, ValueError()]))
+    assert split_cancellation(kept) == (kept, None)
+    group = BaseExceptionGroup("g", [kept, KeyboardInterrupt()])
+    assert not is_crash(group)
+    failed, going_on = split_cancellation(group)
+    assert unwrap_single(failed) is kept
+    assert isinstance(unwrap_single(going_on), KeyboardInterrupt)

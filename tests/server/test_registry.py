@@ -59,8 +59,8 @@ class Kits(Server, name="kits", version="1", page_size=2):
 def test_what_is_registered_can_be_asked_for():
     """By name, as wire definitions, as specs, and everything with its `hidden` flag."""
     registry = Kits().registry
-    assert registry.find("b").hidden
-    assert registry.find("nope") is None
+    assert registry.find_tool("b").hidden
+    assert registry.find_tool("nope") is None
     assert [each["name"] for each in registry.list()] == ["a", "c"]
     assert [spec.name for spec in registry.expand()] == ["a", "b", "c"]
     assert [(d["name"], hidden) for d, hidden in registry.entries("tools")] == [
@@ -152,11 +152,11 @@ def test_a_tool_that_is_replaced_has_its_new_number_of_places():
 
     server = Kits()
     server.tools.add(Narrow)
-    places = server.slots(server.registry.find("narrow"))
+    places = server.slots(server.registry.find_tool("narrow"))
     server.tools.replace(Wide)
-    assert server.slots(server.registry.find("narrow")).total_tokens == 5
+    assert server.slots(server.registry.find_tool("narrow")).total_tokens == 5
     server.tools.replace(Narrow)
-    assert server.slots(server.registry.find("narrow")) is places
+    assert server.slots(server.registry.find_tool("narrow")) is places
 
 
 def test_changes_from_many_threads_are_all_kept():
@@ -330,9 +330,9 @@ def test_every_kind_can_be_asked_for():
         ("kitchen://spice", True),
     ]
     assert [d["name"] for d, _ in registry.entries("resource_templates")] == ["shelf://{number}"]
-    assert registry.tools == {}
-    assert not registry.has("tools")
-    assert registry.has("completions")
+    assert registry.tools.specs == {}
+    assert "tools" not in registry.offered
+    assert "completions" in registry.offered
     assert not registry.has_subscribable
 
 

@@ -106,9 +106,9 @@ async def test_a_timeout_is_a_result(nursery, autojump_clock):
     bench = Bench(nursery)
     task = bench.begin(timeout=10)
     await trio.sleep(9)
-    task.pause()
+    task.stop_clock()
     await trio.sleep(50)
-    task.resume()
+    task.resume_clock()
     await trio.sleep(0.5)
     assert task.status == "working"
     await trio.sleep(1)

@@ -1,14 +1,16 @@
 """Wrong server classes: refused when the class statement runs, each with its exact message."""
 
+import functools
 import importlib.util
 import sys
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 import pytest
 
 from noizu_mcp import Cache, DefinitionError, Limits, Server, Tool
 
-PRELUDE = """from contextlib import asynccontextmanager
+PRELUDE = """from contextlib import asynccontextmanager, contextmanager
 from noizu_mcp import Cache, Server, Tool
 
 class T(Tool):
@@ -19,6 +21,8 @@ class Needs(Tool):
     def call(self): pass
 """
 FIRST = PRELUDE.count("\n") + 1
+
+LIFESPAN = "`@asynccontextmanager async def lifespan(self)`, and yield once"
 
 CASES = [
     (
@@ -106,11 +110,7 @@ CASES = [
     ),
     (
         'class S(Server, name="s", version="1", policies=[]): pass',
-        (
-            "S.policies: unknown option; there are: name, version, title, description,"
-            " instructions, website_url, icons, tool_timeout, page_size, limits, cache,"
-            " state_keys, state_ttl, task_ttl, task_poll_interval, requires, abstract"
-        ),
+        "S.policies: unknown option; override call_tool to decide who may call what",
     ),
     (
         'class S(Server, name="s", version="1"): tools = [T, T]',
@@ -121,7 +121,7 @@ CASES = [
     ),
     (
         'class S(Server, name="s", version="1"): tools = 5',
-        "S.tools: must be a list of tools, got 5",
+        "S.tools: must be a list of tools, got 5; write tools = […]",
     ),
     (
         'class S(Server, name="s", version="1"): tools = [Base, Needs, 5]',
@@ -150,7 +150,73 @@ CASES = [
     ),
     (
         'class S(Server, name="s", version="1"):\n    async def lifespan(self): yield',
-        "S.lifespan: must be `@asynccontextmanager async def lifespan(self)`, and yield once",
+        (
+            "S.lifespan: lacks its decorator; write `@asynccontextmanager async def"
+            " lifespan(self)`, and yield once"
+        ),
+    ),
+    (
+        'class S(Server, name="s", version="1"):\n    async def lifespan(self): return {}',
+        f"S.lifespan: is a coroutine, not an async context manager; write {LIFESPAN}",
+    ),
+    (
+        'class S(Server, name="s", version="1"):\n    def lifespan(self): yield',
+        f"S.lifespan: is sync; write {LIFESPAN}",
+    ),
+    (
+        (
+            'class S(Server, name="s", version="1"):\n'
+            "    @contextmanager\n    def lifespan(self): yield"
+        ),
+        f"S.lifespan: is sync; write {LIFESPAN}",
+    ),
+    (
+        (
+            'class S(Server, name="s", version="1"):\n'
+            "    @asynccontextmanager\n    async def lifespan(self): return {}"
+        ),
+        (
+            "S.lifespan: has no `async def` with a yield under @asynccontextmanager; write"
+            f" {LIFESPAN}"
+        ),
+    ),
+    (
+        (
+            'class S(Server, name="s", version="1"):\n'
+            "    @asynccontextmanager\n    def lifespan(self): yield"
+        ),
+        (
+            "S.lifespan: has no `async def` with a yield under @asynccontextmanager; write"
+            f" {LIFESPAN}"
+        ),
+    ),
+    (
+        'class S(Server, name="s", version="1"):\n    def lifespan(self): return {}',
+        (
+            f"S.lifespan: must be {LIFESPAN}; a method that returns a context manager says so:"
+            " -> AbstractAsyncContextManager[…]"
+        ),
+    ),
+    (
+        (
+            'class S(Server, name="s", version="1"):\n'
+            '    def lifespan(self) -> "dict[str, int]": return {}'
+        ),
+        (
+            f"S.lifespan: must be {LIFESPAN}; a method that returns a context manager says so:"
+            " -> AbstractAsyncContextManager[…]"
+        ),
+    ),
+    (
+        'class S(Server, name="s", version="1"): lifespan = {}',
+        f"S.lifespan: must be {LIFESPAN}",
+    ),
+    (
+        (
+            'class S(Server, name="s", version="1"):\n'
+            "    @asynccontextmanager\n    async def lifspan(self): yield"
+        ),
+        ("S.lifspan: is not an option; did you mean 'lifespan'? (begin a name of your own with _)"),
     ),
     (
         (
@@ -220,17 +286,38 @@ def test_bases_are_no_servers():
 
 
 def test_any_context_manager_is_a_lifespan():
-    """A plain method that returns one is fine."""
+    """A plain method is fine whose annotation says that it returns one, or may."""
 
-    class S(Server, name="s", version="1"):
-        def lifespan(self):
-            return self._made()
+    @asynccontextmanager
+    async def made():
+        yield 1
 
-        @asynccontextmanager
-        async def _made(self):
-            yield 1
+    class Plain(Server, name="s", version="1"):
+        def lifespan(self) -> AbstractAsyncContextManager[int]:
+            return made()
 
-    assert S().options.name == "s"
+    class Late(Server, name="s", version="1"):
+        def lifespan(self) -> "NotImported":  # noqa: F821 - a name for type checkers only
+            return made()
+
+    class Anything(Server, name="s", version="1"):
+        def lifespan(self) -> Any:
+            return made()
+
+    def wrapped(function):
+        @functools.wraps(function)
+        def wrapper(self):
+            return made()
+
+        return wrapper
+
+    class Decorated(Server, name="s", version="1"):
+        @wrapped
+        async def lifespan(self):
+            yield
+
+    for cls in (Plain, Late, Anything, Decorated):
+        assert isinstance(cls().lifespan(), AbstractAsyncContextManager)
 
 
 @pytest.mark.parametrize("ttl", [-1, "5", float("nan"), float("inf"), True])

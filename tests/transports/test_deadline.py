@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from noizu_mcp.transports.stdio import _exit_watchdog as _deadline
+import noizu_mcp
 from noizu_mcp.transports.stdio._exit_watchdog import OVERDUE, ending_within
 
 PROGRAM = """
@@ -35,7 +35,7 @@ STUCK = [
 def test_what_blocks_is_ended(parts):
     """Whatever the main thread does, and whether or not the last words can be said."""
     command = [sys.executable, "-c", PROGRAM.format(**parts)]
-    root = str(Path(_deadline.__file__).parents[2])
+    root = str(Path(noizu_mcp.__file__).parents[1])
     done = subprocess.run(
         command,
         capture_output=True,

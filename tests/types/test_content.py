@@ -12,6 +12,7 @@ from noizu_mcp.types import (
     ContentAnnotations,
     Icon,
     ResourceContents,
+    ToolResult,
     as_blocks,
     plain_text,
     text_content,
@@ -200,3 +201,23 @@ BLOCKS = {
 def test_official_schema(name: str, official: Any) -> None:
     """Every block is what the revisions that have it define."""
     official(name, BLOCKS[name].to_wire())
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (Content.text, "Content.text"),
+        (Content.image, "Content.image"),
+        (Content.audio, "Content.audio"),
+        (Content.resource_link, "Content.resource_link"),
+        (Content.resource, "Content.resource"),
+        (ToolResult.ok, "ToolResult.ok"),
+        (ToolResult.error, "ToolResult.error"),
+    ],
+)
+def test_errors_name_what_was_called(function: Any, name: str) -> None:
+    """A wrong argument is told by the public name of the function."""
+    with pytest.raises(TypeError) as caught:
+        function(foo=1)
+    assert str(caught.value).startswith(f"{name}() got an unexpected keyword argument 'foo'")
+    assert name.endswith(f".{function.__name__}")

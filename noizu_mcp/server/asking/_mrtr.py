@@ -26,6 +26,7 @@ from ...types import InputRequest, InputRequired
 from ..calls._concurrency_limit import given_back
 from ..calls._time_limit import clocks_stopped
 from ..calls._user_code import call_in_thread
+from ._refusal import ClientRefusal
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
@@ -114,14 +115,6 @@ class Line(Protocol):
         """Let the clock go on."""
 
 
-class ClientRefusal(McpError):
-    """The error that the client answered a question with.
-
-    Handlers see it as the `McpError` that it is, and may catch it. A tool that lets it out has not
-    chosen to answer with an error of the protocol: the model is told, and can do without.
-    """
-
-
 class RequestLine:
     """Asks with requests to the client, over a connection that lasts.
 
@@ -153,7 +146,7 @@ class RequestLine:
                     message, channel=self._ctx.channel, patience=timeout
                 )
         except McpError as error:
-            raise ClientRefusal(error.code, error.message, error.data) from None
+            raise ClientRefusal(request.method, error) from None
 
 
 class LiveAsker:
@@ -461,11 +454,6 @@ def too_many_rounds() -> McpError:
 def timed_out(error: Exception) -> str:
     """Say to a model that the client did not answer."""
     return f"The client did not answer in time: {error}"
-
-
-def refused(error: McpError) -> str:
-    """Say to a model that the client refused, and why."""
-    return f"The client refused: {error.message} ({error.code})"
 
 
 def _asked(request: InputRequest) -> str:

@@ -34,7 +34,8 @@ from ...types import (
     Reference,
     ToolResult,
 )
-from ..asking._mrtr import ClientRefusal, refused, timed_out
+from ..asking._mrtr import timed_out
+from ..asking._refusal import refusal_in, refused
 from ..registry._registry import Found
 from ._concurrency_limit import one_of
 from ._scope_checks import demand
@@ -220,15 +221,17 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     Args:
         server: The server, whose log it is.
         source: Where the handler stands, for the log.
-        error: What it raised; alone in the group of a nursery counts as raised by itself.
+        error: What it raised; alone in the group of a nursery counts as raised by itself. A
+            client's refusal of its question, if it let that out, is for the model to read.
 
     Raises:
         McpError: It raised this.
         InsufficientScope: The same.
     """
+    refusal = refusal_in(error)
+    if refusal is not None:
+        return ToolResult.error(refused(refusal))
     error = unwrap_single(error)
-    if isinstance(error, ClientRefusal):
-        return ToolResult.error(refused(error))
     if isinstance(error, McpError | InsufficientScope):
         raise error
     if isinstance(error, ToolError):

@@ -10,7 +10,7 @@ from typing import Final
 import trio
 
 from ..._errors import ConnectionClosed, TransportError
-from ...engine import seldom, single_failure
+from ...engine import SHOWN, Seldom, single_failure
 from ...jsonrpc import MAX_MESSAGE, Oversized
 from ._command import Stdio
 from ._line_stream import LineStream
@@ -28,24 +28,27 @@ class ServerStream(LineStream):
     Servers that print to stdout break the protocol (`basic/transports/stdio`), but are many.
     """
 
+    def __init__(self, read_fd: int, write_fd: int, limit: int) -> None:
+        super().__init__(read_fd, write_fd, limit)
+        self._log = Seldom(shown=SHOWN)
+
     async def receive(self) -> Sequence[bytes | Oversized]:
         """Wait for messages; see `MessageStream`."""
         while True:
             lines = await super().receive()
-            messages = [line for line in lines if _may_be_message(line)]
+            messages = [line for line in lines if self._may_be_message(line)]
             if messages or not lines:
                 return messages
 
-
-def _may_be_message(line: bytes | Oversized) -> bool:
-    if isinstance(line, Oversized):
-        return True
-    start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-    if start in (b"{", b"[") and (b'"jsonrpc"' in line or b'"id"' in line):
-        return True
-    text = "skipped a line that is no message: %r"
-    seldom.warning(text, text, line[:_SHOWN])
-    return False
+    def _may_be_message(self, line: bytes | Oversized) -> bool:
+        if isinstance(line, Oversized):
+            return True
+        start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+        if start in (b"{", b"[") and (b'"jsonrpc"' in line or b'"id"' in line):
+            return True
+        text = "skipped a line that is no message: %r"
+        self._log.warning(text, text, line[:_SHOWN])
+        return False
 
 
 @asynccontextmanager

@@ -128,3 +128,10 @@ class Shop(Server, name="shop", version="1"):
     async def unsubscribe(self, uri, ctx):
         await trio.lowlevel.checkpoint()
         self.left.append(uri)
+
+
+class ShopBehind(Shop, name="shop", version="1"):
+    """The same behind an override that passes everything through."""
+
+    async def call_tool(self, name, args, ctx):
+        return await super().call_tool(name, args, ctx)

@@ -3,6 +3,7 @@
 import json
 import ssl
 import sys
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 import trio
@@ -20,14 +21,15 @@ from noizu_mcp import (
     TransportError,
     connect,
 )
-from noizu_mcp.engine import Unanswered
+from noizu_mcp.client import _connect
+from noizu_mcp.engine import Unanswered, single_failure
 from noizu_mcp.transports import HttpStream
 from noizu_mcp.transports.http.client import _client_state as _reading
 from noizu_mcp.transports.http.client import _post
 from noizu_mcp.transports.http.client import _received as _inbox
 from noizu_mcp.transports.http.client import _stream as _client
 
-from .scripted import EVENTS, Holding, Script, call_closed, modern, serving
+from .scripted import EVENTS, Heard, Holding, Script, call_closed, modern, serving
 
 TOOL = {"name": "t", "inputSchema": {"type": "object"}}
 DONE = {"content": [{"type": "text", "text": "done"}]}
@@ -169,6 +171,36 @@ async def test_a_modern_server_names_what_it_serves():
     async with serving(Script(server_discover=refuse)) as script:
         async with connect(script.url) as client:
             assert client.protocol_version == "2025-06-18"
+
+
+@pytest.mark.parametrize("result", [{}, {"supportedVersions": []}, {"resultType": "complete"}])
+async def test_an_old_server_answers_the_probe_with_a_result(result):
+    """What lists no revision is no answer of 2026-07-28."""
+
+    async def answer(heard):
+        await heard.result(result)
+
+    async with serving(Script(server_discover=answer)) as script:
+        async with connect(script.url) as client:
+            assert client.protocol_version == "2025-11-25"
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("version", [None, "2026-07-28"])
+async def test_a_server_that_refuses_what_it_serves(version, own):
+    """Behind one address there may be an older process: the next attempt finds another."""
+
+    async def refuse_once(heard):
+        if len(script.of("server/discover")) > 1:
+            await modern(heard)
+        else:
+            data = {"supported": ["2025-11-25", "2026-07-28"], "requested": "2026-07-28"}
+            await heard.refuse(400, -32022, "Unsupported protocol version", own=own, data=data)
+
+    async with serving(Script(server_discover=refuse_once)) as script:
+        async with connect(script.url, version=version) as client:
+            assert client.protocol_version == "2026-07-28"
+    assert len(script.of("server/discover")) == 2
 
 
 @pytest.mark.parametrize(
@@ -661,20 +693,239 @@ async def test_a_standing_stream_with_troubles(monkeypatch):
     assert turns == [None, None, None, "s-1", None]
 
 
-async def test_a_standing_stream_that_is_refused(caplog):
-    """Something else than 405 is in the log; calls go on."""
-    refused = trio.Event()
+@pytest.mark.parametrize("status", [404, 405])
+async def test_a_server_without_a_standing_stream(status, caplog):
+    """It is no server's duty, so the log says nothing of it, and nobody asks again."""
 
     async def refuse(heard):
-        await heard.say(404)
-        refused.set()
+        await heard.say(status)
 
     async with serving(Script(GET=refuse)) as script:
         async with connect(script.url, version="2025-11-25") as client:
-            await refused.wait()
+            await client.ping()
+    assert len(script.of("GET")) == 1
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("status", [400, 406, 501])
+async def test_a_standing_stream_that_is_refused(status, caplog):
+    """Something else than 404 or 405 is in the log; calls go on."""
+
+    async def refuse(heard):
+        await heard.say(status)
+
+    async with serving(Script(GET=refuse)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
             while "says nothing unasked" not in caplog.text:
                 await client.ping()
     assert len(script.of("GET")) == 1
+
+
+class Opening:
+    """Lets the head of the standing stream wait until the test says so."""
+
+    def __init__(self):
+        self.asked = trio.Event()
+        self.open = trio.Event()
+
+    async def __call__(self, heard):
+        self.asked.set()
+        await self.open.wait()
+        await heard.head(kind=EVENTS)
+        await heard.gone()
+
+
+async def test_connect_waits_for_the_standing_stream():
+    """What a server says at once, or asks, finds somebody who listens."""
+    stand, connected = Opening(), trio.Event()
+
+    async def use():
+        async with connect(script.url, version="2025-11-25"):
+            connected.set()
+
+    async with serving(Script(GET=stand)) as script, trio.open_nursery() as nursery:
+        nursery.start_soon(use)
+        await stand.asked.wait()
+        await trio.testing.wait_all_tasks_blocked(0.05)
+        assert not connected.is_set()
+        stand.open.set()
+        with trio.fail_after(5):
+            await connected.wait()
+
+
+async def test_a_standing_stream_that_never_begins(monkeypatch):
+    """Some servers send its head with the first event: nobody waits for that for long."""
+    monkeypatch.setattr(_client, "STAND_TIMEOUT", 0.05)
+    stand = Opening()
+    async with serving(Script(GET=stand, tools_call=done)) as script:
+        with trio.fail_after(5):
+            async with connect(script.url, version="2025-11-25") as client:
+                assert (await client.call_tool("t")).content[0].text == "done"
+                assert stand.asked.is_set()
+
+
+async def test_a_standing_stream_that_breaks_at_once():
+    """There is nothing to wait for."""
+
+    async def hang_up(heard):
+        await heard.stream.aclose()
+
+    async with serving(Script(GET=hang_up, tools_call=done)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            assert (await client.call_tool("t")).content[0].text == "done"
+
+
+@pytest.mark.parametrize("version", [None, "2025-03-26", "2025-06-18", "2025-11-25"])
+async def test_a_server_that_asks_on_the_standing_stream_at_once(version):
+    """A call whose server asks there, and nowhere else, is answered without delay."""
+    standing, answered = [], trio.Event()
+
+    async def stand(heard):
+        await heard.head(kind=EVENTS)
+        standing.append(heard)
+        await heard.gone()
+
+    async def answer(heard):
+        assert heard.message["result"] == {"action": "decline"}
+        answered.set()
+        await heard.say(202)
+
+    async def ask(heard):
+        params = {"message": "m", "requestedSchema": {"type": "object", "properties": {}}}
+        question = {"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params}
+        await standing[0].event(question)
+        await answered.wait()
+        await heard.result(DONE)
+
+    script = Script(GET=stand, tools_call=ask, answer=answer)
+    async with serving(script):
+        with trio.fail_after(5):
+            async with connect(script.url, version=version, handler=Ears()) as client:
+                assert (await client.call_tool("t")).content[0].text == "done"
+
+
+# Leaving while a call runs
+
+
+class Lost(Exception):
+    """What the block fails with."""
+
+
+async def leave_by_timeout(client, _):
+    await client.call_tool("t", timeout=0.05)
+
+
+async def leave_by_a_failure(client, began):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "t")
+        await began.wait()
+        raise Lost
+
+
+async def leave_by_the_end_of_a_scope(client, began):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "t")
+        await began.wait()
+        nursery.cancel_scope.cancel()
+
+
+LEAVING = [leave_by_timeout, leave_by_a_failure, leave_by_the_end_of_a_scope]
+
+
+@asynccontextmanager
+async def a_call_that_never_ends(*, session=True):
+    """Serve a script whose tool begins an answer; gives the script and the answer."""
+    hold = Holding()
+
+    async def initialize(heard):
+        version = heard.message["params"]["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {}, "serverInfo": script.info}
+        await heard.result(result)
+
+    script = Script(tools_call=hold, **({} if session else {"initialize": initialize}))
+    script.info = {"name": "s", "version": "1"}
+    async with serving(script):
+        yield script, hold
+
+
+def cancelled_of(script):
+    """Give what was said of the one call: the id that the client named."""
+    (heard,) = script.of("tools/call")
+    (cancelled,) = script.of("notifications/cancelled")
+    return cancelled.message["params"]["requestId"] == heard.message["id"]
+
+
+@pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize("session", [True, False])
+@pytest.mark.parametrize("leave", LEAVING)
+async def test_leaving_by_a_failure_calls_off_what_runs(leave, session, version):
+    """Whatever leaves the block, the server hears of it, before its session ends."""
+    async with a_call_that_never_ends(session=session) as (script, hold):
+        with trio.fail_after(5), suppress(Lost, RequestTimeout), single_failure():
+            async with connect(script.url, version=version) as client:
+                await leave(client, hold.began)
+        assert cancelled_of(script)
+        names = [script._name(each) for each in script.heard]
+        assert names[-1] == ("DELETE" if session else "notifications/cancelled")
+
+
+@pytest.mark.parametrize("leave", LEAVING)
+async def test_leaving_by_a_failure_on_2026_07_28(leave):
+    """The end of the HTTP request says it all."""
+    async with a_call_that_never_ends() as (script, hold):
+        script.answers["server_discover"] = modern
+        with trio.fail_after(5), suppress(Lost, RequestTimeout), single_failure():
+            async with connect(script.url) as client:
+                await leave(client, hold.began)
+        with trio.fail_after(5):
+            await hold.left.wait()
+    assert script.of("notifications/cancelled") == []
+
+
+@pytest.mark.parametrize("session", [True, False])
+async def test_a_cancellation_from_outside_calls_off_what_runs(session):
+    """A scope around the block ends it, and the server hears of it all the same."""
+    async with a_call_that_never_ends(session=session) as (script, hold):
+        with trio.fail_after(5):
+            async with trio.open_nursery() as nursery:
+
+                async def use():
+                    async with connect(script.url, version="2025-11-25") as client:
+                        await client.call_tool("t")
+
+                nursery.start_soon(use)
+                await hold.began.wait()
+                nursery.cancel_scope.cancel()
+        assert cancelled_of(script)
+
+
+@pytest.mark.parametrize("failure", [None, Lost()])
+async def test_the_end_calls_off_the_calls_of_other_tasks(failure):
+    """Who still waits reads that the connection ended; the server need not go on."""
+    failed = []
+    async with a_call_that_never_ends(session=False) as (script, hold):
+        async with trio.open_nursery() as nursery:
+            with trio.fail_after(5), suppress(Lost):
+                async with connect(script.url, version="2025-11-25") as client:
+                    nursery.start_soon(call_closed, client, failed)
+                    await hold.began.wait()
+                    if failure is not None:
+                        raise failure
+        assert cancelled_of(script)
+    assert failed == ["the connection ended before tools/call was answered"]
+
+
+@pytest.mark.parametrize("leave", LEAVING)
+async def test_leaving_a_server_that_takes_nothing(leave, monkeypatch):
+    """The end does not wait for it for long."""
+    monkeypatch.setattr(_connect, "LEAVE_TIMEOUT", 0.05)
+    monkeypatch.setattr(_client, "END_TIMEOUT", 0.05)
+    async with a_call_that_never_ends() as (script, hold):
+        script.answers["notifications_cancelled"] = script.answers["DELETE"] = Heard.gone
+        with trio.fail_after(5), suppress(Lost, RequestTimeout), single_failure():
+            async with connect(script.url, version="2025-11-25") as client:
+                await leave(client, hold.began)
+        assert [script._name(each) for each in script.heard][-1] == "DELETE"
 
 
 # 2026-07-28

@@ -5,7 +5,7 @@ import pytest
 from noizu_mcp import Server
 from noizu_mcp.transports.http.server._event_writer import EVENT_STREAM
 
-from .shop import Shop
+from .shop import Shop, ShopBehind
 from .wire import CAPABILITIES, META, VERSION, call, message, serving, settled
 
 INIT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}}
@@ -202,9 +202,13 @@ async def test_what_the_stateless_era_has_not_is_not_found(autojump_clock, wire,
         ({"region": "eu", "count": 0}, {"mcp-param-region": "eu"}, 400),
     ],
 )
-async def test_arguments_agree_with_their_headers(autojump_clock, wire, arguments, headers, status):
-    """A tool may declare which arguments a header mirrors."""
-    done = await wire.send_modern(call("local", arguments), headers)
+@pytest.mark.parametrize("server", [Shop, ShopBehind])
+async def test_arguments_agree_with_their_headers(
+    autojump_clock, server, arguments, headers, status
+):
+    """A tool may declare which arguments a header mirrors, whatever wraps it."""
+    async with serving(server()) as wire:
+        done = await wire.send_modern(call("local", arguments), headers)
     assert (done.status, done.json.get("error", {}).get("code")) == (
         status,
         None if status == 200 else -32020,

@@ -97,7 +97,9 @@ async def test_an_answer_that_makes_no_sense_is_one(autojump_clock, wire):
     done = await session.post(bad)
     assert (done.status, done.error) == (400, -32600)
     await running.ended.wait()
-    assert running.messages[-1]["error"]["code"] == -32600
+    result = running.messages[-1]["result"]
+    assert result["isError"] is True
+    assert "(-32600)" in result["content"][0]["text"]
     assert (await session.post(bad)).status == 400  # nobody waits for it any more
     assert (await wire.send("POST", bad)).status == 400
 

@@ -24,9 +24,13 @@ class Standing:
 
     Args:
         shared: What it shares with the messages.
+
+    Attributes:
+        answered: Set once the server has answered for the first time, or will not.
     """
 
     def __init__(self, shared: Shared) -> None:
+        self.answered = trio.Event()
         self._shared = shared
         self._headers = shared.headers()
         self._opened = False
@@ -40,8 +44,11 @@ class Standing:
 
     async def run(self) -> None:
         """Read the stream, and come back whenever it ends; until the server has none."""
-        with self._scope:
-            await self._keep()
+        try:
+            with self._scope:
+                await self._keep()
+        finally:
+            self.answered.set()
 
     async def _keep(self) -> None:
         failures = 0
@@ -51,6 +58,7 @@ class Standing:
                 if not await self._read():
                     return
             except NetworkFailure as error:
+                self.answered.set()
                 logger.debug("the standing stream of %s broke: %s", self._shared.shown, error)
             except Exception:  # noqa: BLE001 - what headers are made of; requests meet it as well
                 logger.exception("the standing stream of %s failed", self._shared.shown)
@@ -65,6 +73,7 @@ class Standing:
         if self._parser.last_id:
             headers["Last-Event-ID"] = self._parser.last_id
         async with self._shared.backend.send("GET", headers) as answer:
+            self.answered.set()
             if answer.status == 200 and answer.kind == EVENTS:
                 self._opened = True
                 await read_events(answer, self._parser, self._deliver)
@@ -80,9 +89,9 @@ class Standing:
         if answer.status == 404 and self._opened and SESSION in self._headers:
             if not self._shared.is_over(self._headers):
                 self._shared.ended.set()
-        elif answer.status != 405:  # which means that the server has no such stream
+        elif answer.status != 405 and (answer.status != 404 or self._opened):
+            # Those mean that the server has no such stream, which is fine. Anything else does not.
             _, error = await read_error(answer)
-            # Where there never was a stream, 404 may say no more than that.
             why = refusal(self._shared, answer, error, in_session=False)
             logger.warning("the server says nothing unasked: %s", why)
         return False

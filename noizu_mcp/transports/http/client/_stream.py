@@ -23,6 +23,8 @@ from ._received import Inbox
 
 #: Seconds that a server gets to take a notification or an answer; what is behind it waits.
 TAKE_TIMEOUT: Final = 10.0
+#: Seconds to wait for the head of the standing stream; some servers send it with the first event.
+STAND_TIMEOUT: Final = 1.0
 #: Seconds to say at the end that the session is over.
 END_TIMEOUT: Final = 1.0
 #: Our own messages are read whatever their size, to know what they are.
@@ -186,14 +188,20 @@ class HttpStream(MessageStream):
         if cancelled is not None:
             cancelled.give_up(LINGER)
         elif isinstance(message, Notification) and message.method == _INITIALIZED:
-            self._stand()
+            await self._stand()
 
-    def _stand(self) -> None:
-        """Listen in the session that has begun, and no longer in the one before."""
+    async def _stand(self) -> None:
+        """Listen in the session that has begun, and no longer in the one before.
+
+        What comes behind waits for the head of the answer: a server that asks at once, in a call,
+        would otherwise find nobody who listens.
+        """
         if self._standing is not None:
             self._standing.leave()
         self._standing = Standing(self._shared)
         cast(trio.Nursery, self._nursery).start_soon(self._standing.run)
+        with trio.move_on_after(STAND_TIMEOUT):
+            await self._standing.answered.wait()
 
     def _post(self, outgoing: _Outgoing) -> Post:
         message = outgoing.message

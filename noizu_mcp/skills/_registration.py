@@ -1,4 +1,4 @@
-"""What a server is given as skills; the code that reads folders loads with the first of them."""
+"""`skills = […]` of a server: checked and expanded; the code that reads folders loads later."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -1,0 +1,167 @@
+"""The end of `async with connect(…)` while calls run: the server hears that nobody waits."""
+
+import json
+import sys
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+import pytest
+import trio
+
+from noizu_mcp import RequestTimeout, Server, Stdio, Tool, connect, serve_http
+from noizu_mcp.engine import single_failure
+from noizu_mcp.transports import memory_pair
+
+from .conftest import DISCOVERED, INITIALIZED
+
+REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+
+
+class Lost(Exception):
+    """What the block fails with."""
+
+
+async def by_timeout(client, began):
+    await client.call_tool("hold", timeout=0.2)
+
+
+async def by_a_failure(client, began):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "hold")
+        await began()
+        raise Lost
+
+
+async def by_its_own_scope(client, began):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "hold")
+        await began()
+        nursery.cancel_scope.cancel()
+
+
+async def by_a_scope_around_it(client, began):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(client.call_tool, "hold")
+        await began()
+        SCOPE[-1].cancel()
+        await trio.sleep_forever()
+
+
+SCOPE = []
+LEAVING = [by_timeout, by_a_failure, by_its_own_scope, by_a_scope_around_it]
+
+
+@asynccontextmanager
+async def left():
+    """Bound the block, and swallow what a test leaves it with."""
+    scope = trio.CancelScope()
+    SCOPE.append(scope)
+    with trio.fail_after(10), suppress(Lost, RequestTimeout), single_failure(), scope:
+        yield
+    SCOPE.clear()
+
+
+def a_server():
+    """Make a server whose tool never ends by itself."""
+    began, ended = trio.Event(), trio.Event()
+
+    class Hold(Tool):
+        """Hold on."""
+
+        async def call(self):
+            began.set()
+            try:
+                await trio.sleep_forever()
+            finally:
+                ended.set()
+
+    class Holder(Server, name="holder", version="1"):
+        tools = [Hold]
+
+    return Holder, began, ended
+
+
+@pytest.mark.parametrize("version", REVISIONS)
+@pytest.mark.parametrize("leave", LEAVING)
+async def test_over_http(leave, version):
+    """The handler of a real server is cancelled."""
+    server, began, ended = a_server()
+    async with trio.open_nursery() as nursery:
+        host = await nursery.start(partial(serve_http, server(), port=0))
+        async with left(), connect(f"{host.urls[0]}/mcp", version=version) as client:
+            await leave(client, began.wait)
+        with trio.fail_after(5):
+            await ended.wait()
+        host.stop()
+
+
+@pytest.mark.parametrize("version", REVISIONS)
+@pytest.mark.parametrize("leave", LEAVING)
+async def test_in_memory(leave, version):
+    """The handler is cancelled, and nothing is left behind."""
+    server, began, ended = a_server()
+    async with left(), connect(server, version=version) as client:
+        await leave(client, began.wait)
+    assert ended.is_set()
+
+
+@pytest.mark.parametrize("version", REVISIONS)
+@pytest.mark.parametrize("leave", LEAVING)
+async def test_on_a_stream(leave, version):
+    """The last message names the call, in both eras."""
+    ours, theirs = memory_pair()
+    began, heard = trio.Event(), []
+
+    async def answer():
+        while arrived := await theirs.receive():
+            for data in arrived:
+                heard.append(json.loads(data))
+                method, id_ = heard[-1]["method"], heard[-1].get("id")
+                result = INITIALIZED if method == "initialize" else DISCOVERED
+                if method == "tools/call":
+                    began.set()
+                elif id_ is not None:
+                    said = {"jsonrpc": "2.0", "id": id_, "result": {**result}}
+                    said["result"]["protocolVersion"] = version
+                    await theirs.send([json.dumps(said).encode()])
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(answer)
+        async with left(), connect(ours, version=version) as client:
+            await leave(client, began.wait)
+    (call,) = [each for each in heard if each["method"] == "tools/call"]
+    assert heard[-1]["method"] == "notifications/cancelled"
+    assert heard[-1]["params"]["requestId"] == call["id"]
+
+
+COMMAND = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        info = {"name": "s", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+    with open(sys.argv[1], "a") as file:
+        file.write(message["method"] + "\\n")
+"""
+
+
+@pytest.mark.parametrize("leave", LEAVING)
+async def test_on_stdio(leave, tmp_path):
+    """A command reads of it before its stdin ends."""
+    path = tmp_path / "heard"
+
+    async def began():
+        while "tools/call" not in (path.read_text() if path.exists() else ""):
+            await trio.lowlevel.checkpoint()
+
+    command = Stdio(sys.executable, "-c", COMMAND, str(path))
+    async with left(), connect(command, version="2025-11-25") as client:
+        await leave(client, began)
+    assert path.read_text().split() == [
+        "initialize",
+        "notifications/initialized",
+        "tools/call",
+        "notifications/cancelled",
+    ]

@@ -1,0 +1,258 @@
+"""Failures are logged with their place, and nobody can fill the log with them."""
+
+import logging
+from contextlib import suppress
+
+import pytest
+
+from noizu_mcp import (
+    ClientHandler,
+    McpError,
+    Prompt,
+    Resource,
+    ResourceTemplate,
+    Server,
+    Toolkit,
+    connect,
+    mcp,
+)
+from noizu_mcp._log import PERIOD, SHOWN
+from noizu_mcp.engine import Seldom
+
+VERSIONS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+#: Calls that a flood has.
+MANY = 60
+MORE = "more of these are counted, not shown, for up to a minute"
+
+
+def fail(text):
+    raise RuntimeError(text)
+
+
+class Failing(Toolkit):
+    @mcp
+    async def first(self):
+        fail("first")
+
+    @mcp
+    def second(self):
+        fail("second")
+
+    @mcp(inline=True)
+    def third(self):
+        fail("third")
+
+    @mcp
+    async def fourth(self):
+        raise GeneratorExit
+
+    @mcp
+    async def unfit(self):
+        return {(1, 2): 3}
+
+
+class One(Resource, uri="x:one"):
+    def read(self, uri):
+        fail(uri)
+
+
+class Two(Resource, uri="x:two"):
+    async def read(self, uri):
+        raise GeneratorExit
+
+
+class Three(ResourceTemplate, uri_template="y:{z}"):
+    def read(self, uri, args):
+        fail(args.z)
+
+    def list(self):
+        fail("list")
+
+    def complete(self, variable, prefix):
+        fail(prefix)
+
+
+class Four(Prompt):
+    def get(self):
+        fail("prompt")
+
+
+def listener(event):
+    fail(event.kind)
+
+
+class Broken(Server, name="broken", version="1"):
+    tools = [Failing]
+    resources = [One, Two, Three]
+    prompts = [Four]
+
+
+class Overriding(Broken, name="overriding", version="1"):
+    async def call_tool(self, name, args, ctx):
+        fail(name)
+
+
+class Heard(Server, name="heard", version="1"):
+    telemetry = [listener]
+
+
+REQUESTS = {
+    "first": ("tools/call", {"name": "first", "arguments": {}}),
+    "second": ("tools/call", {"name": "second", "arguments": {}}),
+    "third": ("tools/call", {"name": "third", "arguments": {}}),
+    "fourth": ("tools/call", {"name": "fourth", "arguments": {}}),
+    "unfit": ("tools/call", {"name": "unfit", "arguments": {}}),
+    "one": ("resources/read", {"uri": "x:one"}),
+    "two": ("resources/read", {"uri": "x:two"}),
+    "three": ("resources/read", {"uri": "y:three"}),
+    "list": ("resources/list", {}),
+    "prompt": ("prompts/get", {"name": "four"}),
+    "completion": (
+        "completion/complete",
+        {
+            "ref": {"type": "ref/resource", "uri": "y:{z}"},
+            "argument": {"name": "z", "value": "a"},
+        },
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def errors(caplog):
+    """Give what reads the entries since the last time: texts, and how many have a traceback."""
+    caplog.set_level(logging.WARNING, "noizu_mcp")
+
+    def read():
+        records = list(caplog.records)
+        caplog.clear()
+        traced = sum(record.exc_info is not None for record in records)
+        return [record.getMessage() for record in records], traced
+
+    return read
+
+
+async def flood(client, name, count=MANY):
+    """Send a request many times; what is answered does not matter here."""
+    method, params = REQUESTS[name]
+    for _ in range(count):
+        with suppress(McpError):
+            await client.request(method, params)
+
+
+@VERSIONS
+@pytest.mark.parametrize("name", REQUESTS)
+async def test_a_handler_that_fails_without_end(errors, version, name):
+    """The first failures are shown whole, then a line says that there are more."""
+    async with connect(Broken(), version=version) as client:
+        await flood(client, name)
+        texts, traced = errors()
+        assert len(texts) == SHOWN + 1
+        assert len(set(texts[:SHOWN])) == 1
+        assert texts[SHOWN] == f"{texts[0][:200]}: {MORE}"
+        assert traced == (0 if name == "unfit" else SHOWN)
+
+
+@VERSIONS
+async def test_no_flood_hides_another_handler(errors, version):
+    """Each failure of each other handler is shown with its traceback, also through one method."""
+    async with connect(Broken(), version=version) as client:
+        await flood(client, "first", 500)
+        errors()
+        for name in REQUESTS:
+            if name != "first":
+                await flood(client, name, 1)
+                texts, traced = errors()
+                assert len(texts) == 1, name
+                assert traced == (0 if name == "unfit" else 1)
+
+
+@VERSIONS
+async def test_the_number_comes_with_the_next_minute(errors, version):
+    """What was left out is told, with what it was."""
+    now = [0.0]
+    server = Broken()
+    server.crash_log = Seldom(lambda: now[0], shown=SHOWN)
+    async with connect(server, version=version) as client:
+        await flood(client, "first")
+        (failed, *_), _ = errors()
+        now[0] = PERIOD
+        await flood(client, "second", 1)
+        (number, _), traced = errors()
+        assert number == f"{failed}: {MANY - SHOWN} more within a minute"
+        assert traced == 1
+        await flood(client, "first", 1)
+        assert errors() == ([failed], 1)
+
+
+@VERSIONS
+async def test_an_override_that_fails_without_end(errors, version):
+    """It counts as one handler, whatever a client calls."""
+    async with connect(Overriding(), version=version) as client:
+        for number in range(MANY):
+            assert (await client.call_tool(f"tool-{number}")).is_error
+    texts, traced = errors()
+    assert (len(texts), traced) == (SHOWN + 1, SHOWN)
+
+
+async def test_each_server_has_a_log_of_its_own(errors):
+    """A server that fails without end does not hide the failures of another in its process."""
+    for _ in range(2):
+        async with connect(Broken()) as client:
+            await flood(client, "first")
+            assert errors()[1] == SHOWN
+
+
+async def test_a_listener_that_fails_without_end(errors):
+    """Every request would bring several tracebacks."""
+    async with connect(Heard(), version="2026-07-28") as client:
+        for _ in range(MANY):
+            with suppress(McpError):
+                await client.request("tools/list", {})
+    texts, traced = errors()
+    assert (len(texts), traced) == (SHOWN + 1, SHOWN)
+
+
+class Hooked(Server, name="hooked", version="1"):
+    """Lets everything be watched, and fails at each end."""
+
+    async def read_resource(self, uri, ctx):
+        return uri
+
+    async def can_watch(self, uri, ctx):
+        return True
+
+    async def unsubscribe(self, uri, ctx):
+        fail(uri)
+
+
+async def test_a_hook_that_fails_without_end(errors):
+    """A client chooses the URIs: they make no new kinds of entries."""
+    async with connect(Hooked(), version="2025-11-25") as client:
+        for number in range(MANY):
+            await client.subscribe(f"x:{number}")
+    texts, traced = errors()
+    assert (len(texts), traced) == (SHOWN + 1, SHOWN)
+
+
+class Asking(Toolkit):
+    @mcp
+    async def ask(self, args, ctx):
+        await ctx.sample("Say something", max_tokens=10)
+
+
+class Asks(Server, name="asks", version="1"):
+    tools = [Asking]
+
+
+class FailingClient(ClientHandler):
+    async def handle_sampling(self, request):
+        fail("sampling")
+
+
+async def test_a_client_whose_handler_fails_without_end(errors):
+    """A server can ask as often as it likes."""
+    async with connect(Asks, handler=FailingClient(), version="2025-11-25") as client:
+        for _ in range(MANY):
+            assert (await client.call_tool("ask")).is_error
+    texts, traced = errors()
+    assert (len(texts), traced) == (SHOWN + 1, SHOWN)
