@@ -73,7 +73,9 @@ def read_by_hand(request: InputRequest) -> InputRequest:
     return InputRequest(request.method, {**request.params, _FORM: form_shape(form).schema})
 
 
-def adapt_request(request: InputRequest, revision: str) -> InputRequest | None:
+def adapt_request(
+    request: InputRequest, revision: str
+) -> tuple[dict[str, Any], InputRequest | None]:
     """Write a question in the words of a revision.
 
     Args:
@@ -81,13 +83,17 @@ def adapt_request(request: InputRequest, revision: str) -> InputRequest | None:
         revision: The revision of the client.
 
     Returns:
-        The question, or None if the revision has no form field for what is asked.
+        The capability that it needs, in the shape of `ClientCapabilities`; and the question, or
+        None if the revision has no form field for what is asked.
     """
+    needs = needed_by(request)
     form = request.params.get(_FORM)
     if form is None:
-        return request
+        return needs, request
     form = flat_for(form, revision)
-    return None if form is None else InputRequest(request.method, {**request.params, _FORM: form})
+    if form is None:
+        return needs, None
+    return needs, InputRequest(request.method, {**request.params, _FORM: form})
 
 
 def needed_by(request: InputRequest) -> dict[str, Any]:

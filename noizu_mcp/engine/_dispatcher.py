@@ -49,6 +49,7 @@ class Dispatcher(InFlight):
 
     Attributes:
         channel: Takes messages that belong to no request of the peer; set before any message.
+        decide: Decides what a message means; see `Peer.receive`.
         pending: Requests of ours that have no answer yet.
     """
 
@@ -58,7 +59,7 @@ class Dispatcher(InFlight):
         super().__init__()
         self.pending = PendingRequests()
         self._ledger = peer.ledger
-        self._receive = peer.receive
+        self.decide = peer.receive
 
     # What the two ends do with what their peer wants. None of these may raise.
 
@@ -95,13 +96,6 @@ class Dispatcher(InFlight):
         """
 
     # Messages of the peer
-
-    def receive(self, message: Decoded, size: int | None) -> Event | None:
-        """Decide what a message means, and show it to observers."""
-        event = self._receive(message)
-        if self.listeners:
-            self.observe_received(message, event, size)
-        return event
 
     def take(self, event: Event, channel: ReplyChannel, batch: BatchReply | None = None) -> None:
         """Act on a message.
@@ -142,8 +136,12 @@ class Dispatcher(InFlight):
 
     def strike_out(self, request: InboundRequest) -> None:
         """Forget a request: its id may be used again."""
-        self._ledger.finish(request.id)
-        super().strike_out(request)
+        # Written out, not `super()`: every request passes here.
+        id_ = request.request.id
+        self._ledger.finish(id_)
+        self.requests.pop(id_, None)
+        if self.all_answered is not None and not self.requests:
+            self.all_answered.set()
 
     # Messages to the peer
 

@@ -187,7 +187,9 @@ class MessageLoop:
             message, size = cast(Decoded, too_large(data.head, self._limits)), None
         else:
             message, size = decode(data, self._limits), len(data)
-        event = dispatcher.receive(message, size)
+        event = dispatcher.decide(message)
+        if dispatcher.listeners:
+            dispatcher.observe_received(message, event, size)
         if isinstance(event, Dispatch):
             task.current, job = dispatcher.begin(event.request, event.envelope, self.outbox)
             return None if job is None else job()

@@ -27,7 +27,7 @@ from ..jsonrpc import (
     encode_result,
 )
 from ..protocol import Envelope
-from ._failure import crashes_logged
+from ._failure import split_cancellation
 from ._observer import Ending, RequestObserver
 
 #: The rest of the work on a request, to be awaited once, in whichever task.
@@ -118,6 +118,7 @@ class InFlight(abc.ABC):
 
     Attributes:
         requests: The requests by key.
+        all_answered: Set once no request is open; None while nobody waits for that.
         listeners: Observers of the traffic; empty while nobody observes. Others change it.
     """
 
@@ -125,7 +126,7 @@ class InFlight(abc.ABC):
 
     def __init__(self) -> None:
         self.requests: dict[Any, InboundRequest] = {}
-        self._idle: trio.Event | None = None  # while `settle` waits for it
+        self.all_answered: trio.Event | None = None  # while `settle` waits for it
 
     @abc.abstractmethod
     def spawn(self, work: Callable[[], Awaitable[object]]) -> object:
@@ -134,8 +135,8 @@ class InFlight(abc.ABC):
     def strike_out(self, request: "InboundRequest") -> None:
         """Forget a request: it is answered, or withdrawn."""
         self.requests.pop(request.key, None)
-        if self._idle is not None and not self.requests:
-            self._idle.set()
+        if self.all_answered is not None and not self.requests:
+            self.all_answered.set()
 
     async def settle(self, grace: float) -> None:
         """Wait until every request is answered; refuse those that are not in time.
@@ -145,8 +146,8 @@ class InFlight(abc.ABC):
         """
         with trio.move_on_after(grace):
             while self.requests:
-                self._idle = trio.Event()
-                await self._idle.wait()
+                self.all_answered = trio.Event()
+                await self.all_answered.wait()
         self.refuse_all("The server is shutting down")
 
     def refuse_all(self, reason: str) -> None:
@@ -204,9 +205,9 @@ class InboundRequest:
         "batch",
         "channel",
         "deadline",
+        "envelope",
         "in_flight",
         "key",
-        "envelope",
         "observer",
         "request",
         "scope",
@@ -308,10 +309,22 @@ class InboundRequest:
             trio.Cancelled: A scope around the task was cancelled. Failures are answered and logged.
         """
         self.scope = scope = trio.CancelScope(deadline=self.deadline)
-        # The scope takes `Cancelled` out of a group and lets the rest pass: log that.
-        with crashes_logged("%s failed", self.request.method), scope:
-            await work
-        self.conclude(scope)
+        try:
+            with scope:
+                await work
+        except BaseException as error:
+            # The scope takes `Cancelled` out of a group and lets the rest pass.
+            crash, going_on = split_cancellation(error)
+            if crash is None:
+                raise
+            method = self.request.method
+            seldom.crash(method, "%s failed", method, error=crash)
+            if going_on is not None:
+                raise going_on from None
+        if self.answered:
+            self.scope = None  # as nearly always
+        else:
+            self.conclude(scope)
 
     def conclude(self, scope: trio.CancelScope) -> None:
         """End the request after its work, whichever way the work ended.

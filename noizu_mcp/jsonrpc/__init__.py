@@ -2,11 +2,16 @@
 
 from .._util import publish
 from ._codec import MAX_BATCH as MAX_BATCH
+from ._codec import MAX_DEPTH as MAX_DEPTH
 from ._codec import decode as decode
 from ._codec import encode as encode
 from ._codec import encode_batch as encode_batch
 from ._codec import encode_error as encode_error
 from ._codec import encode_result as encode_result
+from ._codec import is_larger as is_larger
+from ._codec import parse_json as parse_json
+from ._codec import render as render
+from ._codec import too_deep as too_deep
 from ._codec import too_large as too_large
 from ._codes import CODE_NAMES as CODE_NAMES
 from ._codes import HEADER_MISMATCH as HEADER_MISMATCH
@@ -24,11 +29,6 @@ from ._codes import UNSUPPORTED_VERSION as UNSUPPORTED_VERSION
 from ._codes import URL_ELICITATION_REQUIRED as URL_ELICITATION_REQUIRED
 from ._cost import holds_more_values as holds_more_values
 from ._cost import memory_of as memory_of
-from ._json import MAX_DEPTH as MAX_DEPTH
-from ._json import is_larger as is_larger
-from ._json import parse_json as parse_json
-from ._json import render as render
-from ._json import too_deep as too_deep
 from ._lines import MAX_MESSAGE as MAX_MESSAGE
 from ._lines import LineBuffer as LineBuffer
 from ._lines import Oversized as Oversized
@@ -88,8 +88,8 @@ __all__ = [
     "malformed",
     "memory_of",
     "parse_json",
-    "salvage_id",
     "render",
+    "salvage_id",
     "too_deep",
     "too_large",
     "unreadable",

@@ -18,11 +18,12 @@ from ..types import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_LOG_LEVEL,
+    META_PROGRESS_TOKEN,
     META_PROTOCOL_VERSION,
 )
 from ._events import Dispatch, Send
 from ._ledger import refuse
-from ._metadata import NOWHERE, Envelope, Mirrored, Origin, meta_of, token_of
+from ._metadata import NOWHERE, Envelope, Mirrored, Origin
 from ._methods import CLIENT_REQUESTS
 from ._request_headers import standard_fault
 from ._versions import STATELESS, SUPPORTED_VERSIONS
@@ -46,7 +47,12 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
         request: The request.
         origin: What the transport knows of it; its headers are checked where there are any.
     """
-    meta = meta_of(request.params)
+    # Written out, not `meta_of` and `token_of`: each request of the era comes here.
+    params = request.params
+    meta = params.get("_meta") if params else None
+    if type(meta) is not dict:
+        meta = {}
+    token = meta.get(META_PROGRESS_TOKEN)
     headers = origin.headers
     refusal = _check_version(request, meta, headers)
     if refusal is not None:
@@ -68,7 +74,7 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
         info if type(info) is dict else None,
         meta[META_CLIENT_CAPABILITIES],
         level,
-        token_of(meta),
+        token if type(token) is str or type(token) is int else None,
         meta,
         origin,
     )

@@ -1,76 +1,53 @@
 """One object per request: the request in flight, which is the `Context` that its handler gets.
 
 `RequestContext` joins the two faces of a request. As an `InboundRequest` the engine answers, cancels
-and times it. As a `Context` its handler asks, reports and reads what it needs. `SessionContext` is
-the context of code that belongs to a session and to no request: `init`, and the end of a session.
+and times it. As a `Context` its handler asks, reports and reads what it needs.
 """
 
-import abc
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import trio
 
-from .. import types
 from .._errors import (
     ConnectionClosed,
     InsufficientScope,
     LocalProtocolError,
     McpError,
-    NoSessionError,
     RequestTimeout,
     ToolError,
 )
 from .._util import UNSET, Unset
-from ..components import Context, adapt_request, needed_by, read_by_hand
-from ..engine import (
-    BatchReply,
-    InboundRequest,
-    InFlight,
-    Job,
-    ReplyChannel,
-    is_crash,
-    unwrap_single,
-)
+from ..components import adapt_request, read_by_hand
+from ..engine import InboundRequest, Job, is_crash, unwrap_single
 from ..jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     MISSING_CLIENT_CAPABILITY,
     Rendered,
-    Request,
 )
-from ..protocol import CLIENT_REQUESTS, Envelope
+from ..protocol import CLIENT_REQUESTS
 from ..types import (
-    LOG_LEVELS,
     META_SERVER_INFO,
-    Implementation,
     InputRequest,
     InputRequired,
-    LogLevel,
-    Principal,
-    ReadResult,
-    RequireScopes,
     ToolResult,
 )
+from ._server_context import EMPTY, ServerContext, no_task
 from .asking._mrtr import LiveAsker, ReplayAsker, make_asker, run_step, timed_out
-from .calls._invoke import TIMED_OUT, read_any, within
+from .calls._invoke import TIMED_OUT
 from .calls._scope_checks import admit, denial, needed
 from .calls._time_limit import Timed
 from .events._recording import observe_request
 
 if TYPE_CHECKING:
-    from ..types import ClientCapabilities
-    from ._running import RunningServer
     from ._session import Session
     from .changes._feed import ChangeFeed
 
-EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
-_RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
 #: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`); in every era.
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 
@@ -78,223 +55,11 @@ ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 BeginTask = Callable[["RequestContext"], Awaitable[None]]
 
 
-class _Nothing:
-    """The awaitable of a notice that was not sent."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        # Honest colours: what is awaited is a checkpoint, also when there is nothing to wait for.
-        return trio.lowlevel.checkpoint().__await__()
-
-
-_NOTHING: Final = _Nothing()
-
-
-def _check_number(value: Any, name: str) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, not {value!r}")
-
-
-class ServerContext(Context):
-    """The part of a context that requests and sessions have in common.
-
-    Attributes:
-        running: The server while it is served.
-        envelope: The metadata of the request.
-        dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
-    """
-
-    __slots__ = ()
-
-    running: "RunningServer"
-    envelope: Envelope
-    dispatcher: "Session | None"
-
-    @property
-    def protocol_version(self) -> str:
-        """The name of the revision."""
-        return self.envelope.revision.name
-
-    @property
-    def client_info(self) -> Implementation | None:
-        """The implementation of the client, as it says."""
-        info = self.envelope.client_info
-        return None if info is None else Implementation.from_wire(info, "clientInfo")
-
-    @property
-    def client_capabilities(self) -> "ClientCapabilities":
-        """The capabilities of the client, as it says."""
-        # Named in full, the class loads when it is first asked for.
-        wire = self.envelope.client_capabilities
-        return types.ClientCapabilities.from_wire(wire, "capabilities")
-
-    @property
-    def meta(self) -> Mapping[str, Any]:
-        """`_meta` of the request."""
-        return MappingProxyType(dict(self.envelope.meta))
-
-    @property
-    def transport(self) -> str:
-        """`stdio`, `http` or `memory`."""
-        return self.running.transport
-
-    @property
-    def server(self) -> Any:
-        """The server."""
-        return self.running.server
-
-    @property
-    def state(self) -> Any:
-        """The value that the lifespan yielded."""
-        return self.running.state
-
-    @property
-    def auth(self) -> Principal | None:
-        """The verified caller."""
-        return self.envelope.origin.principal
-
-    @property
-    def threads(self) -> trio.CapacityLimiter:
-        """Bounds the sync handlers of the server."""
-        return self.running.server.threads
-
-    def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
-        """Go on only if the caller holds the scopes; see `Context`."""
-        if not isinstance(scopes, RequireScopes):
-            scopes = RequireScopes(*((scopes,) if isinstance(scopes, str) else scopes))
-        self.check_scopes(scopes)
-
-    def check_scopes(self, scopes: RequireScopes) -> None:
-        """Check that the caller holds the scopes.
-
-        Raises:
-            InsufficientScope: The caller does not.
-        """
-        scopes.check(self.auth)
-
-    def report_progress(
-        self, progress: float, total: float | None = None, message: str | None = None
-    ) -> Awaitable[None]:
-        """Check the numbers; what belongs to no request has no progress."""
-        _check_number(progress, "progress")
-        if total is not None:
-            _check_number(total, "total")
-        return _NOTHING
-
-    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
-        """Send a log message, if the client wants its level; see `Context`."""
-        rank = _RANKS.get(level)
-        if rank is None:
-            raise ValueError(f"no log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
-        least = self.envelope.log_level
-        if self.dispatcher is not None and not self.envelope.revision.stateless:
-            # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
-            least = self.dispatcher.peer.handshake.log_level
-        if least is None or rank < _RANKS[least]:
-            return _NOTHING
-        params: dict[str, Any] = {"level": level, "data": data}
-        if logger is not None:
-            params["logger"] = logger
-        return self._send("notifications/message", params)
-
-    @abc.abstractmethod
-    def _send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
-        """Send a notice, from any thread."""
-
-    def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
-        """Check the number; what belongs to no request has no stream."""
-        _check_number(retry_after, "retry_after")
-        if retry_after < 0:
-            raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
-        return _NOTHING
-
-    async def put_session(self, key: str, value: Any) -> None:
-        """Store a value for later requests of the session; see `Context`."""
-        if self.dispatcher is None or self.envelope.revision.stateless:
-            raise NoSessionError(
-                "2026-07-28 has no sessions: return a handle and take it back as an argument"
-            )
-        await trio.lowlevel.checkpoint()
-        # The snapshots of running requests stay as they are.
-        self.dispatcher.values = MappingProxyType({**self.dispatcher.values, key: value})
-
-    async def read_resource(self, uri: str) -> ReadResult:
-        """Read a resource of the server in the name of this request; see `Context`."""
-        server = self.running.server
-        found = server.registry.find_resource(uri)
-        read = partial(read_any, server, uri, found, self)
-        result = await within(server, found and found[0], read)
-        if isinstance(result, InputRequired):
-            raise TypeError(
-                f"{uri} asks with InputRequired, which only a client can answer; let it await"
-                " ctx.elicit, ctx.sample or ctx.list_roots"
-            )
-        return result
-
-
-class SessionContext(ServerContext):
-    """The context of `init`, and of `unsubscribe` at the end of a session.
-
-    Args:
-        running: The server while it is served.
-        envelope: The metadata of the session.
-        dispatcher: The session.
-    """
-
-    __slots__ = ("dispatcher", "envelope", "running", "session")
-
-    completion_arguments: Mapping[str, str] = EMPTY
-    input_responses: Mapping[str, Any] = EMPTY
-    request_state: str | None = None
-    cancelled: bool = False
-
-    def __init__(self, running: "RunningServer", envelope: Envelope, dispatcher: "Session") -> None:
-        self.running = running
-        self.envelope = envelope
-        self.dispatcher: Session = dispatcher
-        self.session: Mapping[str, Any] = dispatcher.values
-
-    @property
-    def request_id(self) -> str | int:
-        """No id: raises."""
-        raise _no_request("there is no request id")
-
-    def _send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
-        send = partial(self.dispatcher.send_notice, method, params)
-        return self.running.portal.run(send)
-
-    async def _ask(
-        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
-    ) -> Any:
-        raise _no_request("there is nobody to ask")
-
-    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Raise: only requests have steps."""
-        raise _no_request("there is nobody to ask")
-
-    async def retry(self, required: InputRequired) -> bool:
-        """Raise: only requests can ask."""
-        raise _no_request("there is nobody to ask")
-
-    async def start_task(self) -> None:
-        """Raise: only tools have tasks."""
-        raise _no_task()
-
-
 class RequestContext(InboundRequest, ServerContext):
     """A request of a client, in the hands of the engine and of its handler.
 
-    Args:
-        running: The server while it is served.
-        in_flight: Holds the request until it is answered.
-        request: The request as received.
-        envelope: Its metadata.
-        channel: Takes its messages.
-        dispatcher: The session; None for a request of 2026-07-28 over HTTP.
-        key: Names it among the requests in flight; None: its id does.
-        batch: Gathers its answer, if it came in an array.
+    `Session.begin` and `StatelessRequests.serve_one` make it, and set `running` and what a session
+    adds to it.
 
     Attributes:
         session: The values of the session as they were when the request began.
@@ -307,45 +72,17 @@ class RequestContext(InboundRequest, ServerContext):
         size: Bytes of its message, if known; only while somebody listens.
     """
 
-    __slots__ = (
-        "_progress",
-        "asker",
-        "begin_task",
-        "completion_arguments",
-        "dispatcher",
-        "feed",
-        "input_responses",
-        "request_state",
-        "running",
-        "session",
-        "size",
-    )
-
-    def __init__(
-        self,
-        running: "RunningServer",
-        in_flight: InFlight,
-        request: Request,
-        envelope: Envelope,
-        channel: ReplyChannel,
-        *,
-        dispatcher: "Session | None" = None,
-        key: Any = None,
-        batch: BatchReply | None = None,
-    ) -> None:
-        InboundRequest.__init__(self, in_flight, request, envelope, channel, key=key, batch=batch)
-        self.running = running
-        self.dispatcher = dispatcher
-        stateless = dispatcher is None or envelope.revision.stateless
-        self.session: Mapping[str, Any] = EMPTY if stateless else dispatcher.values  # type: ignore[union-attr]
-        self.completion_arguments: Mapping[str, str] = EMPTY
-        self.input_responses: Mapping[str, Any] = EMPTY
-        self.request_state: str | None = None
-        self.asker: LiveAsker | ReplayAsker | None = None
-        self.begin_task: BeginTask | None = None
-        self.feed: ChangeFeed | None = None
-        self.size: int | None = None
-        self._progress: float | None = None
+    # Plain attributes with defaults: most requests use none of them, so most need no store.
+    dispatcher: "Session | None" = None
+    session: Mapping[str, Any] = EMPTY
+    completion_arguments: Mapping[str, str] = EMPTY
+    input_responses: Mapping[str, Any] = EMPTY
+    request_state: str | None = None
+    asker: LiveAsker | ReplayAsker | None = None
+    begin_task: BeginTask | None = None
+    feed: "ChangeFeed | None" = None
+    size: int | None = None
+    _progress: float | None = None
 
     # Its way through the server
 
@@ -424,15 +161,6 @@ class RequestContext(InboundRequest, ServerContext):
 
         self.limit_time(component)
         return job
-
-    async def run(self, work: Awaitable[None]) -> None:
-        """Do the rest of the work in the calling task; see `InboundRequest`."""
-        working = self.running.working
-        working[self] = None
-        try:
-            await super().run(work)
-        finally:
-            del working[self]
 
     # Answers
 
@@ -564,7 +292,7 @@ class RequestContext(InboundRequest, ServerContext):
     async def start_task(self) -> None:
         """Begin the task of a tool that does so by itself; see `Context`."""
         if self.begin_task is None:
-            raise _no_task()
+            raise no_task()
         await trio.lowlevel.checkpoint()
         await self.begin_task(self)
 
@@ -587,11 +315,12 @@ class RequestContext(InboundRequest, ServerContext):
             McpError: It cannot; see `_check_ability`.
             ToolError: It cannot; see `_check_ability`.
         """
-        self._check_ability(needed_by(request))
-        adapted = adapt_request(request, self.protocol_version)
+        revision = self.envelope.revision.name
+        needs, adapted = adapt_request(request, revision)
+        self._check_ability(needs)
         if adapted is None:
             text = "it has no form field for a choice of several values"
-            raise self._refusal(f"Not supported by revision {self.protocol_version}: {text}")
+            raise self._refusal(f"Not supported by revision {revision}: {text}")
         return adapted
 
     def _check_ability(self, needs: Mapping[str, Any]) -> None:
@@ -625,11 +354,3 @@ class RequestContext(InboundRequest, ServerContext):
             # Whatever the client says, the revision must have it.
             return revision.elicitation and (not offered or "form" in offered)
         return (not parts or revision.modes) and all(part in offered for part in parts)
-
-
-def _no_request(text: str) -> LocalProtocolError:
-    return LocalProtocolError(f"init, and the end of a session, belong to no request: {text}")
-
-
-def _no_task() -> LocalProtocolError:
-    return LocalProtocolError("only a tool with starts_task=True begins a task by itself")

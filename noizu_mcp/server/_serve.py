@@ -150,10 +150,15 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
     """
     try:
         if job is not None:
-            await ctx.run(run_eager(job(), reply.attend))
+            working = ctx.running.working
+            working[ctx] = None
+            try:
+                await ctx.run(run_eager(job(), reply.attend))
+            finally:
+                del working[ctx]
         await reply.finish()
     finally:
-        if not ctx.cancelled:
+        if not (ctx.answered or ctx.withdrawn):
             ctx.withdraw()  # the host has cancelled the task
 
 
@@ -205,7 +210,8 @@ class StatelessRequests(InFlight):
             size: Bytes of the message.
         """
         key = next(self._keys)
-        ctx = RequestContext(self.running, self, event.request, event.envelope, reply, key=key)
+        ctx = RequestContext(self, event.request, event.envelope, reply, key=key)
+        ctx.running = self.running
         ctx.size = size
         job = ctx.begin()
         if not ctx.answered:

@@ -120,7 +120,7 @@ class Server(Serving, metaclass=ComponentMeta):
     sealer: Sealer
     crash_log: Seldom
     _slots: dict[tuple[str, int], trio.CapacityLimiter]
-    _overridden: ClassVar[frozenset[str]] = frozenset()
+    overridden: ClassVar[frozenset[str]] = frozenset()
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -198,7 +198,7 @@ class Server(Serving, metaclass=ComponentMeta):
             return
         kept = {k: v for k, v in declaration.options.items() if k not in STATEMENT_ONLY}
         cls.options = ServerOptions(**kept)
-        cls._overridden = frozenset(
+        cls.overridden = frozenset(
             name for name in OVERRIDABLE if getattr(cls, name) is not getattr(Server, name)
         )
         # Looked up by name: one empty tuple is the same object as another.
@@ -428,7 +428,7 @@ class Server(Serving, metaclass=ComponentMeta):
 
     def overrides(self, *methods: str) -> bool:
         """Tell whether the class overrides one of the methods that do something by default."""
-        return not self._overridden.isdisjoint(methods)
+        return not self.overridden.isdisjoint(methods)
 
 
 def _implementation(options: ServerOptions) -> Implementation:

@@ -11,8 +11,9 @@ import trio
 from ..engine import BatchReply, Delivery, Dispatcher, Job, ReplyChannel, crashes_logged, logger
 from ..jsonrpc import INTERNAL_ERROR, Batch, Decoded, Notification, Request
 from ..protocol import Envelope, Event, ServerPeer
-from ._request_context import EMPTY, RequestContext, SessionContext
+from ._request_context import RequestContext
 from ._running import RunningServer
+from ._server_context import EMPTY, SessionContext
 from .calls._user_code import run_user_code
 from .changes._feed import ChangeFeed
 from .events._recording import observe_notice_sent, observe_received
@@ -64,13 +65,16 @@ class Session(Dispatcher):
         batch: BatchReply | None = None,
     ) -> tuple[RequestContext, Job | None]:
         """Begin a request; see `Dispatcher`."""
-        ctx = RequestContext(
-            self.running, self, request, envelope, channel, dispatcher=self, batch=batch
-        )
+        ctx = RequestContext(self, request, envelope, channel, batch=batch)
+        ctx.running = self.running
+        ctx.dispatcher = self
+        if not envelope.revision.stateless:
+            ctx.session = self.values
         if self.listeners:
             ctx.size = self._size
         waiting = self._setting_up
-        # Pings are answered in every phase, whatever the server is waiting for itself.
+        # Pings are answered in every phase, whatever the server is waiting for itself
+        # (2025-11-25 `basic/lifecycle`, "Initialization").
         if waiting is None or envelope.revision.stateless or request.method == "ping":
             job = ctx.begin()
         else:

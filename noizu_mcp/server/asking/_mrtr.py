@@ -335,7 +335,7 @@ class ReplayAsker:
         if not self._ending:
             self._check_rounds()
             self._ending = True
-            self._ctx.in_flight.spawn(self._end)
+            self._ctx.running.linger(self._end)
 
     def _check_rounds(self) -> None:
         if self._round >= MAX_ROUNDS:
@@ -351,7 +351,7 @@ class ReplayAsker:
             if self._running:
                 await self._idle.wait()
                 quiet = 0
-        if self._ctx.cancelled:
+        if self._ctx.answered or self._ctx.withdrawn:
             return
         if not self._is_held_up() and await self._forgot():
             self._ctx.send_reason(_not_deterministic(self._pending))
@@ -476,7 +476,7 @@ def _binding(ctx: "RequestContext", params: Mapping[str, Any]) -> dict[str, Any]
         for key, value in params.items()
         if key not in {"_meta", "inputResponses", "requestState"}
     }
-    caller = ctx.auth
+    caller = ctx.envelope.origin.principal
     return {
         "server": ctx.running.server.options.name,
         "principal": None if caller is None else caller.key,

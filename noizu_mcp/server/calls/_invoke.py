@@ -52,16 +52,9 @@ CRASHED: Final = ToolResult(Content.text("Tool execution failed"), is_error=True
 TIMED_OUT: Final = ToolResult(Content.text("Tool execution timed out"), is_error=True)
 
 
-def find(server: "Server", name: str) -> ToolSpec:
-    """Find a registered tool, hidden or not.
-
-    Raises:
-        McpError: There is none (-32602, `server/tools`, "Error Handling").
-    """
-    spec = server.registry.find_tool(name)
-    if spec is None:
-        raise McpError(INVALID_PARAMS, f"Unknown tool: {name}")
-    return spec
+def unknown_tool(name: str) -> McpError:
+    """Make the error for a tool that is not registered (-32602, `server/tools`)."""
+    return McpError(INVALID_PARAMS, f"Unknown tool: {name}")
 
 
 async def call_registered(
@@ -76,7 +69,9 @@ async def call_registered(
         McpError: There is no such tool, or the tool raised it.
         InsufficientScope: The caller may not call it.
     """
-    spec = find(server, name)
+    spec = server.registry.find_tool(name)
+    if spec is None:
+        raise unknown_tool(name)
     demand(spec, context)
     args, refusal = prepare(spec, arguments)
     if refusal is not None:

@@ -11,7 +11,7 @@ from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
 from ...protocol import Mirrored, adapt_tool_result, param_fault
 from ...types import ToolResult
 from .._request_context import BeginTask, RequestContext
-from ..calls._invoke import ending_of, find, run, run_inline, run_override
+from ..calls._invoke import CRASHED, TIMED_OUT, run, run_inline, run_override, unknown_tool
 from ..tasks._task_call import Opening
 from ._lists import list_page
 
@@ -38,10 +38,13 @@ def call_tool(ctx: RequestContext) -> Job | None:
     """
     server = ctx.running.server
     name, arguments = _read(ctx.request.params or {})
-    if server.overrides("call_tool"):
+    if "call_tool" in server.overridden:
         return _call_override(ctx, name, arguments)
-    spec = find(server, name)
-    _check_headers(spec, arguments, ctx.envelope.origin.headers)
+    spec = server.registry.tools.specs.get(name)
+    if spec is None:
+        raise unknown_tool(name)
+    if spec.mirrored:
+        _check_headers(spec, arguments, ctx.envelope.origin.headers)
     args, refusal = prepare(spec, arguments)
     if refusal is not None:
         _reply(ctx, spec, refusal)
@@ -105,9 +108,8 @@ def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _reply(ctx: RequestContext, spec: ToolSpec | None, result: ToolResult) -> None:
-    ending = ending_of(result)
-    if ending is not None:
-        ctx.mark_ending(ending)
+    if result is CRASHED or result is TIMED_OUT:
+        ctx.mark_ending("crashed" if result is CRASHED else "timed_out")
     wire = result.to_wire()
     revision = ctx.envelope.revision
     if revision.structured != "any":

@@ -59,20 +59,12 @@ class TaskContext(RequestContext):
         asker: Asks the client through the task.
     """
 
-    __slots__ = ("task",)
-
     def __init__(self, ctx: RequestContext, task: RunningTask, asker: LiveAsker) -> None:
         # The request is over, and with it its progress notices and log messages.
         envelope = ctx.envelope._replace(progress_token=None, log_level=None)
-        super().__init__(
-            ctx.running,
-            ctx.in_flight,
-            ctx.request,
-            envelope,
-            ctx.channel,
-            dispatcher=ctx.dispatcher,
-            key=ctx.key,
-        )
+        super().__init__(ctx.in_flight, ctx.request, envelope, ctx.channel, key=ctx.key)
+        self.running = ctx.running
+        self.dispatcher = ctx.dispatcher
         self.answered = True
         self.task = task
         self.asker = asker

@@ -3,8 +3,7 @@
 import pytest
 import trio
 
-from noizu_mcp.transports.http.server._quotas import address_of
-from noizu_mcp.transports.http.server._session_table import LOOKS
+from noizu_mcp.transports.http.server._quotas import LOOKS, network_of
 
 from .shop import Shop
 from .wire import call, message, serving, settled
@@ -32,7 +31,7 @@ async def crowded(autojump_clock):
 )
 def test_whom_an_address_belongs_to(one, other, same):
     """With IPv6 a client has a whole network of them."""
-    assert (address_of(one) == address_of(other)) == same
+    assert (network_of(one) == network_of(other)) == same
 
 
 async def test_each_client_has_its_own_bound_on_requests(autojump_clock):

@@ -24,17 +24,16 @@ from ....protocol import (
     STATELESS,
     SUPPORTED_VERSIONS,
     Dispatch,
-    Event,
-    Fanout,
     Send,
     is_stateless,
     unsupported,
 )
 from ._asgi import Header, HttpRequest, Refused, unavailable
 from ._connection import VERSION, Host
-from ._http_session import STATUSES, HttpSession, Sessions
+from ._http_session import HttpSession, Sessions
 from ._quotas import Account
-from ._stateless import StatelessPosts, send_refusal
+from ._reply import send_refusal
+from ._stateless import StatelessPosts
 
 SESSION: Final = "mcp-session-id"
 #: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
@@ -147,7 +146,7 @@ class Endpoint:
         if not message.answer and SESSION in http.headers:
             # What we asked for has been answered, in whatever way: nobody must wait for it.
             session = self._session(http)
-            event = session.receive(message, None)
+            event = session.decide(message)
             if event is not None:
                 session.take(event, session.standing)
         await http.respond(400, encode(message.error))
@@ -163,9 +162,7 @@ class Endpoint:
         elif isinstance(message, Request) and message.method == "initialize":
             await self._initialize(http, message)
         else:
-            session = self._session(http)
-            event = session.receive_from(http, message)
-            await self._take(http, session, event)
+            await self._session(http).post(http, message)
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
         session = self.sessions.make(http)
@@ -173,35 +170,7 @@ class Endpoint:
         if isinstance(event, Dispatch):
             self.sessions.add(session)
             http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
-        await self._take(http, session, event)
-
-    async def _take(self, http: HttpRequest, session: HttpSession, event: Event | None) -> None:
-        if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
-            await self._serve(http, session, event)
-            return
-        self.sessions.touch(session)
-        if isinstance(event, Send):
-            await send_refusal(http, event, STATUSES, 200)
-        else:
-            if event is not None:
-                session.take(event, session.standing)
-            await http.respond(202, headers=())
-
-    async def _serve(
-        self, http: HttpRequest, session: HttpSession, event: Dispatch | Fanout
-    ) -> None:
-        reply = session.make_reply(http)
-        session.replies[reply] = None
-        try:
-            if isinstance(event, Dispatch):
-                await session.serve(event, reply)
-            else:
-                session.take(event, reply)
-                await reply.finish()
-        finally:
-            reply.close()
-            del session.replies[reply]
-            self.sessions.touch(session)
+        await session.act_on(http, event)
 
     async def _get(self, http: HttpRequest) -> None:
         accepted = http.headers.get("accept", "*/*").lower()
@@ -250,16 +219,15 @@ def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
     """Tell the era of a POST; the headers may say it as well as the body."""
     if http.headers.get(VERSION) == STATELESS.name:
         return True
-    return isinstance(message, Request | Notification) and is_stateless(message.params)
+    if not isinstance(message, Request | Notification) or not message.params:
+        return False
+    # Most params of the other era have no `_meta` at all.
+    return "_meta" in message.params and is_stateless(message.params)
 
 
 def _is_handshake(version: str | None) -> bool:
     """Tell whether the header allows a session; without it, what was negotiated counts."""
     return version is None or version in HANDSHAKE_VERSIONS
-
-
-def _is_asking(fanout: Fanout) -> bool:
-    return any(isinstance(event, Dispatch | Send) for event in fanout.events)
 
 
 def _not_allowed(text: str, methods: bytes) -> Refused:

@@ -10,17 +10,16 @@ from typing import Any, Final
 import trio
 
 from ....jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR, Decoded, Id, Notification
-from ....protocol import Dispatch, Event, Origin
+from ....protocol import Dispatch, Event, Fanout, Origin, Send
 from ....server import ChangeFeed, Session, serve_in_task
 from ....types import Principal
 from ._asgi import HttpRequest, Refused, unavailable
 from ._connection import Host
 from ._event_store import EventStream, History
 from ._event_writer import EventWriter
-from ._quotas import Account
-from ._reply import Reply
+from ._quotas import Account, SessionTable
+from ._reply import Reply, send_refusal
 from ._session_id import SessionIds
-from ._session_table import SessionTable
 from ._stream_lifetime import time_left
 from ._task_group import Work
 
@@ -143,15 +142,47 @@ class HttpSession(Session):
             self.observe_received(message, event, http.size)
         return event
 
-    async def serve(self, event: Dispatch, reply: Reply) -> None:
-        """Serve one request in the calling task, and answer it.
+    async def post(self, http: HttpRequest, message: Decoded) -> None:
+        """Answer a POST of the session (2025-11-25 `basic/transports`, "Sending Messages").
 
         Args:
-            event: The request.
-            reply: Its answer.
+            http: The POST.
+            message: Its body.
         """
-        ctx, job = self.begin(event.request, event.envelope, reply)
-        await serve_in_task(ctx, job, reply)
+        await self.act_on(http, self.receive_from(http, message))
+
+    async def act_on(self, http: HttpRequest, event: Event | None) -> None:
+        """Act on a message that came with a POST, and answer the POST.
+
+        Args:
+            http: The POST.
+            event: The meaning of the message.
+        """
+        if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
+            await self._serve(http, event)
+            return
+        self._table.touch(self)
+        if isinstance(event, Send):
+            await send_refusal(http, event, STATUSES, 200)
+        else:
+            if event is not None:
+                self.take(event, self.standing)
+            await http.respond(202, headers=())
+
+    async def _serve(self, http: HttpRequest, event: Dispatch | Fanout) -> None:
+        reply = self.make_reply(http)
+        self.replies[reply] = None
+        try:
+            if isinstance(event, Dispatch):
+                ctx, job = self.begin(event.request, event.envelope, reply)
+                await serve_in_task(ctx, job, reply)
+            else:
+                self.take(event, reply)
+                await reply.finish()
+        finally:
+            reply.close()
+            del self.replies[reply]
+            self._table.touch(self)
 
     def make_feed(self) -> ChangeFeed:
         """Make the feed of the session; see `Session`."""
@@ -176,6 +207,10 @@ class HttpSession(Session):
     def hang_up(self) -> None:
         """Wait no longer for readers that have not read everything."""
         self._history.hang_up()
+
+
+def _is_asking(fanout: Fanout) -> bool:
+    return any(isinstance(event, Dispatch | Send) for event in fanout.events)
 
 
 class _StandingFeed(ChangeFeed):

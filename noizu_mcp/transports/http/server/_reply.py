@@ -5,6 +5,8 @@ from functools import partial
 
 import trio
 
+from ....jsonrpc import ErrorResponse, encode
+from ....protocol import Send
 from ._asgi import JSON, Header, HttpRequest
 from ._event_store import EventStream
 from ._event_writer import EVENT_STREAM, EventWriter, Pace, event
@@ -217,3 +219,19 @@ class Reply:
             self._writer.close()
         if self.on_gone is not None and not self._over:
             self.on_gone()
+
+
+async def send_refusal(
+    http: HttpRequest, refusal: Send, statuses: Mapping[int, int], default: int
+) -> None:
+    """Answer with the error that a peer has found.
+
+    Args:
+        http: The request.
+        refusal: The error.
+        statuses: The HTTP status by the code of the error.
+        default: The status of other codes.
+    """
+    error = refusal.message
+    code = error.code if isinstance(error, ErrorResponse) else 0
+    await http.respond(statuses.get(code, default), encode(error))

@@ -39,22 +39,21 @@ class SessionIds:
 
     Args:
         server: Whose sessions they are; its `state_keys` seal them.
-        sealed: Whether they are sealed.
+        sealed: True if they are sealed: then other processes may serve the sessions as well.
+
+    Attributes:
+        sealed: See Args.
     """
 
     def __init__(self, server: Server, *, sealed: bool) -> None:
         self._server = server.options.name
+        self.sealed = sealed
         self._sealer: Sealer | None = None
         if sealed:
             self._sealer = _make_sealer(server.options.state_keys)
             if not self._sealer.lasting:
                 logger.warning(_NO_KEYS)
         self._ended: OrderedDict[bytes, None] = OrderedDict()
-
-    @property
-    def sealed(self) -> bool:
-        """True if other processes may serve the sessions as well."""
-        return self._sealer is not None
 
     def make(self, session: "HttpSession") -> str:
         """Name a session whose handshake has begun."""

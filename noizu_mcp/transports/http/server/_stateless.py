@@ -3,7 +3,6 @@
 Source: 2026-07-28 `basic/transports/streamable-http`.
 """
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -18,17 +17,15 @@ from ....jsonrpc import (
     MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
     Decoded,
-    ErrorResponse,
     Notification,
     Request,
-    encode,
 )
 from ....protocol import STATELESS, Mirrored, Origin, Send, read_stateless
 from ....server import StatelessRequests
 from ....types import Principal
 from ._asgi import HttpRequest, Refused
 from ._connection import VERSION, Host
-from ._reply import Reply
+from ._reply import Reply, send_refusal
 from ._stream_lifetime import time_left
 
 _PARAM: Final = "mcp-param-"
@@ -112,19 +109,3 @@ class StatelessPosts:
         """Wait no longer for clients that have not read everything."""
         for reply in self._replies:
             reply.close()
-
-
-async def send_refusal(
-    http: HttpRequest, refusal: Send, statuses: Mapping[int, int], default: int
-) -> None:
-    """Answer with the error that a peer has found.
-
-    Args:
-        http: The request.
-        refusal: The error.
-        statuses: The HTTP status by the code of the error.
-        default: The status of other codes.
-    """
-    error = refusal.message
-    code = error.code if isinstance(error, ErrorResponse) else 0
-    await http.respond(statuses.get(code, default), encode(error))

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from ....engine import crashes_logged
+from ....engine import seldom, split_cancellation
 
 Work = Callable[[], Awaitable[object]]
 
@@ -51,9 +51,17 @@ class TaskGroup:
             scope.cancel()
 
     async def _run(self, work: Work, scope: trio.CancelScope) -> None:
-        with crashes_logged("a task of an HTTP connection failed"):
-            try:
-                with scope:
-                    await work()
-            finally:
-                del self._scopes[scope]
+        try:
+            with scope:
+                await work()
+        except BaseException as error:
+            # The nursery is that of the application: a failure must not end what others do in it.
+            crash, going_on = split_cancellation(error)
+            if crash is None:
+                raise
+            text = "a task of an HTTP connection failed"
+            seldom.crash(text, text, error=crash)
+            if going_on is not None:
+                raise going_on from None
+        finally:
+            del self._scopes[scope]
