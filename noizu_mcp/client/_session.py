@@ -82,7 +82,10 @@ class ClientSession(Dispatcher):
     async def request(
         self, request: Request, *, patience: float, on_progress: OnProgress | None
     ) -> Mapping[str, Any]:
-        """Send a request that is called off if the connection ends first; see `Dispatcher.send_request`."""
+        """Send a request that is called off if the connection ends first.
+
+        See `Dispatcher.send_request`.
+        """
         self._running.add(request.id)
         try:
             return await self.send_request(request, patience=patience, on_progress=on_progress)
@@ -168,6 +171,9 @@ class ClientSession(Dispatcher):
                 inbound.send_error(error.code, error.message, error.data)
 
         return inbound, respond
+
+    def observe_sent(self, method: str, size: int) -> None:
+        """Observe nothing: clients have no listeners; see `InFlight`."""
 
     async def listen(
         self,

@@ -167,6 +167,7 @@ class InFlight(abc.ABC):
             self.observe_sent(notification.method, len(message))
         return message
 
+    @abc.abstractmethod
     def observe_sent(self, method: str, size: int) -> None:
         """Observe a notification of ours. Must not raise.
 

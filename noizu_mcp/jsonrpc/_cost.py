@@ -1,4 +1,4 @@
-"""The cost of JSON: its values, counted in the text before anything is made of them, and its memory.
+"""The cost of JSON: its values, counted in the text before they are made, and its memory.
 
 Values cost: two bytes may become an object of a hundred, and everything that walks a message walks
 them all. Counting takes a fraction of what reading takes.

@@ -8,7 +8,7 @@ from ..jsonrpc import INVALID_PARAMS, Id, Notification, is_larger
 from ..types import META_SUBSCRIPTION_ID, TASKS
 from ._methods import CHANGES
 
-#: Bytes of JSON of a listen request, which is kept while it is open: a thousand URIs of some length.
+#: Bytes of JSON of a listen request, kept while it is open: a thousand URIs of some length.
 MAX_LISTEN: Final = 256 * 1024
 #: Values in it beside the resources and tasks that are watched.
 MAX_LISTEN_VALUES: Final = 2000

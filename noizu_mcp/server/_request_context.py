@@ -1,7 +1,7 @@
 """One object per request: the request in flight, which is the `Context` that its handler gets.
 
-`RequestContext` joins the two faces of a request. As an `InboundRequest` the engine answers, cancels
-and times it. As a `Context` its handler asks, reports and reads what it needs.
+`RequestContext` joins the two faces of a request. As an `InboundRequest` the engine answers,
+cancels and times it. As a `Context` its handler asks, reports and reads what it needs.
 """
 
 import math
@@ -114,10 +114,11 @@ class RequestContext(InboundRequest, ServerContext):
             McpError: The request carries a state that is not valid for it (-32602).
         """
         params = self.request.params
-        if params and ("requestState" in params or "inputResponses" in params):
-            # Before 2026-07-28 these are params like others, which no method has.
-            if self.envelope.revision.stateless:
-                self.open_state()
+        if not params or not ("requestState" in params or "inputResponses" in params):
+            return
+        # Before 2026-07-28 these are params like others, which no method has.
+        if self.envelope.revision.stateless:
+            self.open_state()
 
     def open_state(self) -> None:
         """Read the answers and the state of an earlier round, before the handler runs.

@@ -45,7 +45,11 @@ class _Nothing:
 
     def __await__(self) -> Generator[Any, Any, None]:
         # Honest colours: what is awaited is a checkpoint, also when there is nothing to wait for.
-        return trio.lowlevel.checkpoint().__await__()
+        return _checkpoint().__await__()
+
+
+async def _checkpoint() -> None:
+    await trio.lowlevel.checkpoint()
 
 
 _NOTHING: Final = _Nothing()

@@ -29,6 +29,9 @@ class Served(Dispatcher):
     def spawn(self, work):
         self.loop.spawn(work)
 
+    def observe_sent(self, method, size):
+        raise AssertionError
+
     def begin(self, request, envelope, channel, batch=None):
         inbound = InboundRequest(self, request, envelope, channel, batch=batch)
         if self._handle is None:

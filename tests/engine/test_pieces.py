@@ -330,6 +330,9 @@ class Requests(InFlight):
     def spawn(self, work):
         raise AssertionError
 
+    def observe_sent(self, method, size):
+        raise AssertionError
+
 
 class Channel:
     """Keeps what a request sends."""

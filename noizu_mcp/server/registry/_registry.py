@@ -1,7 +1,8 @@
 """What a server offers: a collection for each kind."""
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,7 +76,7 @@ class Registry:
         templates: Iterable[TemplateSpec] = (),
         prompts: Iterable[PromptSpec] = (),
         skills: Sequence["SkillSpec"] = (),
-        declared: Set[str] = frozenset(),
+        declared: AbstractSet[str] = frozenset(),
     ) -> None:
         files = [file for skill in skills for file in skill.files.values()]
         lock = threading.RLock()  # one for all: `_refresh` reads all of them
