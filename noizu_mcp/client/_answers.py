@@ -6,7 +6,7 @@ from typing import Any, Final, cast
 import trio
 
 from .._errors import McpError, ProtocolError
-from ..engine import is_crash, lone, seldom
+from ..engine import is_crash, seldom, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
@@ -53,7 +53,7 @@ class Answerer:
         except BaseException as error:
             if not is_crash(error):
                 raise
-            error = lone(error)
+            error = unwrap_single(error)
             if isinstance(error, McpError):
                 raise error from None
             seldom.crash(method, "the handler of %s failed", method, error=error)

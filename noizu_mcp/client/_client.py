@@ -115,8 +115,8 @@ class Client:
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send any notification, and wait until the connection has room for more."""
-        self._session.link.notify(method, params)
-        await self._session.link.outbox.room()
+        self._session.notify(method, params)
+        await self._session.loop.outbox.room()
 
     async def list_tools(self) -> list[ToolDefinition]:
         """List the tools of the server; walks all pages.

@@ -16,7 +16,7 @@ from ..components._options import got, read_flag
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..protocol import Revision
 from ..schema.jsonschema._nearest import nearest
-from ..server._authored import authored
+from ..server.calls._user_code import run_user_code
 from ..types import Accept, Cancel, Decline, Root, SamplingResult
 
 #: What `handle_elicitation`, `handle_sampling` and `list_roots` may return.
@@ -163,12 +163,12 @@ async def call_handler(
     """
     method = getattr(handler, name)
     if inspect.iscoroutinefunction(method):
-        return await authored(method(*args))
+        return await run_user_code(method(*args))
     work = partial(_in_thread, method, args)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
     (result,) = await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
     # A decorator may hide that a method is async.
-    return await authored(result) if inspect.isawaitable(result) else result
+    return await run_user_code(result) if inspect.isawaitable(result) else result
 
 
 def _in_thread(method: Any, args: tuple[Any, ...]) -> tuple[Any]:

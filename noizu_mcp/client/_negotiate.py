@@ -165,7 +165,7 @@ async def _discover(client: Client, session: ClientSession) -> Revision | None:
     """
     peer = session.peer
     request = peer.request("server/discover", {}, revision=STATELESS)
-    result = await session.link.request(request, patience=client.timeout)
+    result = await session.send_request(request, patience=client.timeout)
     versions = result.get("supportedVersions")
     if not isinstance(versions, list) or not any(isinstance(each, str) for each in versions):
         return LATEST_HANDSHAKE
@@ -192,7 +192,7 @@ async def _initialize(
         "clientInfo": adapt_implementation(peer.info, revision),
     }
     request = peer.request("initialize", params, revision=revision)
-    result = await session.link.request(request, patience=client.timeout, cancellable=False)
+    result = await session.send_request(request, patience=client.timeout, cancellable=False)
     version = result.get("protocolVersion")
     if version not in HANDSHAKE_VERSIONS or (pinned and version != revision.name):
         raise ProtocolError(f"the server wants protocol version {version!r}")
@@ -202,7 +202,7 @@ async def _initialize(
     await client.notify("notifications/initialized")
     # A server may ask at once, on a stream that opens when it has taken this (see `HttpStream`).
     with trio.move_on_after(client.timeout):
-        await session.link.outbox.drain()
+        await session.loop.outbox.drain()
 
 
 def _fill_in(client: Client, result: Mapping[str, Any], info: Any) -> None:
@@ -222,4 +222,4 @@ async def _renew(
     await session.restore(client.timeout)
     for kind, (method, _) in CHANGES.items():
         if before.has(kind) or client.capabilities.has(kind):
-            session.notice(Notification(method, None))
+            session.receive_notice(Notification(method, None))

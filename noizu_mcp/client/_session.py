@@ -1,15 +1,26 @@
-"""The client's end of a connection: its link, and the notices that come on it."""
+"""The client's end of a connection: its requests, and the notices that come on it."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import trio
 
 from .._errors import McpError, ProtocolError
 from .._limits import Limits
-from ..engine import Exchange, Job, Link, MessageStream, OnProgress, crashes_logged, logger
+from ..engine import (
+    BatchReply,
+    Dispatcher,
+    InboundRequest,
+    Job,
+    MessageLoop,
+    MessageStream,
+    OnProgress,
+    ReplyChannel,
+    crashes_logged,
+    logger,
+)
 from ..jsonrpc import Id, Notification, Request
-from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer
+from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Envelope
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
 from ._handlers import ClientHandler, call_handler, overrides
@@ -19,8 +30,8 @@ from ._renewal import Renewal
 MAX_NOTICES: Final = 1000
 
 
-class ClientSession:
-    """The `engine.Handler` of a client.
+class ClientSession(Dispatcher):
+    """The client's end of a connection.
 
     Args:
         stream: Carries the messages.
@@ -44,7 +55,8 @@ class ClientSession:
     ) -> None:
         self.mirrored = stream.mirrored
         self.peer = ClientPeer(info, capabilities, limits.in_flight)
-        self.link = Link(stream, self.peer, self, limits)
+        super().__init__(self.peer)
+        self.loop = MessageLoop(stream, self, limits)
         self.answerer = Answerer(handler, capabilities, limits.threads)
         self.renewal = Renewal()
         self.watched: dict[str, None] = {}
@@ -62,7 +74,7 @@ class ClientSession:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._deliver)
                 nursery.start_soon(self.renewal.run, self._stream)
-                await self.link.run(grace=0, task_status=task_status)
+                await self.loop.run(grace=0, task_status=task_status)
                 nursery.cancel_scope.cancel()
         finally:
             self._ended.set()
@@ -70,10 +82,13 @@ class ClientSession:
     async def request(
         self, request: Request, *, patience: float, on_progress: OnProgress | None
     ) -> Mapping[str, Any]:
-        """Send a request that is called off if the connection ends first; see `Link.request`."""
+        """Send a request that is called off if the connection ends first.
+
+        See `Dispatcher.send_request`.
+        """
         self._running.add(request.id)
         try:
-            return await self.link.request(request, patience=patience, on_progress=on_progress)
+            return await self.send_request(request, patience=patience, on_progress=on_progress)
         finally:
             self._running.discard(request.id)
 
@@ -85,8 +100,8 @@ class ClientSession:
         """
         for id_ in self._running:
             params = {"requestId": id_, "reason": "the connection ends"}
-            self.link.notify("notifications/cancelled", params)
-        self.link.stop()
+            self.notify("notifications/cancelled", params)
+        self.loop.stop()
         await self._ended.wait()
 
     async def _deliver(self) -> None:
@@ -99,8 +114,8 @@ class ClientSession:
 
     def drop_questions(self) -> None:
         """Answer no question of a session that is over: ids begin anew in the next one."""
-        for exchange in self.link.unanswered:
-            self.link.drop(exchange)
+        for request in list(self.requests.values()):
+            request.withdraw()
 
     async def restore(self, seconds: float) -> None:
         """Ask a new session for what the one before was asked for: log level and subscriptions.
@@ -120,31 +135,45 @@ class ClientSession:
             await self._ask_again("logging/setLevel", {"level": self.peer.log_level}, seconds)
         for uri in tuple(self.watched):
             await self._ask_again("resources/subscribe", {"uri": uri}, seconds)
-            self.notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
+            self.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
 
     async def _ask_again(self, method: str, params: Mapping[str, Any], seconds: float) -> None:
         try:
-            await self.link.request(self.peer.request(method, params), patience=seconds)
+            await self.send_request(self.peer.request(method, params), patience=seconds)
         except McpError as error:
             logger.warning("%s was not restored in a new session: %s", method, error)
 
-    # engine.Handler
+    # engine.Dispatcher
 
-    def handle(self, exchange: Exchange) -> Job | None:
-        """Begin a request of the server: a question, answered in a task of its own."""
+    def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Run something beside the requests; see `InFlight`."""
+        self.loop.spawn(work)
+
+    def begin(
+        self,
+        request: Request,
+        envelope: Envelope,
+        channel: ReplyChannel,
+        batch: BatchReply | None = None,
+    ) -> tuple[InboundRequest, Job | None]:
+        """Begin a request of the server: a question; see `Dispatcher`."""
+        inbound = InboundRequest(self, request, envelope, channel, batch=batch)
+        self.requests[request.id] = inbound
 
         async def respond() -> None:
-            request = exchange.request
             try:
                 # What the server is asked for waits for this answer: the time of a person must not
                 # run out the timeouts of programs.
-                with self.link.held():
+                with self.hold_timeouts():
                     answer = await self.answerer.answer(request.method, request.params or {})
-                exchange.reply(answer)
+                inbound.send_result(answer)
             except McpError as error:
-                exchange.fail(error.code, error.message, error.data)
+                inbound.send_error(error.code, error.message, error.data)
 
-        return respond
+        return inbound, respond
+
+    def observe_sent(self, method: str, size: int) -> None:
+        """Observe nothing: clients have no listeners; see `InFlight`."""
 
     async def listen(
         self,
@@ -164,7 +193,7 @@ class ClientSession:
         """
         self._unacknowledged[request.id] = task_status
         try:
-            await self.link.request(request)
+            await self.send_request(request)
             if request.id in self._unacknowledged:
                 raise ProtocolError("subscriptions/listen ended without an acknowledgement")
         finally:
@@ -177,7 +206,7 @@ class ClientSession:
             status = self._unacknowledged.pop(id_)
             status.started(agreed if isinstance(agreed, Mapping) else {})
 
-    def notice(self, notification: Notification) -> None:
+    def receive_notice(self, notification: Notification) -> None:
         """Queue a notification for the handler."""
         if notification.method == ACKNOWLEDGED:
             self._acknowledge(notification.params or {})
@@ -190,15 +219,3 @@ class ClientSession:
             oldest = self._notices.receive_nowait()
             logger.warning("dropped %s: the handler is too slow", oldest.method)
             self._send_notice.send_nowait(notification)
-
-    def ready(self) -> None:
-        """Only servers are told that a handshake is complete."""
-
-    def cancelled(self, exchange: Exchange) -> None:
-        """A request of the server was cancelled; its task ends by itself."""
-
-    def expired(self, exchange: Exchange) -> None:
-        """Requests of the server have no deadline of ours."""
-
-    def closing(self) -> None:
-        """Nothing is kept open for the server."""

@@ -2,12 +2,12 @@
 
 from .._util import publish
 from ._arguments import prepare as prepare
-from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
-from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
-from ._asking import TIMEOUTS as TIMEOUTS
-from ._asking import adapt_request as adapt_request
-from ._asking import needed_by as needed_by
-from ._asking import read_by_hand as read_by_hand
+from ._client_requests import ELICIT_TIMEOUT as ELICIT_TIMEOUT
+from ._client_requests import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
+from ._client_requests import TIMEOUTS as TIMEOUTS
+from ._client_requests import adapt_request as adapt_request
+from ._client_requests import needed_by as needed_by
+from ._client_requests import read_by_hand as read_by_hand
 from ._completion import Completer as Completer
 from ._completion import Source as Source
 from ._completion import complete_from as complete_from

@@ -51,7 +51,7 @@ def is_crash(error: BaseException) -> bool:
     return not isinstance(error, passing)
 
 
-def split(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
+def split_cancellation(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
     """Take apart what failed and what must go on.
 
     A handler that is cancelled while a task of it fails raises both in one group.
@@ -100,7 +100,7 @@ class _CrashLog:
     ) -> bool:
         if error is None:
             return False
-        crash, going_on = split(error)
+        crash, going_on = split_cancellation(error)
         if crash is None:
             return False
         # Not by the args: a peer may have chosen them, like the URI of a resource.
@@ -110,7 +110,7 @@ class _CrashLog:
         return True
 
 
-def lone(error: BaseException) -> BaseException:
+def unwrap_single(error: BaseException) -> BaseException:
     """Take a lone exception out of the groups that nurseries put around it."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
@@ -131,7 +131,7 @@ def single_failure(*consequences: type[BaseException]) -> Iterator[None]:
         yield
     except BaseExceptionGroup as group:
         _, causes = group.split(consequences)
-        error = lone(causes or group)
+        error = unwrap_single(causes or group)
         if error is group:
             raise
         # The groups say nothing that the traceback of the exception itself does not.

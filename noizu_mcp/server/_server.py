@@ -18,21 +18,21 @@ from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
 from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Reference
-from ._bus import Bus
-from ._calls import (
+from ._serving import Serving
+from .asking._seal import Sealer
+from .calls._invoke import (
     call_registered,
     complete_registered,
     get_registered,
     not_found,
     read_registered,
 )
-from ._options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
-from ._registry import Registry
-from ._seal import Sealer
-from ._serving import Serving
-from ._shelf import RunningSet
-from ._statement import OVERRIDABLE, check_statement, positional
-from ._telemetry import Telemetry
+from .changes._bus import Bus
+from .events._telemetry import Telemetry
+from .registry._class_checks import OVERRIDABLE, check_statement, positional
+from .registry._collection import RunningSet
+from .registry._registry import Registry
+from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
 
 #: What each feature can be offered by, beside registrations.
 _OFFERED_BY: Final = {
@@ -120,7 +120,7 @@ class Server(Serving, metaclass=ComponentMeta):
     sealer: Sealer
     crash_log: Seldom
     _slots: dict[tuple[str, int], trio.CapacityLimiter]
-    _overridden: ClassVar[frozenset[str]] = frozenset()
+    overridden: ClassVar[frozenset[str]] = frozenset()
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -151,19 +151,19 @@ class Server(Serving, metaclass=ComponentMeta):
             skills=expand_skills(cls.skills),
             declared=cls._declared,
         )
-        server.skills = tuple(registry.skill_shelf.specs.values())
+        server.skills = tuple(registry.skills.specs.values())
         server.tools = RunningSet(
-            [registry.tool_shelf],
+            [registry.tools],
             lambda items: [expand(items)],
             lambda: server.notify_changed("tools"),
         )
         server.resources = RunningSet(
-            [registry.resource_shelf, registry.template_shelf],
+            [registry.resources, registry.templates],
             expand_resources,
             lambda: server.notify_changed("resources"),
         )
         server.prompts = RunningSet(
-            [registry.prompt_shelf],
+            [registry.prompts],
             lambda items: [expand_prompts(items)],
             lambda: server.notify_changed("prompts"),
         )
@@ -198,7 +198,7 @@ class Server(Serving, metaclass=ComponentMeta):
             return
         kept = {k: v for k, v in declaration.options.items() if k not in STATEMENT_ONLY}
         cls.options = ServerOptions(**kept)
-        cls._overridden = frozenset(
+        cls.overridden = frozenset(
             name for name in OVERRIDABLE if getattr(cls, name) is not getattr(Server, name)
         )
         # Looked up by name: one empty tuple is the same object as another.
@@ -414,7 +414,7 @@ class Server(Serving, metaclass=ComponentMeta):
         """
         if feature == "logging":
             return True
-        return self.registry.has(feature) or self.overrides(*_OFFERED_BY[feature])
+        return feature in self.registry.offered or self.overrides(*_OFFERED_BY[feature])
 
     @property
     def can_be_watched(self) -> bool:
@@ -428,7 +428,7 @@ class Server(Serving, metaclass=ComponentMeta):
 
     def overrides(self, *methods: str) -> bool:
         """Tell whether the class overrides one of the methods that do something by default."""
-        return not self._overridden.isdisjoint(methods)
+        return not self.overridden.isdisjoint(methods)
 
 
 def _implementation(options: ServerOptions) -> Implementation:

@@ -137,10 +137,10 @@ class Metrics:
         """Give what is registered: maps that are replaced by each change."""
         registry = self.server.registry
         return (
-            registry.tool_shelf.specs,
-            registry.resource_shelf.specs,
-            registry.template_shelf.specs,
-            registry.prompt_shelf.specs,
+            registry.tools.specs,
+            registry.resources.specs,
+            registry.templates.specs,
+            registry.prompts.specs,
         )
 
 

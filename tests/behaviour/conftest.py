@@ -20,7 +20,7 @@ import trio
 from noizu_mcp import Http, Limits, McpError, connect
 from noizu_mcp.engine import MessageStream, Unanswered
 from noizu_mcp.jsonrpc import Received, read_message
-from noizu_mcp.server import open_connection
+from noizu_mcp.server import open_session
 from noizu_mcp.transports import HttpStream, LineStream, memory_pair
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions, serve_asgi
 
@@ -109,7 +109,7 @@ async def in_memory(server: Any, grace: float) -> AsyncIterator[tuple[MessageStr
     tasks = trio.lowlevel.current_statistics().tasks_living
     ours, theirs = memory_pair(theirs=server.options.limits)
     async with (
-        open_connection(server, theirs, transport="memory") as connection,
+        open_session(server, theirs, transport="memory") as connection,
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(connection.run, grace)

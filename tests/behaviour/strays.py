@@ -2,6 +2,7 @@
 
 import threading
 from collections import defaultdict
+from contextlib import AbstractAsyncContextManager
 
 import attrs
 import trio
@@ -272,7 +273,7 @@ class Straying(Server, name="straying", version="1"):
     resources = [StrayResource, StrayInThread, StrayTemplate]
     prompts = [StrayPrompt, StrayPromptInThread]
 
-    def lifespan(self):
+    def lifespan(self) -> AbstractAsyncContextManager[None]:
         return _Keeping()
 
     async def subscribe(self, uri, ctx):

@@ -20,7 +20,7 @@ from noizu_mcp import (
     Tool,
     ToolError,
 )
-from noizu_mcp.server import open_connection
+from noizu_mcp.server import open_session
 from noizu_mcp.transports import memory_pair
 from noizu_mcp.transports.http.server._app import HttpApp
 from noizu_mcp.transports.http.server._http_options import HttpOptions
@@ -196,7 +196,7 @@ async def raw(server, limits=None):
         return inbox.pop(0)
 
     async with (
-        open_connection(server, theirs, transport="memory") as connection,
+        open_session(server, theirs, transport="memory") as connection,
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(connection.run, 0)

@@ -23,7 +23,15 @@ from noizu_mcp import (
     Tool,
     connect,
 )
-from noizu_mcp.server import MAX_TEXT, Event, Listener, Telemetry, _connection, running
+from noizu_mcp.server import (
+    MAX_TEXT,
+    Event,
+    Listener,
+    Telemetry,
+    _request_context,
+    _session,
+    running,
+)
 from noizu_mcp.transports.http.server._origin_check import Guard
 from noizu_mcp.types import Principal
 
@@ -690,8 +698,9 @@ def test_a_listener_of_ours_hears_nothing_by_itself():
 
 async def test_nothing_runs_while_nobody_listens(server, monkeypatch):
     """No event, no record: the first thing that would make one is never called."""
-    for name in ("observe", "hear", "tell"):
-        monkeypatch.setattr(_connection, name, None)
+    monkeypatch.setattr(_request_context, "observe_request", None)
+    for name in ("observe_received", "observe_notice_sent"):
+        monkeypatch.setattr(_session, name, None)
 
     async with connect(server, version="2025-11-25") as client:
         result = await client.call_tool("talk")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from .._connection import Route
+from .._running import Route
 from ._completion import complete
 from ._lifecycle import discover, initialize, ping
 from ._logging import set_level

@@ -5,33 +5,33 @@ from typing import Any
 
 from ..._errors import McpError, ProtocolError
 from ...components import to_completion
-from ...engine import Exchange, Job
+from ...engine import Job
 from ...jsonrpc import INVALID_PARAMS
 from ...types import Reference
-from .._authored import authored
-from .._connection import Connection
+from .._request_context import RequestContext
+from ..calls._user_code import run_user_code
 
 
-def complete(connection: Connection, exchange: Exchange) -> Job | None:
+def complete(ctx: RequestContext) -> Job | None:
     """Answer `completion/complete`.
 
     Raises:
         McpError: The reference or the argument names nothing (-32602).
     """
-    server = connection.server
-    params: Mapping[str, Any] = exchange.request.params or {}
+    server = ctx.running.server
+    params: Mapping[str, Any] = ctx.request.params or {}
     name, prefix = _argument(params)
-    context = connection.context(exchange, completion_arguments=_filled_in(params))
+    ctx.completion_arguments = _filled_in(params)
     try:
         reference = Reference.from_wire(params.get("ref"), "ref")
     except ProtocolError:
         raise McpError(INVALID_PARAMS, "completion/complete requires a valid ref") from None
 
     async def work() -> None:
-        value = await authored(server.complete(reference, name, prefix, context))
-        connection.reply(exchange, to_completion(value).to_wire())
+        value = await run_user_code(server.complete(reference, name, prefix, ctx))
+        ctx.complete(to_completion(value).to_wire())
 
-    return connection.in_background(exchange, work)
+    return ctx.in_time(work)
 
 
 def _argument(params: Mapping[str, Any]) -> tuple[str, str]:

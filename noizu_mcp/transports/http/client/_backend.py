@@ -8,7 +8,7 @@ import trio
 
 from ...._errors import TransportError
 from ...._version import __version__
-from ....engine import lone
+from ....engine import unwrap_single
 from ..._http_target import Http
 
 if TYPE_CHECKING:
@@ -226,4 +226,4 @@ def _call_when_written(callback: Callable[[], object]) -> Any:
 
 
 def _reason(error: Exception) -> str:
-    return str(lone(error)) or type(error).__name__
+    return str(unwrap_single(error)) or type(error).__name__
