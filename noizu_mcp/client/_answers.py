@@ -1,20 +1,31 @@
-"""Answers to what a server asks, the same for live requests and for input requests."""
+"""Answers to the questions of a server: live requests, and the input requests of 2026-07-28.
 
-from collections.abc import Iterable, Mapping, Sequence
+Theory of operation. Up to 2025-11-25 a question is a request of the server; `Answerer.answer` gives
+its result. On 2026-07-28 it comes inside of a result (`basic/patterns/mrtr`): a request is answered
+by `input_required` with input requests and a state. `answer_rounds` answers all of them at once and
+sends the request again, with the params of the caller, the answers, and the state byte for byte.
+Only the newest round counts. The rounds end with a result of another kind, with an error, or after
+`MAX_ROUNDS`: a server that asks in circles must not keep the call running for ever.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import trio
 
 from .._errors import McpError, ProtocolError
-from ..engine import is_crash, seldom, unwrap_single
+from ..engine import is_crash, seldom, single_failure, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
 from ._handlers import ClientHandler, call_handler, overrides
 
-#: Rounds of one request: past it a server is asking in circles.
+#: Rounds of one request; a server that asks more often is asking in circles.
 MAX_ROUNDS: Final = 50
 _ACTIONS: Final = ("accept", "decline", "cancel")
+
+#: Sends a request with params; see `answer_rounds`.
+Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class Answerer:
@@ -138,6 +149,55 @@ class Answerer:
             for key, request in requests.items():
                 nursery.start_soon(one, key, request)
         return answers
+
+
+async def answer_rounds(
+    result: Mapping[str, Any],
+    send: Send,
+    params: Mapping[str, Any],
+    answerer: Answerer,
+    kinds: Collection[str],
+) -> dict[str, Any]:
+    """Answer the questions of a server until its result is no question.
+
+    Args:
+        result: The first result, which is of none of the `kinds`.
+        send: Sends the request with other params, under a new id each time.
+        params: The params of the caller.
+        answerer: Answers the questions.
+        kinds: Values of `resultType` that end the rounds.
+
+    Returns:
+        The last result.
+
+    Raises:
+        ProtocolError: The server asks in circles, or its result is malformed.
+    """
+    for _ in range(MAX_ROUNDS):
+        kind = result.get("resultType", "complete")
+        if kind != "input_required":
+            raise ProtocolError(f"the server answered with an unknown kind of result: {kind!r}")
+        with single_failure():
+            answers = await _answer_round(result, answerer)
+        last = await send({**params, **answers})
+        if last.get("resultType", "complete") in kinds:
+            return last
+        result = last
+    raise ProtocolError(f"the server asked for input more than {MAX_ROUNDS} times")
+
+
+async def _answer_round(result: Mapping[str, Any], answerer: Answerer) -> dict[str, Any]:
+    requests, state = result.get("inputRequests"), result.get("requestState")
+    if not isinstance(requests, Mapping | None) or not isinstance(state, str | None):
+        raise ProtocolError("an input_required result is malformed")
+    if requests is None and state is None:
+        raise ProtocolError("an input_required result asks for nothing")
+    answers: dict[str, Any] = {}
+    if requests is not None:
+        answers["inputResponses"] = await answerer.answer_all(requests)
+    if state is not None:
+        answers["requestState"] = state
+    return answers
 
 
 def read_roots(roots: Any, where: str) -> list[dict[str, Any]]:

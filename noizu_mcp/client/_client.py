@@ -1,6 +1,6 @@
 """`Client`: typed calls over a session."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -9,9 +9,10 @@ import attrs
 import trio
 
 from .._errors import McpError, ProtocolError, TaskStarted
-from ..engine import OnProgress, single_failure
+from ..engine import OnProgress, logger, single_failure
 from ..jsonrpc import HEADER_MISMATCH
 from ..protocol import CHANGES
+from ..schema import header_faults, header_paths
 from ..types import (
     TASKS,
     Completion,
@@ -30,9 +31,7 @@ from ..types import (
     ToolResult,
     Wire,
 )
-from ._answers import read_roots
-from ._mirrored import note_headers
-from ._rounds import Send, with_rounds
+from ._answers import Send, answer_rounds, read_roots
 from ._session import ClientSession
 
 Definition = TypeVar("Definition", bound=Wire)
@@ -99,19 +98,26 @@ class Client:
             RequestTimeout: It did not answer in time; it has been told to stop.
             ConnectionClosed: The connection ended first, or the session, and no new one began.
         """
-        session, peer = self._session, self._session.peer
-        patience = self.timeout if timeout is None else timeout
-        on_progress = None if progress is None else _reporter(progress)
-
-        async def send() -> Mapping[str, Any]:
-            request = peer.request(method, params, progress=progress is not None)
-            return await session.request(request, patience=patience, on_progress=on_progress)
-
-        result = await session.renewal.send(send, patience)
-        mirrored = self._session.mirrored
-        if method == "tools/list" and mirrored is not None and peer.revision.stateless:
-            return note_headers(result, mirrored)
+        session = self._session
+        result = await session.call(
+            method,
+            params,
+            patience=self.timeout if timeout is None else timeout,
+            on_progress=None if progress is None else _reporter(progress),
+        )
+        mirrored = session.mirrored
+        if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
+            return _note_headers(result, mirrored)
         return dict(result)
+
+    async def _request_with_rounds(
+        self, send: Send, params: Mapping[str, Any], kinds: Collection[str] = ("complete",)
+    ) -> dict[str, Any]:
+        """Send a request that the server may answer with questions first."""
+        result = await send(params)
+        if result.get("resultType", "complete") in kinds:
+            return result
+        return await answer_rounds(result, send, params, self._session.answerer, kinds)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send any notification, and wait until the connection has room for more."""
@@ -172,7 +178,7 @@ class Client:
             McpError: There is none: -32602 on 2026-07-28, -32002 before.
         """
         send = partial(self.request, "resources/read", timeout=timeout)
-        result = await with_rounds(send, {"uri": uri}, self._session.answerer)
+        result = await self._request_with_rounds(send, {"uri": uri})
         return ReadResult.from_wire(result)
 
     async def subscribe(self, uri: str) -> None:
@@ -206,7 +212,7 @@ class Client:
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "prompts/get", timeout=timeout)
-        result = await with_rounds(send, params, self._session.answerer)
+        result = await self._request_with_rounds(send, params)
         return PromptResult.from_wire(result)
 
     async def complete(
@@ -287,7 +293,7 @@ class Client:
         send = partial(self.request, "tools/call", timeout=timeout, progress=progress)
         send = partial(self._send_mirrored, send)
         kinds = ("complete", "task") if self._knows_tasks else ("complete",)
-        result = await with_rounds(send, params, self._session.answerer, kinds=kinds)
+        result = await self._request_with_rounds(send, params, kinds)
         if result.get("resultType") == "task":
             raise TaskStarted(Task.from_wire(result))
         return ToolResult.from_wire(result)
@@ -375,3 +381,32 @@ def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
         progress(Progress(params["progress"], params.get("total"), params.get("message")))
 
     return report
+
+
+def _note_headers(
+    page: Mapping[str, Any], mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]]
+) -> dict[str, Any]:
+    """Note the arguments that the tools on a page of `tools/list` mirror in HTTP headers.
+
+    Args:
+        page: The result.
+        mirrored: Gets the path of the argument of each header, by tool.
+
+    Returns:
+        The result without tools whose `x-mcp-header` is invalid: a client must leave them out
+        (2026-07-28 `server/tools`, "x-mcp-header").
+    """
+    tools = page.get("tools")
+    if not isinstance(tools, list):
+        return dict(page)
+    kept = []
+    for tool in tools:
+        schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
+        if isinstance(schema, Mapping) and isinstance(tool.get("name"), str):
+            fault = next(header_faults(schema), None)
+            if fault is not None:
+                logger.warning("left out the tool %r: %s", tool["name"], fault.text)
+                continue
+            mirrored[tool["name"]] = header_paths(schema)
+        kept.append(tool)  # `ToolDefinition.from_wire` reports other mistakes
+    return {**page, "tools": kept}

@@ -1,11 +1,15 @@
-"""The client's end of a connection: its requests, and the notices that come on it."""
+"""The client's end of a connection: its requests, and what the server asks and tells.
+
+Questions of the server are answered in tasks of their own; notifications go to the handler one at a
+time, in order, through a queue that drops the oldest when the handler is too slow.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import trio
 
-from .._errors import McpError, ProtocolError
+from .._errors import ConnectionClosed, McpError, ProtocolError
 from .._limits import Limits
 from ..engine import (
     BatchReply,
@@ -16,6 +20,7 @@ from ..engine import (
     MessageStream,
     OnProgress,
     ReplyChannel,
+    SessionEnded,
     crashes_logged,
     logger,
 )
@@ -26,7 +31,7 @@ from ._answers import Answerer
 from ._handlers import ClientHandler, call_handler, overrides
 from ._renewal import Renewal
 
-#: Notifications that wait for a slow handler; past it the oldest are dropped, and said so.
+#: Notifications that wait for a slow handler; above it the oldest is dropped with a log entry.
 MAX_NOTICES: Final = 1000
 
 
@@ -79,13 +84,54 @@ class ClientSession(Dispatcher):
         finally:
             self._ended.set()
 
-    async def request(
-        self, request: Request, *, patience: float, on_progress: OnProgress | None
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        patience: float,
+        on_progress: OnProgress | None = None,
     ) -> Mapping[str, Any]:
-        """Send a request that is called off if the connection ends first.
+        """Send a request and wait for its answer; in a new session if the present one has ended.
 
-        See `Dispatcher.send_request`.
+        Args:
+            method: The method.
+            params: The params; `_meta` of the revision is added.
+            patience: Seconds without answer or progress.
+            on_progress: Called with the params of each progress notice.
+
+        Returns:
+            The result.
+
+        Raises:
+            McpError: The server answered with an error.
+            RequestTimeout: It did not answer, or no new session began, in time.
+            AuthError: No new session began: the server wants other credentials.
+            TransportError: No new session began: the server cannot be reached.
+            ConnectionClosed: The connection ended, or the new session did, too.
         """
+        renewal = self.renewal
+        generation = renewal.generation
+        if not renewal.is_lost:
+            try:
+                return await self._call_once(method, params, patience, on_progress)
+            except SessionEnded:
+                renewal.lose(generation)
+        await renewal.renew(patience)
+        try:
+            return await self._call_once(method, params, patience, on_progress)
+        except SessionEnded as error:
+            text = f"the session is over, and so is the one that began in its place: {error}"
+            raise ConnectionClosed(text) from error
+
+    async def _call_once(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        patience: float,
+        on_progress: OnProgress | None,
+    ) -> Mapping[str, Any]:
+        request = self.peer.request(method, params, progress=on_progress is not None)
         self._running.add(request.id)
         try:
             return await self.send_request(request, patience=patience, on_progress=on_progress)
@@ -93,10 +139,11 @@ class ClientSession(Dispatcher):
             self._running.discard(request.id)
 
     async def leave(self) -> None:
-        """End the connection in order; requests of other tasks that still run are called off.
+        """End the connection in order; requests that still run in other tasks are cancelled.
 
-        Whoever waits for them reads `ConnectionClosed`. A server without sessions would go on with
-        them: no end of a connection tells it anything (2025-11-25 `basic/transports`).
+        Those tasks raise `ConnectionClosed`. The server is told, since over HTTP the end of a
+        connection means nothing to it, and it would go on with them (2025-11-25
+        `basic/transports`).
         """
         for id_ in self._running:
             params = {"requestId": id_, "reason": "the connection ends"}

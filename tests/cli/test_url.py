@@ -125,7 +125,7 @@ def test_nobody_listens(run):
         ),
         (
             ("list", "http://ada:s3cret@x/mcp"),
-            "a URL must hold no credentials; put them into headers",
+            "a URL must not contain credentials; put them into headers",
         ),
         (
             ("list", "demo.py", "--header", "a=b"),

@@ -53,18 +53,16 @@ class Answer:
     Attributes:
         status: The HTTP status.
         headers: The headers; names are found in any case.
+        media_type: The media type of the body, without parameters; empty if there is none.
     """
 
     def __init__(self, response: "httpx2.Response") -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
+        kind = self.headers.get("content-type", "")
+        self.media_type = kind.partition(";")[0].strip().lower()
         self._response = response
         self._body = aiter(response.aiter_bytes())
-
-    @property
-    def media_type(self) -> str:
-        """The media type of the body, without parameters; empty if the server named none."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def title(self) -> str:

@@ -138,39 +138,34 @@ class Post:
                 self._head = answer.headers
                 if not 200 <= answer.status < 300:
                     await self._take_refusal(answer)
-                elif self.ids:  # the body of an answer to anything else has no meaning
-                    body = await self._read_answer(answer)
+                elif not self.ids:
+                    pass  # the server has taken the message; the body has no meaning
+                elif answer.media_type == JSON:
+                    body = await answer.read(self._state.limits.message_size)
+                    if body is None:
+                        raise ProtocolError(f"the answer to {self._method} is over the size limit")
+                else:
+                    await self._read_events(answer)
         except NetworkFailure:
             if self._parser is None or not self._parser.last_id:
                 raise
         if body is not None:
             # Outside of the block: the connection is free for the next request by now.
-            self._deliver_json(body)
+            received = read_message(body, self._state.limits)
+            if isinstance(received.message, Malformed):
+                raise ProtocolError(f"the answer to {self._method} is not a JSON-RPC message")
+            self._deliver(received)
         elif self._parser is not None and self.resumable:
             await self._resume_until_answered(self._parser)
 
-    async def _read_answer(self, answer: Answer) -> bytes | None:
-        """Read the answer to a request: return a JSON body, or deliver the events of a stream."""
-        kind = answer.media_type
-        if kind == JSON:
-            body = await answer.read(self._state.limits.message_size)
-            if body is None:
-                raise ProtocolError(f"the answer to {self._method} is over the size limit")
-            return body
-        if kind == EVENTS:
-            self._parser = EventParser(self._state.limits.message_size)
-            await self._state.read_event_stream(answer, self._parser, self._deliver)
-            return None
-        raise ProtocolError(
-            f"{self._state.shown} answered {self._method} with {answer.title} and "
-            f"{kind or 'no content type'}; expected {JSON} or {EVENTS}"
-        )
-
-    def _deliver_json(self, body: bytes) -> None:
-        received = read_message(body, self._state.limits)
-        if isinstance(received.message, Malformed):
-            raise ProtocolError(f"the answer to {self._method} is not a JSON-RPC message")
-        self._deliver(received)
+    async def _read_events(self, answer: Answer) -> None:
+        if answer.media_type != EVENTS:
+            raise ProtocolError(
+                f"{self._state.shown} answered {self._method} with {answer.title} and "
+                f"{answer.media_type or 'no content type'}; expected {JSON} or {EVENTS}"
+            )
+        self._parser = EventParser(self._state.limits.message_size)
+        await self._state.read_event_stream(answer, self._parser, self._deliver)
 
     async def _resume_until_answered(self, parser: EventParser) -> None:
         failures = 0
