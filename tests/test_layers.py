@@ -100,7 +100,6 @@ PRIVATE = {
     ("components/_misses", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
-    ("client/_handlers", "server.calls._user_code"): "user code is run alike",
     ("client/_handlers", "components._declare"): "a handler is declared as a server is",
     ("client/_handlers", "components._options"): "the options of a handler are read alike",
     ("client/_handlers", "schema.jsonschema._nearest"): "the nearest name, for messages",

@@ -158,7 +158,7 @@ def test_headers_as_they_are_sent():
     assert isinstance(target, Http)
     assert target.headers == {"x-a": "b=c:d", "x-b": "k: v", "x-c": ""}
     assert target.url == "https://mcp.example/mcp?key=s3cret"
-    with pytest.raises(CommandError, match="no credentials"):
+    with pytest.raises(CommandError, match="must not contain credentials"):
         read_url("https://a:b@mcp.example/mcp", [])
 
 

@@ -21,11 +21,11 @@ import trio
 from ..._errors import McpError, ProtocolError
 from ..._util import UNSET, Unset, json_text
 from ...components import TIMEOUTS
+from ...engine import call_in_thread
 from ...jsonrpc import INVALID_PARAMS, parse_json
 from ...types import InputRequest, InputRequired
 from ..calls._concurrency_limit import given_back
 from ..calls._time_limit import clocks_stopped
-from ..calls._user_code import call_in_thread
 from ._refusal import ClientRefusal
 
 if TYPE_CHECKING:
