@@ -1,11 +1,28 @@
-"""Arguments of a tool, read from the command line as its schema wants them."""
+"""Arguments of a tool, read from the command line as its schema declares them."""
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ._errors import USAGE, CommandError
-from ._schema import part_of
+
+Part = TypeVar("Part", list[Any], dict[str, Any])
+
+
+def part_of(schema: Any, key: str, kind: type[Part]) -> Part:
+    """Take a list or an object out of a schema; the server judges its schema, not the command.
+
+    Args:
+        schema: The schema, or whatever stands in its place.
+        key: The keyword.
+        kind: `list` or `dict`.
+
+    Returns:
+        The part; an empty one if it is not there, or of another kind.
+    """
+    found = schema.get(key) if isinstance(schema, dict) else None
+    return found if isinstance(found, kind) else kind()
+
 
 #: What JSON Schema calls the types of decoded JSON; floats may be integers to it.
 _TYPE_NAMES: Final[dict[type, set[str]]] = {

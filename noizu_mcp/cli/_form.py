@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from .._errors import SchemaError, SchemaUnsupported
 from ..schema import CompiledSchema, compile_schema, describe
-from ._schema import part_of
+from ._arguments import part_of
 
 _YES: Final = ("yes", "y", "true")
 _NO: Final = ("no", "n", "false")

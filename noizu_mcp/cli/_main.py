@@ -16,7 +16,7 @@ from .._errors import (
 from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..transports import open_standard_descriptors
 from ._errors import FAILED, INTERRUPTED, CommandError
-from ._run import run
+from ._target import run
 
 #: Failures that say all there is to say.
 _EXPECTED = (

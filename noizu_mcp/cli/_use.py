@@ -1,26 +1,101 @@
-"""Connect to what the command line names, and do something with it."""
+"""Connections to the server that the command line names, and their trio loop."""
 
 import argparse
 import contextlib
+import re
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
+
+import trio
 
 from .._errors import AuthError, McpError
 from ..client import Client, connect
+from ..engine import single_failure
 from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ..schema.jsonschema._nearest import nearest
 from ..server import Server
 from ..transports import Http, Stdio, diverted_stdio
 from ._ask import Respondent, respondent
 from ._errors import USAGE, CommandError
-from ._loop import run_loop
 from ._output import TracePrinter, one_line_log
 from ._target import load_server
-from ._url import is_url, read_url
+
+#: A name of a header is a token (RFC 9110 section 5.1); `:` or `=` ends it, whichever comes first.
+_HEADER: Final = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ ]*[:=][ ]*([\x20-\x7e\t]*)")
+
+
+def is_url(target: str) -> bool:
+    """Tell a URL from a module and a file."""
+    return "://" in target
+
+
+def read_url(url: str, headers: Iterable[str]) -> Http:
+    """Read what names a server that is spoken to over HTTP.
+
+    Args:
+        url: Its URL.
+        headers: `NAME=VALUE` or `NAME: VALUE` each; the last one of a name counts.
+
+    Raises:
+        CommandError: It is no URL of a server, or one is no header.
+    """
+    try:
+        return Http(url, headers=dict(map(_header, headers)))
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from error
+
+
+def _header(text: str) -> tuple[str, str]:
+    found = _HEADER.fullmatch(text)
+    if found is None:  # what it says may be a secret
+        raise CommandError("write headers as NAME=VALUE or 'NAME: VALUE', in ASCII", USAGE)
+    name, value = found.groups()
+    return name.lower(), value.strip()
+
 
 Result = TypeVar("Result")
+
+
+def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
+    """Run an async function to its end.
+
+    Ctrl-C cancels it, whatever it is doing, instead of raising in the middle of it: so servers
+    that it started are ended, and no half-done work fails on its own.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted, and has ended.
+    """
+    interrupted = False
+
+    async def watch(
+        scope: trio.CancelScope,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        nonlocal interrupted
+        with trio.open_signal_receiver(signal.SIGINT) as signals:
+            task_status.started()
+            async for _ in signals:
+                interrupted = True
+                scope.cancel()
+
+    results: list[Result] = []
+
+    async def main() -> None:
+        with single_failure():
+            async with trio.open_nursery() as nursery:
+                await nursery.start(watch, nursery.cancel_scope)
+                results.append(await function())
+                nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    if interrupted:
+        raise KeyboardInterrupt
+    return results[0]
+
+
 Work = Callable[[Client], Awaitable[Result]]
 
 #: What servers say of something that is not there.

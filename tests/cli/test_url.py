@@ -11,7 +11,7 @@ from noizu_mcp import Context, Http, Tool, serve_http
 from noizu_mcp.auth import BearerAuth, Principal, StaticVerifier
 from noizu_mcp.cli._errors import CommandError
 from noizu_mcp.cli._target import load_server
-from noizu_mcp.cli._url import read_url
+from noizu_mcp.cli._use import read_url
 from noizu_mcp.transports.http import HttpOptions
 
 AUTH = BearerAuth(
