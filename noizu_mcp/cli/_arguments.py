@@ -24,7 +24,7 @@ def part_of(schema: Any, key: str, kind: type[Part]) -> Part:
     return found if isinstance(found, kind) else kind()
 
 
-#: What JSON Schema calls the types of decoded JSON; floats may be integers to it.
+#: The names that JSON Schema has for the types of decoded JSON; 1.0 is an integer, too.
 _TYPE_NAMES: Final[dict[type, set[str]]] = {
     type(None): {"null"},
     bool: {"boolean"},
@@ -57,7 +57,7 @@ def read_arguments(
 
 
 def read_texts(pairs: Sequence[str]) -> dict[str, str]:
-    """Read arguments that are texts, as those of prompts are.
+    """Read arguments as texts: prompts take no others.
 
     Args:
         pairs: `name=value` each; the last one of a name counts.

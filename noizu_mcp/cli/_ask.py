@@ -31,7 +31,7 @@ class Terminal:
 
     Args:
         fd: The terminal, to read from.
-        out: Where to show; what is asked is no output of the command.
+        out: The stream that shows questions: stderr, since stdout has the answer of the command.
     """
 
     def __init__(self, fd: int, out: TextIO) -> None:
@@ -48,7 +48,7 @@ class Terminal:
         print(safe.replace(part, f"\x1b[1;7m{part}\x1b[0m"), file=self._out, flush=True)
 
     def discard_typed(self) -> None:
-        """Forget what was typed before anything was asked: it must not be taken for an answer."""
+        """Discard input that was typed before the question: it must not be taken for the answer."""
         termios.tcflush(self._fd, termios.TCIFLUSH)
 
     async def ask(self, prompt: str) -> str:
@@ -101,7 +101,7 @@ def respondent(answers: str | None, timeout: float) -> Iterator["Respondent"]:
     """Choose who answers.
 
     Args:
-        answers: What a script answers, as JSON, if anything.
+        answers: The JSON of `--answers`, or None.
         timeout: Seconds that a server gets; the time of a person is not its own.
 
     Raises:
@@ -166,7 +166,7 @@ class Script(Respondent):
         self._answers = answers
 
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
-        """Answer with what is written."""
+        """Give the next answer of the script."""
         answer = self._answers
         if isinstance(answer, list):
             if not answer:
@@ -187,7 +187,7 @@ def read_answers(text: str) -> Any:
     """Read `--answers`.
 
     Raises:
-        CommandError: It is not what it should be.
+        CommandError: It is not JSON, or not an answer.
     """
     try:
         answers = json.loads(text)

@@ -35,7 +35,7 @@ class _Kind(NamedTuple):
         header: The columns of its table.
         row: One row of it.
         fetch: Lists them.
-        capability: What a server says that has any.
+        capability: The capability of a server that has components of the kind.
     """
 
     header: tuple[str, ...]
@@ -87,7 +87,7 @@ KINDS: Final = {
 
 
 def list_offers(args: argparse.Namespace) -> int:
-    """Print what a server offers: its tools, unless something else is asked for."""
+    """Print the components of a server: its tools, unless other kinds are asked for."""
     asked = [kind for kind in KINDS if getattr(args, kind)] or ["tools"]
     found = use(args, partial(_fetch, list(KINDS) if args.all else asked, every=args.all))
     if args.json:
@@ -123,7 +123,7 @@ async def _listed(kind: _Kind, client: Client) -> Sequence[Any]:
 
 
 def call_tool(args: argparse.Namespace) -> int:
-    """Print what a tool answers."""
+    """Print the result of a tool."""
     result = use(args, partial(_call, args))
     if args.json:
         print_json(result.to_wire())

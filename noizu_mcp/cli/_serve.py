@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def add_http(parser: argparse.ArgumentParser) -> None:
-    """Add what serving over HTTP takes to the words of `run`.
+    """Add the options for serving over HTTP to `run`.
 
     Args:
-        parser: That of `run`.
+        parser: The parser of `run`.
     """
     http = parser.add_argument_group("over HTTP")
     http.add_argument(
@@ -91,7 +91,7 @@ _WORDS = {
 
 
 def check_stdio(args: argparse.Namespace) -> None:
-    """Refuse what means nothing on stdin and stdout.
+    """Refuse options that have no meaning on stdin and stdout.
 
     Args:
         args: The words of `run`, without `--http`.

@@ -133,8 +133,7 @@ def run(target: str) -> int:
     """Serve until the client ends it.
 
     Args:
-        target: What to serve; see `load_server`. What it prints, while it is imported or later,
-            goes to stderr.
+        target: The server; see `load_server`. Its prints go to stderr, also during the import.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         text = "serving on this terminal; a client should start this command. Ctrl-C ends it."

@@ -33,7 +33,7 @@ def is_url(target: str) -> bool:
 
 
 def read_url(url: str, headers: Iterable[str]) -> Http:
-    """Read what names a server that is spoken to over HTTP.
+    """Read a URL and the headers that go with each request.
 
     Args:
         url: Its URL.
@@ -98,9 +98,9 @@ def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
 
 Work = Callable[[Client], Awaitable[Result]]
 
-#: What servers say of something that is not there.
+#: Error codes of servers for an unknown name.
 _NOT_THERE = (INVALID_PARAMS, RESOURCE_NOT_FOUND)
-#: What definitions are known by, if not by their name.
+#: The key of definitions that are not known by their name.
 _KEYS = {"resource": "uri", "template": "uri_template"}
 
 
@@ -109,7 +109,7 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
 
     Args:
         args: The options of a connection, and `answers` where the server may ask.
-        work: What to do with the client.
+        work: Called with the client.
 
     Raises:
         CommandError: The server cannot be loaded, wants other credentials, or a question cannot be
@@ -121,7 +121,7 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
         asked = stack.enter_context(respondent(args.answers, args.timeout)) if _asks(args) else None
         target: Stdio | Http | Server | None = _elsewhere(args)
         if target is None:
-            # What a server in this process prints is no answer.
+            # A server in this process may print: that must not mix with the answer on stdout.
             stack.enter_context(diverted_stdio())
             target = load_server(args.target)
         try:
@@ -132,7 +132,7 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
 
 
 def _elsewhere(args: argparse.Namespace) -> Stdio | Http | None:
-    """Read what names a server that is not in this process; None: it is."""
+    """Read a target outside of this process; None for a server that is imported."""
     if args.process is None and is_url(args.target):
         return read_url(args.target, args.header)
     if args.header:
@@ -157,17 +157,17 @@ async def _connected(
 async def suggest(
     kind: str, name: str, list_names: Callable[[], Awaitable[Sequence[Any]]], error: McpError
 ) -> NoReturn:
-    """Say which one was meant; if it is there, what the server said stands.
+    """Suggest the name that was meant; raise the server's error if the name exists.
 
     Args:
-        kind: What it is: `tool`, `prompt`, `resource`, `template`.
-        name: What was asked for.
-        list_names: Lists what there is: definitions.
-        error: What the server said.
+        kind: The kind of component: `tool`, `prompt`, `resource`, `template`.
+        name: The name on the command line.
+        list_names: Lists the definitions of the server.
+        error: The error of the server.
 
     Raises:
-        CommandError: There is none of that name, or none at all.
-        McpError: There is one, or the error is about something else.
+        CommandError: The server has no component of that name, or none of that kind.
+        McpError: It has one, or the error has another cause.
     """
     if error.code == METHOD_NOT_FOUND:
         raise CommandError(f"the server has no {kind}s") from error

@@ -29,15 +29,15 @@ Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class Answerer:
-    """Turns questions into answers with the help of a handler.
+    """Answers questions of the server with a handler.
 
     Args:
-        handler: What the client can do.
-        capabilities: What it said that it can do.
-        threads: Questions that are answered in threads at the same time.
+        handler: The handler of the client.
+        capabilities: The capabilities that were sent to the server.
+        threads: The number of sync handler methods that run at the same time, each in a thread.
 
     Attributes:
-        roots: The roots of the client, in the form of the wire; None: the handler lists them.
+        roots: The roots of the client, in wire form; None if the handler lists them.
     """
 
     def __init__(
@@ -46,18 +46,19 @@ class Answerer:
         self.roots: Sequence[Mapping[str, Any]] | None = None
         self._handler = handler
         self._capabilities = capabilities
-        # Not the threads of everybody: people are slow, and would keep them all.
+        # A limiter of its own: people are slow, and would hold all threads of the program.
         self._threads = trio.CapacityLimiter(threads)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one question.
 
         Returns:
-            The result as it goes over the wire.
+            The result, in wire form.
 
         Raises:
-            McpError: The client cannot do it (-32601), was asked in a way that it did not offer
-                (-32602), its handler refused, or failed (-32603; the log says why).
+            McpError: The client has no such method (-32601), the question uses a mode or field that
+                it did not advertise (-32602), the handler refused, or it failed (-32603; the
+                traceback is logged, not sent).
         """
         try:
             return await self._answer(method, params)
@@ -67,6 +68,7 @@ class Answerer:
             error = unwrap_single(error)
             if isinstance(error, McpError):
                 raise error from None
+            # The server learns nothing of the failure: a traceback may contain secrets.
             seldom.crash(method, "the handler of %s failed", method, error=error)
             raise McpError(INTERNAL_ERROR, "Handler failed") from None
 
@@ -92,7 +94,7 @@ class Answerer:
     async def _elicit(self, params: Mapping[str, Any]) -> dict[str, Any]:
         mode = params.get("mode", "form")
         modes = self._capabilities.get("elicitation", {})
-        # A client that offers no mode by name offers forms (client/elicitation).
+        # An empty capability means forms, as in 2025-06-18 (2025-11-25 `client/elicitation`).
         if mode not in (modes or ("form",)):
             raise McpError(INVALID_PARAMS, f"Elicitation mode not supported: {mode}")
         outcome = await self._call("handle_elicitation", ELICIT, params)
@@ -108,13 +110,14 @@ class Answerer:
             )
         content = answer.pop("content", None)
         if answer["action"] == "accept" and mode == "form":
-            # A form without fields is filled in with nothing.
+            # `content` must be there for a form, even one without fields.
             answer["content"] = {} if content is None else dump_value(content)
             if not isinstance(answer["content"], dict):
                 raise TypeError(f"the content of an accepted form must be a mapping: {content!r}")
         return cast(dict[str, Any], dump_value(answer))
 
     async def _sample(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        # A client must refuse tools that it did not advertise (2025-11-25 `client/sampling`).
         with_tools = "tools" in params or "toolChoice" in params
         if with_tools and "tools" not in self._capabilities.get("sampling", {}):
             raise McpError(INVALID_PARAMS, "Sampling with tools is not supported")
@@ -127,15 +130,15 @@ class Answerer:
                 f"and model: {result!r}"
             )
         wire: dict[str, Any] = dump_value(result)
-        SamplingResult.from_wire(wire, "handle_sampling")  # says what is missing
+        SamplingResult.from_wire(wire, "handle_sampling")  # raises for a missing member
         return wire
 
     async def answer_all(self, requests: Mapping[str, Any]) -> dict[str, Any]:
         """Answer the input requests of one round, all at once (2026-07-28 `basic/patterns/mrtr`).
 
         Raises:
-            McpError: One of them cannot be answered; there is no way to say so to the server.
-            ProtocolError: One of them is no request.
+            McpError: One of them cannot be answered; the protocol has no way to tell the server.
+            ProtocolError: One of them is not a request.
         """
         answers: dict[str, Any] = {}
 
@@ -145,6 +148,8 @@ class Answerer:
             params = request.get("params")
             answers[key] = await self.answer(request["method"], params or {})
 
+        # Side by side: a person who answers one question must not delay a model that answers
+        # another.
         async with trio.open_nursery() as nursery:
             for key, request in requests.items():
                 nursery.start_soon(one, key, request)
@@ -179,6 +184,7 @@ async def answer_rounds(
             raise ProtocolError(f"the server answered with an unknown kind of result: {kind!r}")
         with single_failure():
             answers = await _answer_round(result, answerer)
+        # The answers of earlier rounds are not sent again: the state has them.
         last = await send({**params, **answers})
         if last.get("resultType", "complete") in kinds:
             return last
@@ -201,15 +207,15 @@ async def _answer_round(result: Mapping[str, Any], answerer: Answerer) -> dict[s
 
 
 def read_roots(roots: Any, where: str) -> list[dict[str, Any]]:
-    """Write roots in the form of the wire.
+    """Convert roots to wire form.
 
     Args:
-        roots: Roots, URIs, and mappings in the form of the wire.
-        where: Where they stand, for messages.
+        roots: `Root` objects, `file://` URIs, and mappings in wire form.
+        where: The name of the list, for error messages.
 
     Raises:
-        TypeError: They are no list, or one of them is no root.
-        ValueError: The URI of one is no `file://` URI (client/roots).
+        TypeError: `roots` is not a list, or an element is not a root.
+        ValueError: A root has no `file://` URI, which `client/roots` demands.
     """
     if not isinstance(roots, Iterable) or isinstance(roots, str | bytes | Mapping):
         raise TypeError(f"{where} must be a list of roots, got {roots!r}")

@@ -116,12 +116,14 @@ class Renewal:
         """
         if not self.is_lost:
             return
+        # One handshake for all: each would begin a session that the others do not know.
         attempt = self._attempt or self._start()
         with trio.move_on_after(patience):
             await attempt.done.wait()
         if not attempt.done.is_set():
             raise RequestTimeout(f"the session is over; no new one began within {patience:g} s")
         if attempt.error is not None:
+            # A new exception for each task: a shared one would collect all their tracebacks.
             raise _failure(attempt.error) from attempt.error
 
     def _start(self) -> _Attempt:

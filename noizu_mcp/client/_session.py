@@ -40,14 +40,14 @@ class ClientSession(Dispatcher):
 
     Args:
         stream: Carries the messages.
-        info: `Implementation` of the client, as sent.
-        capabilities: What the client can do, as sent.
-        handler: What it does when the server speaks first.
+        info: The `Implementation` of the client, in wire form.
+        capabilities: The capabilities of the client, in wire form.
+        handler: Answers questions of the server and takes its notifications.
         limits: The limits of the connection.
 
     Attributes:
         renewal: Begins a new session when the server has ended the one before.
-        watched: The resources that the client has subscribed to.
+        watched: URIs of resources that the client has subscribed to; a dict keeps their order.
     """
 
     def __init__(
@@ -67,7 +67,8 @@ class ClientSession(Dispatcher):
         self.watched: dict[str, None] = {}
         self._stream = stream
         self._handler = handler
-        self._thread = trio.CapacityLimiter(1)  # notifications come one at a time
+        # One thread: notifications are handled one at a time, in order.
+        self._thread = trio.CapacityLimiter(1)
         self._running: set[Id] = set()
         self._ended = trio.Event()
         self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
@@ -112,6 +113,8 @@ class ClientSession(Dispatcher):
         """
         renewal = self.renewal
         generation = renewal.generation
+        # A request that meets the end of its session was not carried out, so it can be repeated;
+        # no other error allows that.
         if not renewal.is_lost:
             try:
                 return await self._call_once(method, params, patience, on_progress)
@@ -145,6 +148,7 @@ class ClientSession(Dispatcher):
         connection means nothing to it, and it would go on with them (2025-11-25
         `basic/transports`).
         """
+        # `initialize` is never among them: it must not be cancelled.
         for id_ in self._running:
             params = {"requestId": id_, "reason": "the connection ends"}
             self.notify("notifications/cancelled", params)
@@ -165,13 +169,13 @@ class ClientSession(Dispatcher):
             request.withdraw()
 
     async def restore(self, seconds: float) -> None:
-        """Ask a new session for what the one before was asked for: log level and subscriptions.
+        """Restore the log level and the subscriptions of the session before in a new one.
 
-        What the server refuses now is in the log. What happened to the resources in between nobody
-        has told; so the handler hears of each as if it had changed.
+        A refusal of the server is logged. Changes of the resources between the sessions were told
+        to nobody, so the handler is notified of each resource as if it had changed.
 
         Args:
-            seconds: What each request may take.
+            seconds: Seconds that each request may take.
 
         Raises:
             RequestTimeout: The server does not answer.
@@ -209,8 +213,8 @@ class ClientSession(Dispatcher):
 
         async def respond() -> None:
             try:
-                # What the server is asked for waits for this answer: the time of a person must not
-                # run out the timeouts of programs.
+                # The call that the server asks for waits for this answer: the time of a person must
+                # not use up the timeouts of our requests.
                 with self.hold_timeouts():
                     answer = await self.answerer.answer(request.method, request.params or {})
                 inbound.send_result(answer)
@@ -232,7 +236,7 @@ class ClientSession(Dispatcher):
 
         Args:
             request: The request.
-            task_status: Started with what the server agreed to tell, once it says so.
+            task_status: Started with the kinds of notification that the server agreed to send.
 
         Raises:
             McpError: The server refused.
@@ -259,7 +263,8 @@ class ClientSession(Dispatcher):
             self._acknowledge(notification.params or {})
             return
         if not overrides(self._handler, "handle_notification"):
-            return
+            return  # the handler of the base class ignores all of them
+        # The reader must not wait for a slow handler, and memory must not grow: the oldest goes.
         try:
             self._send_notice.send_nowait(notification)
         except trio.WouldBlock:
