@@ -8,6 +8,7 @@ from .._log import seldom as seldom
 from .._util import publish
 from ._dispatcher import Dispatcher as Dispatcher
 from ._dispatcher import Peer as Peer
+from ._eager import TaskScope as TaskScope
 from ._eager import run_eager as run_eager
 from ._failure import crashes_logged as crashes_logged
 from ._failure import is_being_cancelled as is_being_cancelled
@@ -51,6 +52,7 @@ __all__ = [
     "RequestObserver",
     "Seldom",
     "SessionEnded",
+    "TaskScope",
     "Unanswered",
     "crashes_logged",
     "is_being_cancelled",

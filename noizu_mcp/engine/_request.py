@@ -9,7 +9,8 @@ the requests in flight, so the table holds exactly what is open, and nothing els
 import abc
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from typing import Any, Protocol
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, cast
 
 import trio
 
@@ -27,6 +28,7 @@ from ..jsonrpc import (
     encode_result,
 )
 from ..protocol import Envelope
+from ._eager import TaskScope
 from ._failure import split_cancellation
 from ._observer import Ending, RequestObserver
 
@@ -303,15 +305,23 @@ class InboundRequest:
 
     # Its work, and its time
 
-    async def run(self, work: Awaitable[None]) -> None:
+    async def run(self, work: Awaitable[None], entered: TaskScope | None = None) -> None:
         """Do the rest of the work in the calling task, until the deadline.
+
+        Args:
+            work: The work.
+            entered: A scope of the task to use; None: one is made. `detach` sets its deadline.
 
         Raises:
             trio.Cancelled: A scope around the task was cancelled. Failures are answered and logged.
         """
-        self.scope = scope = trio.CancelScope(deadline=self.deadline)
+        if entered is None:
+            manager: AbstractContextManager[Any] = trio.CancelScope(deadline=self.deadline)
+            self.scope = scope = cast(trio.CancelScope, manager)
+        else:
+            manager, self.scope, scope = entered, entered.scope, entered.scope
         try:
-            with scope:
+            with manager:
                 await work
         except BaseException as error:
             # The scope takes `Cancelled` out of a group and lets the rest pass.
@@ -326,6 +336,11 @@ class InboundRequest:
             self.scope = None  # as nearly always
         else:
             self.conclude(scope)
+
+    def detach(self) -> None:
+        """Start the clock of the deadline: the work waits for the first time."""
+        if self.scope is not None:
+            self.scope.deadline = self.deadline
 
     def conclude(self, scope: trio.CancelScope) -> None:
         """End the request after its work, whichever way the work ended.

@@ -3,10 +3,12 @@
 Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
 """
 
-from typing import Final
+import math
+from typing import Final, cast
 
 import trio
 
+from ....engine import TaskScope, run_eager
 from ....jsonrpc import (
     HTTP_STATUS,
     INVALID_REQUEST,
@@ -106,16 +108,34 @@ class Endpoint:
             text = "Content-Encoding must be identity: the body is not decoded here"
             raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
         account = self._host.accounts.of(http)
+        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`).
+        http.entered = entered = TaskScope()
         try:
             await self._take_post(http, await self._read(http, account), account)
+        except BaseException as error:
+            if not entered.left and entered.__exit__(type(error), error, error.__traceback__):
+                seconds = self._limits.body_time
+                text = f"The body took over {seconds:g} seconds"
+                raise Refused(408, text, code=INVALID_REQUEST) from None
+            raise
         finally:
             account.release(http.size)
+            if not entered.left:
+                entered.__exit__(None, None, None)
 
     async def _read(self, http: HttpRequest, account: Account) -> Decoded:
-        # Without a name for the body: what is answered for long would keep it as long.
-        size, seconds = self._messages.message_size, self._limits.body_time
-        message = decode(await http.read(size, seconds, account.hold), self._messages)
-        self._check_running()  # it may have come slowly
+        scope = cast(TaskScope, http.entered).scope
+
+        def start_clock() -> None:
+            scope.deadline = trio.current_time() + self._limits.body_time
+
+        # Without a name for the body: what is answered for long would keep it as long. A body that
+        # is there already needs no deadline, which would cost as much as parsing it.
+        reading = http.read(self._messages.message_size, account.hold)
+        message = decode(await run_eager(reading, start_clock), self._messages)
+        if scope.deadline != math.inf:
+            scope.deadline = math.inf
+            self._check_running()  # it came slowly
         return message
 
     async def _take_post(self, http: HttpRequest, message: Decoded, account: Account) -> None:
