@@ -17,7 +17,7 @@ _TEXT_OR_NONE: Final = (str, type(None))
 
 
 class Ledger:
-    """Which requests have no answer yet: the peer's (inbound) and ours (outbound).
+    """The ids of requests without an answer: the peer's (inbound) and ours (outbound).
 
     Args:
         limit: Inbound requests that may be in flight at once.

@@ -87,7 +87,7 @@ class Server(Serving, metaclass=ComponentMeta):
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
         threads: Bounds how many sync handlers run at once.
-        task_threads: The same in tasks.
+        task_threads: Bounds how many sync handlers run at once in tasks.
         sealer: Seals what travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
 

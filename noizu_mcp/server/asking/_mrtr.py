@@ -49,7 +49,7 @@ Reader = Callable[[Any], Any]
 
 
 class _Record:
-    """What a handler was answered and what it did, under keys that hold when it runs again.
+    """Answers and side effects of a handler, under keys that hold when it runs again.
 
     Args:
         answers: The answers by key.
@@ -194,7 +194,7 @@ class LiveAsker:
             return value
 
     def _count_round(self) -> None:
-        """What is asked while something else waits belongs to the round of that."""
+        """Count a round; a question beside one that waits belongs to the round of that."""
         if self._waiting == 0:
             self._rounds += 1
         if self._rounds > MAX_ROUNDS:

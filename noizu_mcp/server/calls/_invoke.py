@@ -87,7 +87,7 @@ def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | N
 
     Raises:
         McpError: The handler raised it.
-        InsufficientScope: The same.
+        InsufficientScope: The handler raised it.
     """
     try:
         return call_user_code(lambda: answer_of(server, spec, _unasked(spec.invoke(args, context))))
@@ -111,7 +111,7 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> 
 
     Raises:
         McpError: The handler raised it.
-        InsufficientScope: The same.
+        InsufficientScope: The handler raised it.
     """
 
     async def invoke() -> Any:
@@ -221,7 +221,7 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
 
     Raises:
         McpError: It raised this.
-        InsufficientScope: The same.
+        InsufficientScope: The handler raised it.
     """
     refusal = refusal_in(error)
     if refusal is not None:

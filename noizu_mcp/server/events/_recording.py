@@ -40,12 +40,12 @@ _keys: Final = itertools.count(1)
 
 
 class Place(NamedTuple):
-    """Where a message came or goes.
+    """The place that a message comes from or goes to.
 
     Attributes:
         transport: As in `Event`.
-        revision: The same.
-        session: The same.
+        revision: As in `Event`.
+        session: As in `Event`.
     """
 
     transport: str
@@ -101,7 +101,7 @@ class RequestRecording(_Span):
         self._ending = ending
 
     def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
-        """See the result; see `RequestObserver`."""
+        """Note the result; see `RequestObserver`."""
         if self._ending is None and isinstance(result, Mapping):
             if result.get("isError") is True:
                 self._ending = "tool_error"
@@ -109,16 +109,16 @@ class RequestRecording(_Span):
                 self._ending = "input_required"
 
     def observe_answer(self, size: int, code: int | None) -> None:
-        """See the answer; see `RequestObserver`."""
+        """Record the end; see `RequestObserver`."""
         self.end(self._ending or ("ok" if code is None else "error"), code, size)
 
     def observe_cancellation(self) -> None:
-        """See that nobody waits; see `RequestObserver`."""
+        """Record that nobody waits; see `RequestObserver`."""
         self.end("cancelled")
 
     @contextmanager
     def surround_question(self, request: Request) -> Iterator[None]:
-        """Watch a request to the client; see `RequestObserver`."""
+        """Record a request to the client; see `RequestObserver`."""
         outbound = self.event._replace(
             key=next(_keys),
             parent=self.event.key,

@@ -34,7 +34,7 @@ CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "r
 
 @attrs.frozen(eq=False, repr=False)
 class Cache(Value):
-    """How long a client may keep a result (2026-07-28 `server/utilities/caching`).
+    """The time for which a client may keep a result (2026-07-28 `server/utilities/caching`).
 
     Attributes:
         ttl: Seconds; 0: it is stale at once.

@@ -28,7 +28,7 @@ class Refused(Exception):
         headers: More headers.
 
     Attributes:
-        status: As given.
+        status: See Args.
         headers: All headers.
         id: The id of the request, once that is known.
     """

@@ -48,7 +48,7 @@ class Endpoint:
     """Serves the path for as long as the application runs.
 
     Args:
-        host: What its connections share.
+        host: The shared part of the application.
 
     Attributes:
         sessions: The sessions with a handshake.

@@ -14,7 +14,7 @@ from ._task_group import TaskGroup
 
 
 class Reply:
-    """What a POST is answered with; the `ReplyChannel` of its request.
+    """The answer to one POST; the `ReplyChannel` of its request.
 
     Nothing is sent before there is something to send: the first message decides the form, and an
     error that is the first one decides the status.
