@@ -150,7 +150,7 @@ class Context(abc.ABC):
     @property
     @abc.abstractmethod
     def session(self) -> Mapping[str, Any]:
-        """The values that `put_session` stored before this request; read-only; empty on 2026-07-28."""
+        """The values that `put_session` stored before; read-only; empty on 2026-07-28."""
 
     @abc.abstractmethod
     async def put_session(self, key: str, value: Any) -> None:

@@ -29,7 +29,7 @@ def _limit(default: float) -> Any:
 
 @attrs.frozen(kw_only=True)
 class HttpLimits:
-    """Limits of the memory and the time that a client can take over HTTP. Messages have `Limits`, too.
+    """Limits of the memory and time that a client can take over HTTP; messages have `Limits`.
 
     Attributes:
         body_time: Seconds in which the body of a request must have come.
