@@ -35,8 +35,8 @@ LAYERS: dict[str, set[str]] = {
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = ("_version", "_value", "_errors", "_limits", "_log", "_source", "_util", "_foreign")
-# Files at the root that stand above them; the commands run what `_run` runs.
-ABOVE = ("_run", "__init__", "__main__")
+# Files at the root that stand above them; the commands run what `_serving` runs.
+ABOVE = ("_serving", "__init__", "__main__")
 
 SANS_IO = ("types", "jsonrpc", "protocol", "uri", "schema")
 # The standard library without clock, randomness, I/O, threads; and what judges schemas.
@@ -75,8 +75,8 @@ LATE = {
     ("server/asking/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
     ("server/asking/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
     ("transports/http/server/_app", "._authorization"): "loads with the first `auth`",
-    ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
-    ("_run", ".transports.http.server._process"): "the same",
+    ("_serving", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
+    ("_serving", ".transports.http.server._process"): "the same",
     (
         "transports/http/server/_app",
         "._asyncio_bridge",
@@ -85,7 +85,6 @@ LATE = {
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
-    ("server/_serving", ".._run"): "run() is sugar that stands above all layers",
 }
 
 # Names of a private file that another layer uses, each with its reason.
@@ -221,7 +220,7 @@ def test_layers_import_no_file_above_them() -> None:
         and each.target_layer == ""
         and {*each.target[:1], *(() if each.target else each.names)} & set(ABOVE)
         and (each.file, each.module) not in LATE
-        and (each.layer, each.module) != ("cli", ".._run")
+        and (each.layer, each.module) != ("cli", ".._serving")
     ]
 
     assert wrong == []

@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 
-from .._run import run_stdio
+from .._serving import run_stdio
 from ._errors import OK
 from ._target import load_server
 

@@ -18,7 +18,6 @@ from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
 from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Reference
-from ._serving import Serving
 from .asking._seal import Sealer
 from .calls._invoke import (
     call_registered,
@@ -59,7 +58,7 @@ def _is_lifespan(value: Any) -> bool:
     return getattr(value, "__code__", None) is Server.lifespan.__code__
 
 
-class Server(Serving, metaclass=ComponentMeta):
+class Server(metaclass=ComponentMeta):
     """An MCP server: subclass it, say what it offers, and serve it.
 
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
