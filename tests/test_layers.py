@@ -99,7 +99,6 @@ PRIVATE = {
     ("components/_misses", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
-    ("client/_handlers", "server.calls._user_code"): "user code is run alike",
     ("client/_handlers", "components._declare"): "a handler is declared as a server is",
     ("client/_handlers", "components._options"): "the options of a handler are read alike",
     ("client/_handlers", "schema.jsonschema._nearest"): "the nearest name, for messages",
@@ -256,6 +255,28 @@ def test_files_of_a_layer_have_no_cycle() -> None:
     done: set[str] = set()
     while rest := [file for file in edges if file not in done]:
         free = [file for file in rest if all(t in done or t not in edges for t in edges[file])]
+        assert free, f"a cycle among {sorted(rest)}"
+        done.update(free)
+
+
+def _room(parts: tuple[str, ...]) -> str:
+    """Name the folder inside of a layer; "" for files at its root, which put the rooms together."""
+    return (
+        "/".join(parts[:2]) if len(parts) > 1 and (PACKAGE / "/".join(parts[:2])).is_dir() else ""
+    )
+
+
+def test_rooms_have_no_cycle() -> None:
+    """The folders inside of a layer import one way, in functions and for types, too."""
+    edges: dict[str, set[str]] = {}
+    for each in RELATIVE:
+        source = _room(tuple(each.file.split("/")[:-1]))
+        target = _room(each.target)
+        if source and target and source != target and each.layer == each.target_layer:
+            edges.setdefault(source, set()).add(target)
+    done: set[str] = set()
+    while rest := [room for room in edges if room not in done]:
+        free = [room for room in rest if all(t in done or t not in edges for t in edges[room])]
         assert free, f"a cycle among {sorted(rest)}"
         done.update(free)
 

@@ -13,10 +13,10 @@ import trio
 from .._errors import McpError
 from ..components._declare import Declaration, is_method
 from ..components._options import got, read_flag
+from ..engine import run_user_code
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..protocol import Revision
 from ..schema.jsonschema._nearest import nearest
-from ..server.calls._user_code import run_user_code
 from ..types import Accept, Cancel, Decline, Root, SamplingResult
 
 #: What `handle_elicitation`, `handle_sampling` and `list_roots` may return.

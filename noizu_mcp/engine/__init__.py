@@ -31,6 +31,10 @@ from ._request import ReplyChannel as ReplyChannel
 from ._stream import MessageStream as MessageStream
 from ._stream import SessionEnded as SessionEnded
 from ._stream import Unanswered as Unanswered
+from ._user_code import call_in_thread as call_in_thread
+from ._user_code import call_user_code as call_user_code
+from ._user_code import enter_user_code as enter_user_code
+from ._user_code import run_user_code as run_user_code
 
 __all__ = [
     "MOST_CRASHES",
@@ -54,11 +58,15 @@ __all__ = [
     "SessionEnded",
     "TaskScope",
     "Unanswered",
+    "call_in_thread",
+    "call_user_code",
     "crashes_logged",
+    "enter_user_code",
     "is_being_cancelled",
     "is_crash",
     "logger",
     "run_eager",
+    "run_user_code",
     "seldom",
     "single_failure",
     "split_cancellation",

@@ -13,7 +13,6 @@ from ._serve import serve_in_task as serve_in_task
 from ._server import Server as Server
 from ._session import Session as Session
 from .asking._seal import Sealer as Sealer
-from .calls._user_code import enter_user_code as enter_user_code
 from .changes._bus import MERGE_WINDOW as MERGE_WINDOW
 from .changes._feed import ChangeFeed as ChangeFeed
 from .events._event import Event as Event
@@ -63,7 +62,6 @@ __all__ = [
     "StatelessRequests",
     "TaskStore",
     "Telemetry",
-    "enter_user_code",
     "observe_message",
     "open_session",
     "running",

@@ -14,6 +14,7 @@ from ..engine import (
     MessageStream,
     ReplyChannel,
     TaskScope,
+    enter_user_code,
     run_eager,
     single_failure,
 )
@@ -24,7 +25,6 @@ from ._request_context import RequestContext
 from ._running import RunningServer
 from ._server import Server
 from ._session import Session
-from .calls._user_code import enter_user_code
 from .events._recording import Place, observe_notice
 from .features import ROUTES
 

@@ -8,13 +8,21 @@ from typing import Any
 
 import trio
 
-from ..engine import BatchReply, Delivery, Dispatcher, Job, ReplyChannel, crashes_logged, logger
+from ..engine import (
+    BatchReply,
+    Delivery,
+    Dispatcher,
+    Job,
+    ReplyChannel,
+    crashes_logged,
+    logger,
+    run_user_code,
+)
 from ..jsonrpc import INTERNAL_ERROR, Batch, Decoded, Notification, Request
 from ..protocol import Envelope, Event, ServerPeer
 from ._request_context import RequestContext
 from ._running import RunningServer
 from ._server_context import EMPTY, SessionContext
-from .calls._user_code import run_user_code
 from .changes._feed import ChangeFeed
 from .events._recording import observe_notice_sent, observe_received
 

@@ -15,8 +15,8 @@ from noizu_mcp import (
     connect,
     mcp,
 )
+from noizu_mcp.engine import enter_user_code, run_user_code
 from noizu_mcp.server import Listener
-from noizu_mcp.server.calls._user_code import enter_user_code, run_user_code
 
 
 def leave():

@@ -21,12 +21,12 @@ import trio
 from ..._errors import McpError, ProtocolError
 from ..._util import UNSET, Unset, json_text
 from ...components import TIMEOUTS
+from ...engine import call_in_thread
 from ...jsonrpc import INVALID_PARAMS, parse_json
 from ...types import InputRequest, InputRequired
 from ..calls._concurrency_limit import given_back
+from ..calls._refusal import ClientRefusal
 from ..calls._time_limit import clocks_stopped
-from ..calls._user_code import call_in_thread
-from ._refusal import ClientRefusal
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
@@ -449,11 +449,6 @@ async def run_step(
 def too_many_rounds() -> McpError:
     """Make the error for a handler that never stops asking."""
     return McpError(INVALID_PARAMS, f"More than {MAX_ROUNDS} rounds of questions")
-
-
-def timed_out(error: Exception) -> str:
-    """Say to a model that the client did not answer."""
-    return f"The client did not answer in time: {error}"
 
 
 def _asked(request: InputRequest) -> str:

@@ -22,7 +22,7 @@ from ...components import (
     to_prompt_result,
     to_result,
 )
-from ...engine import Ending, is_crash, unwrap_single
+from ...engine import Ending, call_in_thread, call_user_code, is_crash, run_user_code, unwrap_single
 from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ...protocol import REVISIONS
 from ...types import (
@@ -34,13 +34,11 @@ from ...types import (
     Reference,
     ToolResult,
 )
-from ..asking._mrtr import timed_out
-from ..asking._refusal import refusal_in, refused
 from ..registry._registry import Found
 from ._concurrency_limit import one_of
+from ._refusal import refusal_in, refused, timed_out
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, Timed, in_time
-from ._user_code import call_in_thread, call_user_code, run_user_code
 
 if TYPE_CHECKING:
     from .._server import Server

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ...engine import InFlight, crashes_logged, logger
+from ...engine import InFlight, crashes_logged, logger, run_user_code
 from ...jsonrpc import Id, Notification
 from ...protocol import ACKNOWLEDGED, Listening, Subscriptions
 from ...types import META_SUBSCRIPTION_ID, Principal
-from ..calls._user_code import run_user_code
 from ..tasks._running_task import RunningTask
 from ..tasks._task_store import TaskChange
 from ._bus import Merger

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from ..._errors import Problem
-from ...engine import MOST_CRASHES, SHOWN, Seldom, crashes_logged
-from ..calls._user_code import call_user_code
+from ...engine import MOST_CRASHES, SHOWN, Seldom, call_user_code, crashes_logged
 from ._event import Event, Listen, Listener
 
 _FAILED: Final = "the listener %r failed"

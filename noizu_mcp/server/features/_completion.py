@@ -5,11 +5,10 @@ from typing import Any
 
 from ..._errors import McpError, ProtocolError
 from ...components import to_completion
-from ...engine import Job
+from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import Reference
 from .._request_context import RequestContext
-from ..calls._user_code import run_user_code
 
 
 def complete(ctx: RequestContext) -> Job | None:

@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...components import Context
-from ...engine import Job
+from ...engine import Job, run_user_code
 from .._request_context import RequestContext
-from ..calls._user_code import run_user_code
 from ..registry._collection import Collection
 
 Ask = Callable[[str | None, Context], Awaitable[Any]]

@@ -5,13 +5,12 @@ from typing import Any
 
 from ..._errors import McpError
 from ...components import to_prompt_result
-from ...engine import Job
+from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_block
 from ...types import InputRequired
 from .._request_context import RequestContext
 from ..calls._invoke import get_found, settle
-from ..calls._user_code import run_user_code
 from ._lists import list_page
 
 

@@ -9,13 +9,12 @@ import trio
 
 from ..._errors import InsufficientScope, McpError
 from ...components import Context, TemplateSpec, to_listed
-from ...engine import Job, crashes_logged
+from ...engine import Job, crashes_logged, run_user_code
 from ...jsonrpc import INVALID_PARAMS, INVALID_REQUEST
 from ...types import InputRequired
 from .._request_context import RequestContext
 from ..calls._invoke import invoke_handler, read_any, settle
 from ..calls._scope_checks import holds
-from ..calls._user_code import run_user_code
 from ..changes._feed import ChangeFeed, leave
 from ..registry._server_options import Cache
 from ._lists import Ask, list_page

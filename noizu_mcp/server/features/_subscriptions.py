@@ -6,13 +6,12 @@ from contextlib import suppress
 import trio
 
 from ..._errors import InsufficientScope, McpError
-from ...engine import Job
+from ...engine import Job, run_user_code
 from ...protocol import Listening
 from .._request_context import RequestContext
-from ..calls._user_code import run_user_code
 from ..changes._feed import ListenFeed, leave
 from ..registry._registry import Registry
-from ..tasks._task_call import owner_of, require_tasks
+from ._task_call import owner_of, require_tasks
 
 
 def listen(ctx: RequestContext) -> Job | None:

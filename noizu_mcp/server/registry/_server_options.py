@@ -19,8 +19,8 @@ from ...components._options import (
     read_text,
 )
 from ...types import RequireScopes
-from ..asking._seal import STATE_TTL, read_secrets
 from ._pages import PAGE_SIZE
+from ._state_keys import STATE_TTL, read_secrets
 
 #: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
 TOOL_TIMEOUT: Final = 30.0

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ....engine import logger, single_failure
+from ....engine import enter_user_code, logger, single_failure
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
-from ....server import ROUTES, RequestContext, RunningServer, Server, enter_user_code
+from ....server import ROUTES, RequestContext, RunningServer, Server
 from ....telemetry import Metrics
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 import trio
 
-from ...engine import is_being_cancelled
+from ._failure import is_being_cancelled
 
 Result = TypeVar("Result")
 
