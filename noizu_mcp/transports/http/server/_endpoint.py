@@ -4,7 +4,7 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 import math
-from typing import Final, cast
+from typing import Final
 
 import trio
 
@@ -108,30 +108,32 @@ class Endpoint:
             text = "Content-Encoding must be identity: the body is not decoded here"
             raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
         account = self._host.accounts.of(http)
-        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`).
-        http.entered = entered = TaskScope()
         try:
             await self._take_post(http, await self._read(http, account), account)
         except BaseException as error:
-            if not entered.left and entered.__exit__(type(error), error, error.__traceback__):
+            entered = http.entered
+            if entered is None or entered.left:
+                raise
+            if entered.__exit__(type(error), error, error.__traceback__):
                 seconds = self._limits.body_time
                 text = f"The body took over {seconds:g} seconds"
                 raise Refused(408, text, code=INVALID_REQUEST) from None
             raise
         finally:
             account.release(http.size)
-            if not entered.left:
-                entered.__exit__(None, None, None)
+            if http.entered is not None and not http.entered.left:
+                http.entered.__exit__(None, None, None)
 
     async def _read(self, http: HttpRequest, account: Account) -> Decoded:
-        scope = cast(TaskScope, http.entered).scope
-
         def start_clock() -> None:
             scope.deadline = trio.current_time() + self._limits.body_time
 
         # Without a name for the body: what is answered for long would keep it as long. A body that
         # is there already needs no deadline, which would cost as much as parsing it.
         reading = http.read(self._messages.message_size, account.hold)
+        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`).
+        http.entered = entered = TaskScope()
+        scope = entered.scope
         message = decode(await run_eager(reading, start_clock), self._messages)
         if scope.deadline != math.inf:
             scope.deadline = math.inf
