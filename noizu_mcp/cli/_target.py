@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from .._errors import DefinitionError
-from .._run import run_stdio
+from .._serving import run_stdio
 from .._util import relative_path
 from ..schema.jsonschema._nearest import nearest
 from ..server import Server

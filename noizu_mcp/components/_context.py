@@ -93,17 +93,17 @@ class Context(abc.ABC):
     @property
     @abc.abstractmethod
     def client_info(self) -> Implementation | None:
-        """Who the client says it is; None if it does not say. Never decide security by it."""
+        """The implementation that the client names; None if it names none. It proves nothing."""
 
     @property
     @abc.abstractmethod
     def client_capabilities(self) -> "ClientCapabilities":
-        """What the client can do."""
+        """The capabilities of the client."""
 
     @property
     @abc.abstractmethod
     def transport(self) -> str:
-        """How the request came: `stdio`, `http` or `memory`."""
+        """The transport of the request: `stdio`, `http` or `memory`."""
 
     @property
     @abc.abstractmethod
@@ -113,12 +113,12 @@ class Context(abc.ABC):
     @property
     @abc.abstractmethod
     def state(self) -> Any:
-        """What the server's `lifespan` yielded."""
+        """The value that the server's `lifespan` yielded."""
 
     @property
     @abc.abstractmethod
     def auth(self) -> Principal | None:
-        """Who is calling, verified; None where nobody verifies it."""
+        """The verified caller; None where nobody verifies it."""
 
     @abc.abstractmethod
     def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
@@ -150,7 +150,7 @@ class Context(abc.ABC):
     @property
     @abc.abstractmethod
     def session(self) -> Mapping[str, Any]:
-        """What `put_session` stored before this request began; read-only; empty on 2026-07-28."""
+        """The values that `put_session` stored before; read-only; empty on 2026-07-28."""
 
     @abc.abstractmethod
     async def put_session(self, key: str, value: Any) -> None:

@@ -8,10 +8,13 @@ from .._log import seldom as seldom
 from .._util import publish
 from ._dispatcher import Dispatcher as Dispatcher
 from ._dispatcher import Peer as Peer
-from ._eager import run_eager as run_eager
+from ._failure import call_in_thread as call_in_thread
+from ._failure import call_user_code as call_user_code
 from ._failure import crashes_logged as crashes_logged
+from ._failure import enter_user_code as enter_user_code
 from ._failure import is_being_cancelled as is_being_cancelled
 from ._failure import is_crash as is_crash
+from ._failure import run_user_code as run_user_code
 from ._failure import single_failure as single_failure
 from ._failure import split_cancellation as split_cancellation
 from ._failure import unwrap_single as unwrap_single
@@ -27,13 +30,11 @@ from ._request import InboundRequest as InboundRequest
 from ._request import InFlight as InFlight
 from ._request import Job as Job
 from ._request import ReplyChannel as ReplyChannel
+from ._request import TaskScope as TaskScope
+from ._request import run_eager as run_eager
 from ._stream import MessageStream as MessageStream
 from ._stream import SessionEnded as SessionEnded
 from ._stream import Unanswered as Unanswered
-from ._user_code import call_in_thread as call_in_thread
-from ._user_code import call_user_code as call_user_code
-from ._user_code import enter_user_code as enter_user_code
-from ._user_code import run_user_code as run_user_code
 
 __all__ = [
     "MOST_CRASHES",
@@ -55,6 +56,7 @@ __all__ = [
     "RequestObserver",
     "Seldom",
     "SessionEnded",
+    "TaskScope",
     "Unanswered",
     "call_in_thread",
     "call_user_code",

@@ -59,6 +59,7 @@ class Dispatcher(InFlight):
         super().__init__()
         self.pending = PendingRequests()
         self._ledger = peer.ledger
+        self._methods = peer.ledger.methods
         self.decide = peer.receive
 
     # What the two ends do with what their peer wants. None of these may raise.
@@ -138,7 +139,7 @@ class Dispatcher(InFlight):
         """Forget a request: its id may be used again."""
         # Written out, not `super()`: every request passes here.
         id_ = request.request.id
-        self._ledger.finish(id_)
+        self._methods.pop(id_, None)  # as `Ledger.finish` does
         self.requests.pop(id_, None)
         if self.all_answered is not None and not self.requests:
             self.all_answered.set()

@@ -1,8 +1,8 @@
 """The loop over the messages of a pipe: one nursery, one reader, one writer, few tasks.
 
 Theory of operation. One task reads at any time, the *reader*. It takes the messages that arrived
-together one after the other and runs their handlers itself (see `_eager`). When a handler waits for
-the first time, the reader's task *detaches*: it belongs to that handler from then on, and a new
+together one after the other and runs their handlers itself (see `run_eager`). When a handler waits
+for the first time, the task *detaches*: it belongs to that handler from then on, and a new
 task resumes reading where the old one stopped, in the same inbox. So a handler that never waits, as
 most do, costs neither a task nor a cancel scope: the scope around the reader becomes that of the
 handler when it detaches.
@@ -28,10 +28,9 @@ from .._log import seldom
 from ..jsonrpc import Received
 from ..protocol import Dispatch
 from ._dispatcher import Dispatcher
-from ._eager import run_eager
 from ._failure import split_cancellation
 from ._outbox import Outbox
-from ._request import InboundRequest
+from ._request import InboundRequest, run_eager
 from ._stream import MessageStream, Unanswered
 
 #: Seconds to write what is left once everything else has ended; a peer that reads needs far less.

@@ -4,12 +4,23 @@ States of a request: *open* (it has no answer yet), *answered*, *withdrawn* (the
 it). Nothing leaves the last two: later answers and notices of the request are dropped. A request
 leaves the open state in one of two places only, `_finish` and `withdraw`. Both strike it out of
 the requests in flight, so the table holds exactly what is open, and nothing else has to be told.
+
+Eager tasks: a handler runs in the task that read its request, for as long as it does not wait.
+Starting a task for every request costs more than most handlers do (a task of trio takes about
+20 µs, an echo 5 µs). So the task that reads runs the handler itself. If the handler never waits,
+no task was needed. If it waits, `on_block` starts another reader, and the task is the handler's own
+from then on: cancel scopes and nurseries that the handler opens stay in one task throughout, which
+trio demands.
 """
 
 import abc
+import contextvars
 import math
+import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from typing import Any, Protocol
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Protocol, TypeVar, cast
 
 import trio
 
@@ -30,8 +41,78 @@ from ..protocol import Envelope
 from ._failure import split_cancellation
 from ._observer import Ending, RequestObserver
 
+Result = TypeVar("Result")
+
 #: The rest of the work on a request, to be awaited once, in whichever task.
 Job = Callable[[], Coroutine[Any, Any, None]]
+
+
+class TaskScope:
+    """A cancel scope that is entered at once, and left by whichever block is given it.
+
+    A scope costs as much as an echo (9 µs). With this one a task can read something under a
+    timeout, and then run a handler under another, for the price of one scope. It must be left in
+    the task that made it, and after all scopes that were entered later.
+
+    Attributes:
+        scope: The scope.
+        left: True once a block has left it.
+    """
+
+    __slots__ = ("left", "scope")
+
+    def __init__(self) -> None:
+        self.left = False
+        self.scope = trio.CancelScope()
+        self.scope.__enter__()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        self.left = True
+        return self.scope.__exit__(kind, error, traceback)
+
+
+@types.coroutine
+def run_eager(
+    work: Coroutine[Any, Any, Result], on_block: Callable[[], None]
+) -> Generator[Any, Any, Result]:
+    """Run a coroutine in the calling task, and report its first wait.
+
+    Args:
+        work: The handler; it gets a copy of the context variables, as a task of its own would.
+        on_block: Called once, before the first wait; must not wait itself.
+
+    Returns:
+        The return value of the coroutine.
+    """
+    step = contextvars.copy_context().run
+    resume: Callable[[Any], Any]
+    result: Result
+    try:
+        trap = step(work.send, None)
+    except StopIteration as end:
+        result = end.value
+        return result
+    on_block()
+    while True:
+        try:
+            value = yield trap
+        except BaseException as error:  # noqa: BLE001 - thrown into `work`, Cancelled too
+            resume, value = work.throw, error
+        else:
+            resume = work.send
+        try:
+            trap = step(resume, value)
+        except StopIteration as end:
+            result = end.value
+            return result
 
 
 class Delivery:
@@ -303,15 +384,23 @@ class InboundRequest:
 
     # Its work, and its time
 
-    async def run(self, work: Awaitable[None]) -> None:
+    async def run(self, work: Awaitable[None], entered: TaskScope | None = None) -> None:
         """Do the rest of the work in the calling task, until the deadline.
+
+        Args:
+            work: The work.
+            entered: A scope of the task to use; None: one is made. `detach` sets its deadline.
 
         Raises:
             trio.Cancelled: A scope around the task was cancelled. Failures are answered and logged.
         """
-        self.scope = scope = trio.CancelScope(deadline=self.deadline)
+        if entered is None:
+            manager: AbstractContextManager[Any] = trio.CancelScope(deadline=self.deadline)
+            self.scope = scope = cast(trio.CancelScope, manager)
+        else:
+            manager, self.scope, scope = entered, entered.scope, entered.scope
         try:
-            with scope:
+            with manager:
                 await work
         except BaseException as error:
             # The scope takes `Cancelled` out of a group and lets the rest pass.
@@ -326,6 +415,11 @@ class InboundRequest:
             self.scope = None  # as nearly always
         else:
             self.conclude(scope)
+
+    def detach(self) -> None:
+        """Start the clock of the deadline: the work waits for the first time."""
+        if self.scope is not None:
+            self.scope.deadline = self.deadline
 
     def conclude(self, scope: trio.CancelScope) -> None:
         """End the request after its work, whichever way the work ended.

@@ -15,7 +15,7 @@ class SessionEnded(ConnectionClosed):
 
 
 class Unanswered(NamedTuple):
-    """What a stream says in place of an answer that will not come.
+    """A stand-in for an answer that will not come.
 
     Where each message travels by itself one can fail while the others go on.
 

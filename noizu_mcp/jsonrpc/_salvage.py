@@ -1,4 +1,4 @@
-"""What can still be told of a message that cannot be read: whose it is, and whether to answer.
+"""Salvage of the id from input that is not a valid message, so that the sender gets an error.
 
 An error without the id leaves the sender waiting for ever. An error with the wrong id fails
 another request of the sender, and so does one for an answer: its id is one of ours.

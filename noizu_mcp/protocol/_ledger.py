@@ -17,24 +17,27 @@ _TEXT_OR_NONE: Final = (str, type(None))
 
 
 class Ledger:
-    """Which requests have no answer yet: the peer's (inbound) and ours (outbound).
+    """The ids of requests without an answer: the peer's (inbound) and ours (outbound).
 
     Args:
         limit: Inbound requests that may be in flight at once.
+
+    Attributes:
+        methods: The methods of inbound requests without an answer, by id.
     """
 
-    __slots__ = ("_inbound", "_limit", "_next_id", "_outbound")
+    __slots__ = ("_limit", "_next_id", "_outbound", "methods")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._inbound: dict[Id, str] = {}  # id → method
+        self.methods: dict[Id, str] = {}  # id → method
         self._outbound: dict[Id, None] = {}  # an empty set is three times as large
         self._next_id = 0
 
     @property
     def inbound(self) -> int:
         """Requests of the peer that have no answer yet."""
-        return len(self._inbound)
+        return len(self.methods)
 
     @property
     def outbound(self) -> int:
@@ -45,19 +48,19 @@ class Ledger:
         """Enter an inbound request, or return the error that refuses it."""
         if self.holds(request.id):
             return refuse(request, INVALID_REQUEST, "Duplicate in-flight request id")
-        if len(self._inbound) >= self._limit:
+        if len(self.methods) >= self._limit:
             text = f"More than {self._limit} requests in flight; wait for answers"
             return refuse(request, INTERNAL_ERROR, text)
-        self._inbound[request.id] = request.method
+        self.methods[request.id] = request.method
         return None
 
     def holds(self, id_: Id) -> bool:
         """Tell whether an inbound request with that id has no answer yet."""
-        return id_ in self._inbound
+        return id_ in self.methods
 
     def finish(self, id_: Id) -> None:
         """Strike an inbound request out: it is answered."""
-        self._inbound.pop(id_, None)
+        self.methods.pop(id_, None)
 
     def open(self, method: str, params: dict[str, Any] | None) -> Request:
         """Make an outbound request with an id never used before."""
@@ -80,9 +83,9 @@ class Ledger:
         `basic/utilities/cancellation`, "Behavior Requirements" and "Error Handling").
         """
         id_ = (params or {}).get("requestId")
-        if not is_id(id_) or self._inbound.get(id_, "initialize") == "initialize":
+        if not is_id(id_) or self.methods.get(id_, "initialize") == "initialize":
             return None
-        del self._inbound[id_]
+        del self.methods[id_]
         reason = (params or {}).get("reason")
         return Cancel(id_, reason if isinstance(reason, str) else None)
 

@@ -25,7 +25,7 @@ class Mirrored(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a transport knows of a request beside its text.
+    """The context of a request that its transport knows, beside its text.
 
     Attributes:
         headers: The HTTP headers that mirror it; None where there are none.

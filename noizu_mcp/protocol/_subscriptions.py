@@ -1,4 +1,4 @@
-"""Which change notices one connection asked for, in either era."""
+"""Subscriptions of one connection to change notices, in either era."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -39,7 +39,7 @@ class Listening(NamedTuple):
 
     @property
     def size(self) -> int:
-        """What it counts against the limit: the request, each resource and each task."""
+        """Its share of the limit: one for the request, each resource and each task."""
         return 1 + len(self.uris) + len(self.tasks)
 
     def agreed(self) -> dict[str, Any]:

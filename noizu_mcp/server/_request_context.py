@@ -38,8 +38,9 @@ from ..types import (
     ToolResult,
 )
 from ._server_context import EMPTY, ServerContext, no_task
-from .asking._mrtr import LiveAsker, ReplayAsker, make_asker, run_step, timed_out
+from .asking._mrtr import LiveAsker, ReplayAsker, make_asker, run_step
 from .calls._invoke import TIMED_OUT
+from .calls._refusal import timed_out
 from .calls._scope_checks import admit, denial, needed
 from .calls._time_limit import Timed
 from .events._recording import observe_request

@@ -13,6 +13,7 @@ from ..engine import (
     MessageLoop,
     MessageStream,
     ReplyChannel,
+    TaskScope,
     enter_user_code,
     run_eager,
     single_failure,
@@ -132,6 +133,8 @@ class Reply(ReplyChannel, Protocol):
     """The answer to one HTTP request, as `serve_request` needs it."""
 
     on_gone: Callable[[], None] | None
+    #: A scope that surrounds the calling task already; None: the handler gets one of its own.
+    entered: TaskScope | None
 
     def attend(self) -> None:
         """Look after the client from now on: the answer takes time."""
@@ -148,12 +151,17 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
         job: The rest of the work; None for none.
         reply: Its answer.
     """
+
+    def detach() -> None:
+        ctx.detach()
+        reply.attend()
+
     try:
         if job is not None:
             working = ctx.running.working
             working[ctx] = None
             try:
-                await ctx.run(run_eager(job(), reply.attend))
+                await ctx.run(run_eager(job(), detach), reply.entered)
             finally:
                 del working[ctx]
         await reply.finish()

@@ -18,7 +18,6 @@ from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
 from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Reference
-from ._serving import Serving
 from .asking._seal import Sealer
 from .calls._invoke import (
     call_registered,
@@ -59,7 +58,7 @@ def _is_lifespan(value: Any) -> bool:
     return getattr(value, "__code__", None) is Server.lifespan.__code__
 
 
-class Server(Serving, metaclass=ComponentMeta):
+class Server(metaclass=ComponentMeta):
     """An MCP server: subclass it, say what it offers, and serve it.
 
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
@@ -87,7 +86,7 @@ class Server(Serving, metaclass=ComponentMeta):
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
         threads: Bounds how many sync handlers run at once.
-        task_threads: The same in tasks.
+        task_threads: Bounds how many sync handlers run at once in tasks.
         sealer: Seals what travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
 

@@ -1,4 +1,4 @@
-"""What a server does, for people: events, OpenTelemetry spans, Prometheus metrics, a watchdog.
+"""Telemetry: events, OpenTelemetry spans, Prometheus metrics, a watchdog.
 
 May import: types, jsonrpc, protocol, engine, server. What needs a library loads when it is used.
 """

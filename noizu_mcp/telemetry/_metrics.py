@@ -50,7 +50,7 @@ class Metrics:
         registry: Where the metrics go; a new registry unless given, with nothing else in it.
 
     Attributes:
-        server: As given.
+        server: See Args.
         registry: Where they are; for pushing, or for a web server of your own.
 
     Raises:

@@ -180,7 +180,7 @@ def test_running_is_serving_on_stdio(monkeypatch):
     """`run` hands the server to what serves on stdin and stdout."""
     served = []
     monkeypatch.setattr(
-        "noizu_mcp._run.run_stdio",
+        "noizu_mcp._serving.run_stdio",
         lambda server, *, principal: served.append((server, principal)),
     )
     server, ada = Small(), Principal(subject="ada")

@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from noizu_mcp import Server, Tool, serve_stdio
-from noizu_mcp._run import run_stdio
+from noizu_mcp._serving import run_stdio
 from noizu_mcp.transports import serve_descriptors
 from noizu_mcp.transports.stdio import _server as _stdio
 

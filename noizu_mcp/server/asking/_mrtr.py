@@ -25,8 +25,8 @@ from ...engine import call_in_thread
 from ...jsonrpc import INVALID_PARAMS, parse_json
 from ...types import InputRequest, InputRequired
 from ..calls._concurrency_limit import given_back
+from ..calls._refusal import ClientRefusal
 from ..calls._time_limit import clocks_stopped
-from ._refusal import ClientRefusal
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
@@ -49,7 +49,7 @@ Reader = Callable[[Any], Any]
 
 
 class _Record:
-    """What a handler was answered and what it did, under keys that hold when it runs again.
+    """Answers and side effects of a handler, under keys that hold when it runs again.
 
     Args:
         answers: The answers by key.
@@ -194,7 +194,7 @@ class LiveAsker:
             return value
 
     def _count_round(self) -> None:
-        """What is asked while something else waits belongs to the round of that."""
+        """Count a round; a question beside one that waits belongs to the round of that."""
         if self._waiting == 0:
             self._rounds += 1
         if self._rounds > MAX_ROUNDS:
@@ -449,11 +449,6 @@ async def run_step(
 def too_many_rounds() -> McpError:
     """Make the error for a handler that never stops asking."""
     return McpError(INVALID_PARAMS, f"More than {MAX_ROUNDS} rounds of questions")
-
-
-def timed_out(error: Exception) -> str:
-    """Say to a model that the client did not answer."""
-    return f"The client did not answer in time: {error}"
 
 
 def _asked(request: InputRequest) -> str:

@@ -17,13 +17,8 @@ from typing import Any, Final
 from ..._errors import McpError
 from ...engine import Seldom, logger
 from ...jsonrpc import INVALID_PARAMS, parse_json, render
+from ..registry._state_keys import STATE_TTL, read_secrets
 
-#: The variable that holds the key ring: secrets separated by commas, the first one seals.
-KEYS_VARIABLE: Final = "NOIZU_MCP_STATE_KEYS"
-#: Seconds that a client has to come back with answers; a person may have to be found.
-STATE_TTL: Final = 3600.0
-#: Characters of a secret below which it could be guessed.
-MIN_SECRET: Final = 16
 #: What a client hears about any state that is refused.
 INVALID_STATE: Final = "Invalid requestState"
 
@@ -141,20 +136,6 @@ class Sealer:
         if differing:
             raise ValueError(f"it belongs to another request: {', '.join(differing)} differ")
         return content
-
-
-def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
-    """Find the key ring: what is given, else the environment's, else nothing.
-
-    Raises:
-        ValueError: A secret is too short.
-    """
-    if secrets is None:
-        given = os.environ.get(KEYS_VARIABLE, "")
-        secrets = [part.strip() for part in given.split(",") if part.strip()]
-    if any(len(secret) < MIN_SECRET for secret in secrets):
-        raise ValueError(f"a state key needs at least {MIN_SECRET} characters")
-    return [secret.encode() for secret in secrets]
 
 
 @functools.cache

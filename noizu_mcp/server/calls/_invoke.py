@@ -34,10 +34,9 @@ from ...types import (
     Reference,
     ToolResult,
 )
-from ..asking._mrtr import timed_out
-from ..asking._refusal import refusal_in, refused
 from ..registry._registry import Found
 from ._concurrency_limit import one_of
+from ._refusal import refusal_in, refused, timed_out
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, Timed, in_time
 
@@ -86,7 +85,7 @@ def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | N
 
     Raises:
         McpError: The handler raised it.
-        InsufficientScope: The same.
+        InsufficientScope: The handler raised it.
     """
     try:
         return call_user_code(lambda: answer_of(server, spec, _unasked(spec.invoke(args, context))))
@@ -110,7 +109,7 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> 
 
     Raises:
         McpError: The handler raised it.
-        InsufficientScope: The same.
+        InsufficientScope: The handler raised it.
     """
 
     async def invoke() -> Any:
@@ -220,7 +219,7 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
 
     Raises:
         McpError: It raised this.
-        InsufficientScope: The same.
+        InsufficientScope: The handler raised it.
     """
     refusal = refusal_in(error)
     if refusal is not None:

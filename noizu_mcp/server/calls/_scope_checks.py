@@ -1,4 +1,4 @@
-"""What callers must be allowed to do: checked before anything of the author's runs.
+"""Checks of scopes: before any code of the author runs.
 
 Who lacks a scope is told all that the operation needs, so that one new token is enough (2025-11-25
 and later, `basic/authorization`, "Scope Challenge Handling").
@@ -22,11 +22,11 @@ OPEN: Final = frozenset({"initialize", "ping", "server/discover"})
 
 
 class Scoped(Protocol):
-    """What may require scopes."""
+    """A component that may require scopes."""
 
     @property
     def requires(self) -> RequireScopes | None:
-        """What a caller must hold; None for nothing."""
+        """The scopes that a caller must hold; None for none."""
 
 
 def admit(server: "Server", inbound: InboundRequest) -> None:

@@ -47,7 +47,7 @@ class MergeWindows:
         spawn: Runs the task, while any window is open.
 
     Attributes:
-        spawn: As given.
+        spawn: See Args.
     """
 
     def __init__(self, spawn: Callable[[Callable[[], Awaitable[object]]], object]) -> None:

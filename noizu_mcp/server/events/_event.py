@@ -1,4 +1,4 @@
-"""What listeners hear: one event where a request begins, one where it ends, one for a notice."""
+"""Events for listeners: one where a request begins, one where it ends, one for a notice."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from ..._errors import McpError, RequestTimeout
 from ...components import ResourceSpec
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .._request_context import RequestContext
     from .._server import Server
     from .._session import Session
-    from ..tasks._running_task import RunningTask
     from ._telemetry import Telemetry
 
 #: Characters of a name, a URI or a method in an event; ours are shorter.
@@ -40,17 +39,25 @@ _keys: Final = itertools.count(1)
 
 
 class Place(NamedTuple):
-    """Where a message came or goes.
+    """The place that a message comes from or goes to.
 
     Attributes:
         transport: As in `Event`.
-        revision: The same.
-        session: The same.
+        revision: As in `Event`.
+        session: As in `Event`.
     """
 
     transport: str
     revision: str | None = None
     session: str | None = None
+
+
+class Ends(Protocol):
+    """A task that ends."""
+
+    @property
+    def outcome(self) -> tuple[Outcome, int | None]:
+        """Its outcome, and the code of its error."""
 
 
 class _Span:
@@ -101,7 +108,7 @@ class RequestRecording(_Span):
         self._ending = ending
 
     def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
-        """See the result; see `RequestObserver`."""
+        """Note the result; see `RequestObserver`."""
         if self._ending is None and isinstance(result, Mapping):
             if result.get("isError") is True:
                 self._ending = "tool_error"
@@ -109,16 +116,16 @@ class RequestRecording(_Span):
                 self._ending = "input_required"
 
     def observe_answer(self, size: int, code: int | None) -> None:
-        """See the answer; see `RequestObserver`."""
+        """Record the end; see `RequestObserver`."""
         self.end(self._ending or ("ok" if code is None else "error"), code, size)
 
     def observe_cancellation(self) -> None:
-        """See that nobody waits; see `RequestObserver`."""
+        """Record that nobody waits; see `RequestObserver`."""
         self.end("cancelled")
 
     @contextmanager
     def surround_question(self, request: Request) -> Iterator[None]:
-        """Watch a request to the client; see `RequestObserver`."""
+        """Record a request to the client; see `RequestObserver`."""
         outbound = self.event._replace(
             key=next(_keys),
             parent=self.event.key,
@@ -150,7 +157,7 @@ class TaskRecording(_Span):
         task: The task; it does not run yet.
     """
 
-    def __init__(self, telemetry: "Telemetry", request: Event, task: "RunningTask") -> None:
+    def __init__(self, telemetry: "Telemetry", request: Event, task: Ends) -> None:
         start = request._replace(key=next(_keys), task=True, parent=request.key, bytes_in=None)
         super().__init__(telemetry, start)
         self._task = task
@@ -163,7 +170,7 @@ class TaskRecording(_Span):
             self.end(*self._task.outcome)
 
 
-def observe_task(ctx: "RequestContext", task: "RunningTask") -> TaskRecording | None:
+def observe_task(ctx: "RequestContext", task: Ends) -> TaskRecording | None:
     """Begin to record a task, if its request is recorded."""
     if not isinstance(ctx.observer, RequestRecording):
         return None

@@ -1,4 +1,4 @@
-"""Who listens to the requests of a server."""
+"""Listeners to the requests of a server."""
 
 import inspect
 from collections.abc import Iterable, Iterator

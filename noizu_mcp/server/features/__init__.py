@@ -1,4 +1,4 @@
-"""What a server offers, feature by feature: the table from method to what serves it."""
+"""Features: the table from a method to the function that serves it."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -11,7 +11,7 @@ from ...protocol import Listening
 from .._request_context import RequestContext
 from ..changes._feed import ListenFeed, leave
 from ..registry._registry import Registry
-from ..tasks._task_call import owner_of, require_tasks
+from ._task_call import owner_of, require_tasks
 
 
 def listen(ctx: RequestContext) -> Job | None:

@@ -6,7 +6,7 @@ from ..._errors import McpError
 from ...jsonrpc import INVALID_PARAMS
 from .._request_context import RequestContext
 from ..tasks._running_task import RunningTask
-from ..tasks._task_call import owner_of, require_tasks
+from ._task_call import owner_of, require_tasks
 
 
 def get_task(ctx: RequestContext) -> None:

@@ -12,8 +12,8 @@ from ...protocol import Mirrored, adapt_tool_result, param_fault
 from ...types import ToolResult
 from .._request_context import BeginTask, RequestContext
 from ..calls._invoke import CRASHED, TIMED_OUT, run, run_inline, run_override, unknown_tool
-from ..tasks._task_call import Opening
 from ._lists import list_page
+from ._task_call import Opening
 
 
 def list_tools(ctx: RequestContext) -> Job | None:

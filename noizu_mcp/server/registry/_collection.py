@@ -13,7 +13,7 @@ from ._pages import Page, find_start, write_cursor
 
 
 class Spec(Protocol):
-    """What is kept on a collection."""
+    """An entry of a collection."""
 
     @property
     def hidden(self) -> bool: ...
@@ -27,7 +27,7 @@ SpecType = TypeVar("SpecType", bound=Spec)
 
 
 class Kind(NamedTuple):
-    """What sets one kind of thing apart from the others.
+    """A kind of component: its names on the wire, and its definitions.
 
     Attributes:
         name: What one of it is called: `tool`.
@@ -45,7 +45,7 @@ class Kind(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """What the list shows, and the pages of it that were rendered."""
+    """The entries that the list shows, and the pages of it that were rendered."""
 
     specs: tuple[Any, ...]
     keys: tuple[str, ...]
@@ -112,7 +112,7 @@ class Collection(Generic[SpecType]):
 
     @property
     def shown(self) -> Sequence[SpecType]:
-        """What is not hidden, in order."""
+        """The entries that are not hidden, in order."""
         return self._listed.specs
 
     def page(self, cursor: str | None, *, include_hidden: bool = False) -> Page[SpecType]:
@@ -239,7 +239,7 @@ class Collection(Generic[SpecType]):
 
 
 class RunningSet:
-    """What a running server offers; every method may be called from any task or thread.
+    """The running set of a server: its methods may be called from any task or thread.
 
     Each call tells the clients that the list changed, handshake sessions and
     `subscriptions/listen` streams alike; a burst of calls is merged into few notices.

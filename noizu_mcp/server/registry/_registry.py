@@ -1,4 +1,4 @@
-"""What a server offers: a collection for each kind."""
+"""The registrations of a server: a collection for each kind of component."""
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence

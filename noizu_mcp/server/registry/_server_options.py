@@ -19,8 +19,8 @@ from ...components._options import (
     read_text,
 )
 from ...types import RequireScopes
-from ..asking._seal import STATE_TTL, read_secrets
 from ._pages import PAGE_SIZE
+from ._state_keys import STATE_TTL, read_secrets
 
 #: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
 TOOL_TIMEOUT: Final = 30.0
@@ -34,7 +34,7 @@ CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "r
 
 @attrs.frozen(eq=False, repr=False)
 class Cache(Value):
-    """How long a client may keep a result (2026-07-28 `server/utilities/caching`).
+    """The time for which a client may keep a result (2026-07-28 `server/utilities/caching`).
 
     Attributes:
         ttl: Seconds; 0: it is stale at once.

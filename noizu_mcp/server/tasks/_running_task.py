@@ -52,7 +52,7 @@ class RunningTask:
 
     Attributes:
         id: What names it; not to be guessed.
-        owner: As given.
+        owner: See Args.
         size: Bytes that it holds: what it was sent, then what came of it.
         status: What it does.
         expires: When it is forgotten, on trio's clock.
@@ -101,7 +101,7 @@ class RunningTask:
 
     @property
     def outcome(self) -> tuple[Outcome, int | None]:
-        """How it ended, for listeners, and the code of its error; else it is cancelled."""
+        """The outcome for listeners, and the code of its error; `cancelled` if it has no other."""
         outcome, code = self._outcome
         return self.ending or outcome, code
 

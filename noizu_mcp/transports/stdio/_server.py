@@ -73,7 +73,7 @@ async def serve_descriptors(
         write_fd: Where messages go; closed at the end.
         grace: Seconds that running requests get at the end.
         handle_signals: See `serve_stdio`.
-        principal: The same.
+        principal: See `serve_stdio`.
         task_status: Started with the connection.
     """
     stream = LineStream(read_fd, write_fd, server.options.limits)
@@ -110,7 +110,7 @@ async def _stop_with_parent(session: PipeSession) -> None:
 
 
 def _nothing() -> None:
-    """What has to happen at once when a signal comes, unless somebody says more."""
+    """Do nothing at once when a signal comes."""
 
 
 @contextlib.contextmanager

@@ -444,6 +444,8 @@ async def test_what_comes_after_the_end(nursery, mock_clock):
     tasks, sent = TaskGroup(nursery), []
 
     class Http:
+        entered = None
+
         async def gone(self):
             await trio.sleep_forever()
 

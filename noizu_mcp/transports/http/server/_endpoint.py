@@ -3,10 +3,12 @@
 Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
 """
 
+import math
 from typing import Final
 
 import trio
 
+from ....engine import TaskScope, run_eager
 from ....jsonrpc import (
     HTTP_STATUS,
     INVALID_REQUEST,
@@ -46,7 +48,7 @@ class Endpoint:
     """Serves the path for as long as the application runs.
 
     Args:
-        host: What its connections share.
+        host: The shared part of the application.
 
     Attributes:
         sessions: The sessions with a handshake.
@@ -108,14 +110,34 @@ class Endpoint:
         account = self._host.accounts.of(http)
         try:
             await self._take_post(http, await self._read(http, account), account)
+        except BaseException as error:
+            entered = http.entered
+            if entered is None or entered.left:
+                raise
+            if entered.__exit__(type(error), error, error.__traceback__):
+                seconds = self._limits.body_time
+                text = f"The body took over {seconds:g} seconds"
+                raise Refused(408, text, code=INVALID_REQUEST) from None
+            raise
         finally:
             account.release(http.size)
+            if http.entered is not None and not http.entered.left:
+                http.entered.__exit__(None, None, None)
 
     async def _read(self, http: HttpRequest, account: Account) -> Decoded:
-        # Without a name for the body: what is answered for long would keep it as long.
-        size, seconds = self._messages.message_size, self._limits.body_time
-        message = decode(await http.read(size, seconds, account.hold), self._messages)
-        self._check_running()  # it may have come slowly
+        def start_clock() -> None:
+            scope.deadline = trio.current_time() + self._limits.body_time
+
+        # Without a name for the body: what is answered for long would keep it as long. A body that
+        # is there already needs no deadline, which would cost as much as parsing it.
+        reading = http.read(self._messages.message_size, account.hold)
+        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`).
+        http.entered = entered = TaskScope()
+        scope = entered.scope
+        message = decode(await run_eager(reading, start_clock), self._messages)
+        if scope.deadline != math.inf:
+            scope.deadline = math.inf
+            self._check_running()  # it came slowly
         return message
 
     async def _take_post(self, http: HttpRequest, message: Decoded, account: Account) -> None:

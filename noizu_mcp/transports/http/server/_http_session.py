@@ -36,15 +36,15 @@ class HttpSession(Session):
     """One session: a connection whose messages come in many requests.
 
     Args:
-        host: What it shares with the others.
+        host: The shared part of the application.
         owner: Names the principal that began it; None where nobody is verified.
         account: What its client holds.
         table: Forgets it when it ends.
 
     Attributes:
         id: What the client names it by.
-        owner: As given.
-        account: As given.
+        owner: See Args.
+        account: See Args.
         standing: The stream for what belongs to no request; a GET reads it.
         used: When it was last used, on trio's clock.
         replies: The answers to its requests that are being given.
@@ -246,7 +246,7 @@ class Sessions:
     """The sessions of one endpoint.
 
     Args:
-        host: What they share.
+        host: The shared part of the application.
     """
 
     def __init__(self, host: Host) -> None:

@@ -1,4 +1,4 @@
-"""What clients make the HTTP side hold: each of them, and all together.
+"""Quotas: the memory and the requests of each client, and of all together.
 
 A bound on all of them alone would let one client use up what is there for everybody.
 """
@@ -22,11 +22,11 @@ LOOKS: Final = 100
 
 
 class Idle(Protocol):
-    """What a table has to know of a session."""
+    """A session, as a table sees it."""
 
     @property
     def id(self) -> str:
-        """What the client names it by."""
+        """The name that the client uses."""
 
     @property
     def idle(self) -> float:
@@ -63,14 +63,14 @@ class SessionTable(OrderedDict[str, Each]):
 
 
 class Account:
-    """What one client holds: a principal, or an address where nobody is verified.
+    """The quota of one client: a principal, or an address where nobody is verified.
 
     Args:
         name: Whose it is.
         accounts: Those of all clients.
 
     Attributes:
-        name: As given.
+        name: See Args.
         sessions: Its sessions.
         requests: How many of its requests are being answered.
         held: Bytes of its requests.
@@ -130,7 +130,7 @@ class Account:
 
     @property
     def excess(self) -> int:
-        """How many bytes of events too many are kept."""
+        """Bytes of events beyond the limits."""
         room = self._accounts.limits.memory
         return max(self.kept - room // PART, self._accounts.kept - room)
 
@@ -142,7 +142,7 @@ class Accounts:
         limits: Their bounds.
 
     Attributes:
-        limits: As given.
+        limits: See Args.
         requests: How many requests are being answered.
         held: Bytes of requests.
         kept: Bytes of events that are kept.
@@ -193,7 +193,7 @@ class Accounts:
 
 
 def _nobody() -> None:
-    """What a reference to nothing refers to."""
+    """Refer to nothing, as a dead weak reference does."""
 
 
 def network_of(address: str) -> str:

@@ -14,7 +14,7 @@ from ._task_group import TaskGroup
 
 
 class Reply:
-    """What a POST is answered with; the `ReplyChannel` of its request.
+    """The answer to one POST; the `ReplyChannel` of its request.
 
     Nothing is sent before there is something to send: the first message decides the form, and an
     error that is the first one decides the status.
@@ -31,6 +31,7 @@ class Reply:
     Attributes:
         gone: True once the client has gone, or does not read what it is sent.
         on_gone: Called then, if the answer was not complete.
+        entered: The scope around the task that answers; see `TaskScope`.
         challenge: Headers that an answer with 403 has, and no other one.
     """
 
@@ -50,6 +51,7 @@ class Reply:
         "_watching",
         "_writer",
         "challenge",
+        "entered",
         "gone",
         "on_gone",
     )
@@ -67,6 +69,7 @@ class Reply:
         self.gone = False
         self.on_gone: Callable[[], None] | None = None
         self.challenge: Sequence[Header] = ()
+        self.entered = http.entered
         self._http = http
         self._tasks = tasks
         self._pace = pace

@@ -1,4 +1,4 @@
-"""How sessions are named: at random, or by what they began with, sealed.
+"""Session ids: random, or the sealed result of the handshake.
 
 A sealed name lets any process that has the keys serve the session, and a new one after a restart:
 what `initialize` agreed on stands in it. What handlers stored with `put_session` does not; `init`

@@ -1,16 +1,26 @@
-"""How a server is served: as the main job of a process, or as a part of an application."""
+"""`Server`: the class that users subclass, with the verbs that serve it; above all layers.
+
+The class below it, in `server/`, says what a server offers. Serving needs the transports, which
+stand above that; so the two are put together here, and no layer imports one above it. The HTTP
+side loads when it is first used: a server on stdio needs none of it.
+"""
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from .._errors import DefinitionError
-from .._source import calling_frame, problem_at
-from ..types import Principal
+import trio
+
+from . import server
+from ._errors import DefinitionError
+from ._source import calling_frame, problem_at
+from ._util import in_main_thread
+from .transports import serve_descriptors, take_stdio
+from .types import Principal
 
 if TYPE_CHECKING:
-    from ._server import Server
-
+    from .transports.http import HostOptions, HttpApp, HttpLimits, HttpOptions
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -21,7 +31,7 @@ def _serves(method: _Method) -> _Method:
     @functools.wraps(method)
     def checked(*args: Any, **options: Any) -> Any:
         verb = method.__name__
-        if not args or not isinstance(args[0], Serving):
+        if not args or not isinstance(args[0], Server):
             text = f"needs an instance of the server; write Name().{verb}(…)"
         elif "transport" in options or (verb == "run" and args[1:]):
             text = "takes no transport; call run() to serve stdio, run_http(host, port) for HTTP"
@@ -32,8 +42,8 @@ def _serves(method: _Method) -> _Method:
     return cast("_Method", checked)
 
 
-class Serving:
-    """The verbs of a server; what does the work loads when it is called."""
+class Server(server.Server, abstract=True):
+    __doc__ = server.Server.__doc__
 
     @_serves
     def run(self, *, principal: Principal | None = None) -> None:
@@ -42,9 +52,7 @@ class Serving:
         Args:
             principal: Who is at the other end, `ctx.auth`; see `serve_stdio`.
         """
-        from .._run import run_stdio
-
-        run_stdio(cast("Server", self), principal=principal)
+        run_stdio(self, principal=principal)
 
     @_serves
     def run_http(
@@ -84,10 +92,7 @@ class Serving:
         Raises:
             OSError: It cannot listen; the text says why, in one line.
         """
-        from .._run import host_options as host_options_of
-        from .._run import http_options, run_http
-
-        options = http_options(
+        options = make_http_options(
             path=path,
             allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins,
@@ -97,7 +102,7 @@ class Serving:
             metrics=metrics,
             seal_sessions=seal_sessions,
         )
-        run_http(cast("Server", self), host, port, options, host_options_of(**host_options))
+        run_http(self, host, port, options, make_host_options(**host_options))
 
     @_serves
     def asgi(
@@ -133,9 +138,7 @@ class Serving:
         Returns:
             A `noizu_mcp.transports.http.HttpApp`.
         """
-        from .._run import http_options, make_asgi
-
-        options = http_options(
+        options = make_http_options(
             path=path,
             allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins,
@@ -145,4 +148,80 @@ class Serving:
             metrics=metrics,
             seal_sessions=seal_sessions,
         )
-        return make_asgi(cast("Server", self), options, handle_signals=handle_signals)
+        return make_asgi(self, options, handle_signals=handle_signals)
+
+
+def run_stdio(
+    served: server.Server | Callable[[], server.Server], *, principal: Principal | None = None
+) -> None:
+    """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
+
+    Descriptor 0 reads nothing and descriptor 1 writes to stderr from then on, also afterwards: a
+    thread that still runs must not print to the client.
+
+    Args:
+        served: The server, or what makes it once nothing can print to the client any more.
+        principal: See `serve_stdio`.
+    """
+    read_fd, write_fd = take_stdio()
+    made = served if isinstance(served, server.Server) else served()
+    serve = partial(serve_descriptors, handle_signals=in_main_thread(), principal=principal)
+    trio.run(serve, made, read_fd, write_fd)
+
+
+def make_http_options(*, limits: "HttpLimits | None", **options: Any) -> "HttpOptions":
+    """Put together how a server is served over HTTP; see `HttpOptions`."""
+    from .transports.http import HttpLimits, HttpOptions
+
+    return HttpOptions(limits=HttpLimits() if limits is None else limits, **options)
+
+
+def make_http_limits(**limits: Any) -> "HttpLimits":
+    """Put together the limits of a server over HTTP; see `HttpLimits`."""
+    from .transports.http import HttpLimits
+
+    return HttpLimits(**limits)
+
+
+def make_host_options(**options: Any) -> "HostOptions":
+    """Put together what a host allows its clients; see `HostOptions`."""
+    from .transports.http import HostOptions
+
+    return HostOptions(**options)
+
+
+def make_asgi(served: server.Server, options: "HttpOptions", *, handle_signals: bool) -> "HttpApp":
+    """Make the ASGI application of a server."""
+    from .transports.http import HttpApp
+
+    return HttpApp(served, options, handle_signals=handle_signals)
+
+
+def run_http(
+    served: server.Server,
+    host: str,
+    port: int,
+    options: "HttpOptions",
+    host_options: "HostOptions",
+    *,
+    parent: int | None = None,
+) -> None:
+    """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
+
+    What has not ended in time then, whatever keeps it, is logged, and the process ends with
+    status 1.
+
+    Args:
+        served: The server.
+        host: The address to listen at.
+        port: The port; 0 for a free one.
+        options: How it is served.
+        host_options: What its host allows.
+        parent: The process with whose end it ends, too.
+
+    Raises:
+        OSError: It cannot listen; the text says why, in one line.
+    """
+    from .transports.http.server._process import run_process
+
+    run_process(served, host, port, options, host_options, parent=parent)

@@ -1,4 +1,4 @@
-"""The client's refusal of a question: an error to the handler, an answer to the model."""
+"""Questions without an answer: refused by the client, or out of time, in words for a model."""
 
 from ..._errors import McpError
 
@@ -30,3 +30,8 @@ def refusal_in(error: BaseException) -> ClientRefusal | None:
         others = error.split(ClientRefusal)[1]
         return refusal_in(error.exceptions[0]) if others is None else None
     return error if isinstance(error, ClientRefusal) else None
+
+
+def timed_out(error: Exception) -> str:
+    """Say to a model that the client did not answer."""
+    return f"The client did not answer in time: {error}"

@@ -18,7 +18,7 @@ from ..calls._invoke import ending_of
 from ..calls._scope_checks import denial, needed
 from ..calls._time_limit import enter_task
 from ..events._recording import observe_task
-from ._running_task import RunningTask
+from ..tasks._running_task import RunningTask
 
 #: What a model reads that called a tool which its client cannot run.
 _NEEDED: Final = ToolResult.error(
