@@ -24,7 +24,7 @@ from noizu_mcp import (
 )
 from noizu_mcp.client import _connect
 from noizu_mcp.engine import Unanswered, single_failure
-from noizu_mcp.jsonrpc import read_message
+from noizu_mcp.jsonrpc import _codec, read_message
 from noizu_mcp.transports import HttpStream
 from noizu_mcp.transports.http.client import _client_state, _event_reader
 from noizu_mcp.transports.http.client import _stream as _client
@@ -1242,6 +1242,30 @@ async def test_what_the_library_calls_otherwise(name, monkeypatch):
     with pytest.raises(TransportError, match=f"cannot reach http://x/mcp: {said}"):
         async with connect(Http("http://x/mcp", connect_timeout=3)):
             raise AssertionError
+
+
+async def call_as_events(heard):
+    await heard.head(kind=EVENTS)
+    await heard.event(heard.answer(DONE))
+
+
+@pytest.mark.parametrize("call", [done, call_as_events])
+async def test_each_answer_is_decoded_once(call, monkeypatch):
+    """An answer is parsed once, as JSON and as an event; requests of our own never are."""
+    parsed = []
+    parse = _codec.parse_json
+
+    def parse_json(data, *limits):
+        value = parse(data, *limits)
+        parsed.append(value["id"])
+        return value
+
+    monkeypatch.setattr(_codec, "parse_json", parse_json)
+    async with serving(Script(tools_call=call)) as script:
+        async with connect(script.url, version="2025-11-25") as client:
+            await client.call_tool("t")
+    (first,), (second,) = script.of("initialize"), script.of("tools/call")
+    assert parsed == [first.message["id"], second.message["id"]]
 
 
 async def test_two_requests_with_one_id():

@@ -53,6 +53,7 @@ class Inbox:
 
     async def room(self) -> None:
         """Wait until there is room for more; a checkpoint."""
+        # Always a checkpoint: a chunk with many events must not keep the loop to itself.
         await trio.lowlevel.checkpoint()
         while self._size > CAPACITY:
             await self._taken.wait()
@@ -108,6 +109,7 @@ class ClientState:
             head: The headers of the answer.
             result: The result in its body.
         """
+        # An unknown revision is refused by the negotiation; no header must name it.
         version = result.get("protocolVersion") if isinstance(result, Mapping) else None
         self.version = version if version in HANDSHAKE_VERSIONS else None
         self.session = head.get(SESSION)
@@ -192,6 +194,7 @@ async def read_refusal(answer: Answer) -> tuple[bytes, ErrorResponse | None]:
     Returns:
         The body, and the JSON-RPC error in it; None if it is something else.
     """
+    # A long body, such as an HTML page of a proxy, is not read: the status says enough.
     body = await answer.read(ERROR_SIZE) or b""
     message = decode(body) if answer.media_type == JSON else None
     return body, message if isinstance(message, ErrorResponse) else None

@@ -83,6 +83,7 @@ class Post:
         self._method = message.method if isinstance(message, Request) else "a message"
         # A broken message without an id is refused by an error without an id; that is its answer.
         self._is_unreadable = isinstance(message, Malformed) and not self.ids and message.answer
+        # What is left in here when the POST ends gets an error: no request may hang.
         self._unanswered = set(self.ids)
         self._head: Mapping[str, str] = {}
         self._parser: EventParser | None = None  # of the event stream, if one comes
@@ -134,6 +135,7 @@ class Post:
         send, body = self._state.backend.send, None
         try:
             async with send("POST", headers, self._data, self.written.set) as answer:
+                # From now on a failure may mean that the server has done the work.
                 self._state.reached = True
                 self._head = answer.headers
                 if not 200 <= answer.status < 300:
@@ -175,6 +177,7 @@ class Post:
                 await self._resume(parser)
                 failures = 0
             except NetworkFailure:
+                # Not every break is final: a proxy may have closed an idle connection.
                 failures += 1
                 if failures == MAX_ATTEMPTS:
                     raise
@@ -231,6 +234,7 @@ class Post:
                 self._unanswered.discard(each.id)
                 if self._method == "initialize" and isinstance(each, Response):
                     self._state.start_session(self._head, each.result)
+        # Servers may keep the stream open after the answer; it has nothing more for us.
         if self.ids and not self._unanswered:
             self._scope.deadline = trio.current_time() + LINGER
         self._state.inbox.put(received)

@@ -104,6 +104,7 @@ class HttpStream(MessageStream):
                 await self._closing.wait()
                 self._nursery.cancel_scope.cancel()
         finally:
+            # First, so that a late message raises instead of waiting for a nursery that is gone.
             self._closing.set()
             self._inbox.close()
             with trio.CancelScope(shield=True):
@@ -133,7 +134,7 @@ class HttpStream(MessageStream):
     async def wait_session_end(self) -> None:
         """Wait until the GET stream finds that the session is gone; see `MessageStream`."""
         await self._state.session_ended.wait()
-        self._state.session_ended = trio.Event()
+        self._state.session_ended = trio.Event()  # for the end of the next session
 
     async def aclose(self) -> None:
         """End the session, within `END_TIMEOUT`; see `MessageStream`."""
@@ -202,11 +203,13 @@ class HttpStream(MessageStream):
 
     async def _deliver_in_order(self, outgoing: _Outgoing) -> None:
         """Send a message after all before it, and wait until the server has taken it."""
+        # Written is enough: waiting for answers would let one slow call block a cancellation.
         for post in list(self._unwritten):
             await post.written.wait()
             self._unwritten.discard(post)
         data, message = outgoing
         cancelled = self._cancelled_post(message)
+        # Its answer may still come, and is ignored; the stream must not outlive this for long.
         if cancelled is not None:
             cancelled.give_up(TAKE_TIMEOUT + LINGER)
         with trio.move_on_after(TAKE_TIMEOUT) as patience:
