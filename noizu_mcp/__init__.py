@@ -37,6 +37,7 @@ from ._errors import TaskStarted as TaskStarted
 from ._errors import ToolError as ToolError
 from ._errors import TransportError as TransportError
 from ._limits import Limits as Limits
+from ._serving import Server as Server
 from ._util import late as _late
 from ._util import publish as _publish
 from ._version import __version__ as __version__
@@ -51,7 +52,6 @@ from .schema import field as field
 from .schema import fields as fields
 from .server import Cache as Cache
 from .server import Page as Page
-from .server import Server as Server
 from .transports import serve_stdio as serve_stdio
 from .types import Accept as Accept
 from .types import Annotations as Annotations

@@ -55,7 +55,7 @@ def test_nothing_heavy(beside_trio: set[str]) -> None:
 
 def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
     """The command line, the client and the test kit load when they are used."""
-    late = {"noizu_mcp.cli", "noizu_mcp.testing", "noizu_mcp.tools", "noizu_mcp._run"}
+    late = {"noizu_mcp.cli", "noizu_mcp.testing", "noizu_mcp.tools"}
     late |= {
         "noizu_mcp.client",
         "noizu_mcp.protocol._client_peer",

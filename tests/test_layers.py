@@ -35,14 +35,14 @@ LAYERS: dict[str, set[str]] = {
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = ("_version", "_value", "_errors", "_limits", "_log", "_source", "_util", "_foreign")
-# Files at the root that stand above them; the commands run what `_run` runs.
-ABOVE = ("_run", "__init__", "__main__")
+# Files at the root that stand above them; the commands run what `_serving` runs.
+ABOVE = ("_serving", "__init__", "__main__")
 
 # The rooms of a layer, in the order of imports: folders, and files that belong together; all other
 # files at the root of the layer stand above them.
 ROOMS = {
     "components": (
-        {"_context", "_asking", "_outbound"},
+        {"_context", "_client_requests"},
         {"handlers"},
         {"declare"},
         {"registration"},
@@ -80,13 +80,13 @@ LATE = {
     ("schema/engines/_compile", "._native"): "loads when the first schema is compiled",
     ("schema/engines/_compile", "._python"): "loads when the first schema is compiled",
     ("schema/engines/_compile", "._patterns"): "loads when the first pattern is compiled",
-    ("server/_seal", "cryptography.exceptions"): "loads with the first sealed state",
-    ("server/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
-    ("server/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
-    ("server/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
+    ("server/asking/_seal", "cryptography.exceptions"): "loads with the first sealed state",
+    ("server/asking/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
+    ("server/asking/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
+    ("server/asking/_seal", "cryptography.hazmat.primitives.kdf.hkdf"): "the same",
     ("transports/http/server/_app", "._authorization"): "loads with the first `auth`",
-    ("_run", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
-    ("_run", ".transports.http.server._process"): "the same",
+    ("_serving", ".transports.http"): "the HTTP side is not loaded to serve on stdio",
+    ("_serving", ".transports.http.server._process"): "the same",
     (
         "transports/http/server/_app",
         "._asyncio_bridge",
@@ -95,7 +95,6 @@ LATE = {
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
-    ("server/_serving", ".._run"): "run() is sugar that stands above all layers",
 }
 
 # Names of a private file that another layer uses, each with its reason.
@@ -104,7 +103,6 @@ PRIVATE = {
     ("components/declare/_typos", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_use", "schema.jsonschema._nearest"): "the nearest name, for messages",
     ("cli/_target", "schema.jsonschema._nearest"): "the nearest name, for messages",
-    ("client/_handlers", "server._authored"): "the author's code is awaited alike on both ends",
     ("client/_handlers", "schema.jsonschema._nearest"): "the nearest name, for messages",
 }
 
@@ -215,7 +213,7 @@ def test_layers_import_no_file_above_them() -> None:
         and each.target_layer == ""
         and {*each.target[:1], *(() if each.target else each.names)} & set(ABOVE)
         and (each.file, each.module) not in LATE
-        and (each.layer, each.module) != ("cli", ".._run")
+        and (each.layer, each.module) != ("cli", ".._serving")
     ]
 
     assert wrong == []
@@ -265,6 +263,28 @@ def test_files_of_a_layer_have_no_cycle() -> None:
     done: set[str] = set()
     while rest := [file for file in edges if file not in done]:
         free = [file for file in rest if all(t in done or t not in edges for t in edges[file])]
+        assert free, f"a cycle among {sorted(rest)}"
+        done.update(free)
+
+
+def _room(parts: tuple[str, ...]) -> str:
+    """Name the folder inside of a layer; "" for files at its root, which put the rooms together."""
+    return (
+        "/".join(parts[:2]) if len(parts) > 1 and (PACKAGE / "/".join(parts[:2])).is_dir() else ""
+    )
+
+
+def test_rooms_have_no_cycle() -> None:
+    """The folders inside of a layer import one way, in functions and for types, too."""
+    edges: dict[str, set[str]] = {}
+    for each in RELATIVE:
+        source = _room(tuple(each.file.split("/")[:-1]))
+        target = _room(each.target)
+        if source and target and source != target and each.layer == each.target_layer:
+            edges.setdefault(source, set()).add(target)
+    done: set[str] = set()
+    while rest := [room for room in edges if room not in done]:
+        free = [room for room in rest if all(t in done or t not in edges for t in edges[room])]
         assert free, f"a cycle among {sorted(rest)}"
         done.update(free)
 

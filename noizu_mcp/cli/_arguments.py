@@ -1,13 +1,30 @@
-"""Arguments of a tool, read from the command line as its schema wants them."""
+"""Arguments of a tool, read from the command line as its schema declares them."""
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ._errors import USAGE, CommandError
-from ._schema import part_of
 
-#: What JSON Schema calls the types of decoded JSON; floats may be integers to it.
+Part = TypeVar("Part", list[Any], dict[str, Any])
+
+
+def part_of(schema: Any, key: str, kind: type[Part]) -> Part:
+    """Take a list or an object out of a schema; the server judges its schema, not the command.
+
+    Args:
+        schema: The schema, or whatever stands in its place.
+        key: The keyword.
+        kind: `list` or `dict`.
+
+    Returns:
+        The part; an empty one if it is not there, or of another kind.
+    """
+    found = schema.get(key) if isinstance(schema, dict) else None
+    return found if isinstance(found, kind) else kind()
+
+
+#: The names that JSON Schema has for the types of decoded JSON; 1.0 is an integer, too.
 _TYPE_NAMES: Final[dict[type, set[str]]] = {
     type(None): {"null"},
     bool: {"boolean"},
@@ -40,7 +57,7 @@ def read_arguments(
 
 
 def read_texts(pairs: Sequence[str]) -> dict[str, str]:
-    """Read arguments that are texts, as those of prompts are.
+    """Read arguments as texts: prompts take no others.
 
     Args:
         pairs: `name=value` each; the last one of a name counts.

@@ -1,11 +1,17 @@
-"""Who answers when a server asks during a command: a person, a script, or nobody."""
+"""Answers to the questions of a server during a command: from a person, a script, or nobody.
+
+A person is shown the question on stderr and answers on stdin, one question at a time. A script is
+the JSON of `--answers`. Without both, every question is declined.
+"""
 
 import json
 import math
+import os
 import sys
+import termios
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TextIO, TypeVar
 from urllib.parse import urlsplit
 
 import trio
@@ -15,7 +21,69 @@ from ..types import Accept, Cancel, Decline
 from ._errors import USAGE, CommandError
 from ._form import Field, read_fields
 from ._output import printable
-from ._terminal import Terminal, open_terminal
+
+#: Bytes of one line; the terminal itself ends lines sooner.
+_LINE: Final = 4096
+
+
+class Terminal:
+    """Shows and asks.
+
+    Args:
+        fd: The terminal, to read from.
+        out: The stream that shows questions: stderr, since stdout has the answer of the command.
+    """
+
+    def __init__(self, fd: int, out: TextIO) -> None:
+        self._fd = fd
+        self._out = out
+
+    def say(self, text: str = "") -> None:
+        """Print one line of what a server said, safely."""
+        print(printable(text, self._out, ""), file=self._out, flush=True)
+
+    def say_with_emphasis(self, text: str, part: str) -> None:
+        """Print a text, and let a part of it stand out."""
+        safe, part = (printable(each, self._out, "") for each in (text, part))
+        print(safe.replace(part, f"\x1b[1;7m{part}\x1b[0m"), file=self._out, flush=True)
+
+    def discard_typed(self) -> None:
+        """Discard input that was typed before the question: it must not be taken for the answer."""
+        termios.tcflush(self._fd, termios.TCIFLUSH)
+
+    async def ask(self, prompt: str) -> str:
+        """Ask for one line; other tasks run meanwhile, and cancelling loses no line.
+
+        Raises:
+            EOFError: The person ended the input instead.
+        """
+        print(printable(prompt, self._out, ""), end=" ", file=self._out, flush=True)
+        # No thread: one that is abandoned would take the line that answers the next question.
+        await trio.lowlevel.wait_readable(self._fd)
+        line = os.read(self._fd, _LINE)
+        if not line:
+            self.say()
+            raise EOFError
+        return line.decode(errors="replace").strip()
+
+
+@contextmanager
+def open_terminal() -> Iterator[Terminal | None]:
+    """Find the person who runs this command.
+
+    Yields:
+        The terminal; None if stdin or stderr is none.
+    """
+    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        yield None
+        return
+    # A server in this process takes descriptor 0 away.
+    fd = os.dup(sys.stdin.fileno())
+    try:
+        yield Terminal(fd, sys.stderr)
+    finally:
+        os.close(fd)
+
 
 Result = TypeVar("Result")
 Outcome = Accept[Any] | Decline | Cancel
@@ -33,7 +101,7 @@ def respondent(answers: str | None, timeout: float) -> Iterator["Respondent"]:
     """Choose who answers.
 
     Args:
-        answers: What a script answers, as JSON, if anything.
+        answers: The JSON of `--answers`, or None.
         timeout: Seconds that a server gets; the time of a person is not its own.
 
     Raises:
@@ -98,7 +166,7 @@ class Script(Respondent):
         self._answers = answers
 
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
-        """Answer with what is written."""
+        """Give the next answer of the script."""
         answer = self._answers
         if isinstance(answer, list):
             if not answer:
@@ -119,7 +187,7 @@ def read_answers(text: str) -> Any:
     """Read `--answers`.
 
     Raises:
-        CommandError: It is not what it should be.
+        CommandError: It is not JSON, or not an answer.
     """
     try:
         answers = json.loads(text)

@@ -1,14 +1,14 @@
-"""How a command fails: one line on stderr and an exit status."""
+"""Exit statuses, and the error that ends a command with one line on stderr."""
 
 from typing import Final
 
-#: It did what was asked.
+#: The command succeeded.
 OK: Final = 0
-#: It could not: the server, the tool or the program that was named failed.
+#: The server, the tool, or the program behind the target failed.
 FAILED: Final = 1
-#: It was asked wrongly.
+#: The command line is wrong.
 USAGE: Final = 2
-#: Ctrl-C: what shells call a program that SIGINT ended.
+#: Ctrl-C: the status of a program that SIGINT ended, as shells report it.
 INTERRUPTED: Final = 130
 
 
@@ -16,7 +16,7 @@ class CommandError(Exception):
     """Ends a command with a message for the user.
 
     Args:
-        message: What is wrong and what to do, in one line.
+        message: The problem and its remedy, in one line.
         status: The exit status.
     """
 

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from .._errors import SchemaError, SchemaUnsupported
 from ..schema import CompiledSchema, compile_schema, describe
-from ._schema import part_of
+from ._arguments import part_of
 
 _YES: Final = ("yes", "y", "true")
 _NO: Final = ("no", "n", "false")
@@ -31,8 +31,8 @@ class Choice(NamedTuple):
     """One of the values that a field may have.
 
     Attributes:
-        value: What is sent.
-        title: What is shown.
+        value: The value that is sent.
+        title: The text that is shown.
     """
 
     value: Any
@@ -48,7 +48,7 @@ class Field:
         required: Whether it must be filled in.
 
     Attributes:
-        choices: What it may be, if that is a list.
+        choices: The values to choose from; empty if any value will do.
     """
 
     def __init__(self, name: str, schema: Mapping[str, Any], *, required: bool) -> None:
@@ -61,12 +61,12 @@ class Field:
 
     @property
     def label(self) -> str:
-        """What the field is called."""
+        """The title of the field, or its name."""
         return str(self._schema.get("title") or self.name)
 
     @property
     def explanation(self) -> str:
-        """What it is for, what may be filled in, and whether it must be."""
+        """The description of the field, its constraints, and whether it is required."""
         bounds = [
             form.format(self._schema[key]) for key, form in _BOUNDS.items() if key in self._schema
         ]
@@ -81,7 +81,7 @@ class Field:
 
     @property
     def shown_default(self) -> str:
-        """What is taken if nothing is filled in; empty if there is nothing."""
+        """The default, as text; empty if there is none."""
         default = self._schema.get("default")
         if isinstance(default, bool):
             return "yes" if default else "no"
@@ -92,7 +92,7 @@ class Field:
         )
 
     def read(self, text: str) -> Any:
-        """Read what was filled in.
+        """Convert the text that was filled in.
 
         Args:
             text: One line; empty for the default.
@@ -101,7 +101,7 @@ class Field:
             The value, or None if the field is left out.
 
         Raises:
-            ValueError: It is not what the field takes; the message says what is.
+            ValueError: The field does not accept it; the message names the constraint.
         """
         if not text and ("default" in self._schema or not self.required):
             return self._schema.get("default")
@@ -118,7 +118,7 @@ class Field:
             The value, or None if the field is left out.
 
         Raises:
-            ValueError: It is missing, or not what the field takes; the message names the field.
+            ValueError: It is missing, or the field does not accept it; the message names the field.
         """
         value = given.get(self.name, self._schema.get("default"))
         if value is None and not self.required:
@@ -163,7 +163,7 @@ class Field:
 
 
 def read_fields(schema: Any) -> list[Field]:
-    """Read what a form asks for.
+    """Read the fields of a form.
 
     Args:
         schema: The `requestedSchema` of an elicitation, as it came.

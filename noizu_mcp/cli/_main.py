@@ -16,7 +16,7 @@ from .._errors import (
 from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..transports import open_standard_descriptors
 from ._errors import FAILED, INTERRUPTED, CommandError
-from ._run import run
+from ._target import run
 
 #: Failures that say all there is to say.
 _EXPECTED = (
@@ -67,7 +67,7 @@ def _open_missing_streams() -> None:
 
 
 def _dispatch(words: list[str]) -> int:
-    # What starts a server should start it soon: nothing is loaded to read these two words.
+    # A client waits for the start of its server: nothing is loaded to read these two words.
     if len(words) == 2 and words[0] == "run" and not words[1].startswith("-"):
         return run(words[1])
     from ._parser import parse
@@ -84,7 +84,7 @@ def _is(error: BaseException, kind: type[BaseException]) -> bool:
 
 
 def _told(error: Exception) -> str:
-    """Say what failed; of a capability that is missing, which one."""
+    """Describe a failure; name a capability that is missing."""
     if isinstance(error, McpError) and error.code == MISSING_CLIENT_CAPABILITY:
         needs = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
         if needs and isinstance(needs, dict):

@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for programs, and the messages of a trace."""
+"""Output of commands: tables for people, JSON for programs, and the messages of a trace."""
 
 import json
 import logging
@@ -63,7 +63,7 @@ def printable(text: str, out: TextIO, kept: str = "\n\t") -> str:
     """Make a text safe to print: a server must not steer the terminal, nor end the output.
 
     Args:
-        text: What a server says.
+        text: Text of a server; it may contain control characters.
         out: Where it will be printed.
         kept: Control characters that may stay.
     """

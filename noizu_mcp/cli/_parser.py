@@ -8,12 +8,10 @@ from typing import Any, Final, NoReturn
 from .._version import __version__
 from ..client import TIMEOUT
 from ..protocol import REVISIONS
-from ._call import call_tool
+from ._commands import KINDS, call_tool, complete, get_prompt, list_offers, read_resource
 from ._errors import OK, USAGE, CommandError
-from ._list import KINDS, list_offers
-from ._read import complete, get_prompt, read_resource
-from ._run import run
 from ._serve import add_http, check_stdio, serve
+from ._target import run
 
 Command = Callable[[argparse.Namespace], int]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from .._run import host_options, http_limits, http_options, run_http
+from .._serving import make_host_options, make_http_limits, make_http_options, run_http
 from ..server import Server
 from ._errors import OK, USAGE, CommandError
 from ._reload import run_reloading
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def add_http(parser: argparse.ArgumentParser) -> None:
-    """Add what serving over HTTP takes to the words of `run`.
+    """Add the options for serving over HTTP to `run`.
 
     Args:
-        parser: That of `run`.
+        parser: The parser of `run`.
     """
     http = parser.add_argument_group("over HTTP")
     http.add_argument(
@@ -91,7 +91,7 @@ _WORDS = {
 
 
 def check_stdio(args: argparse.Namespace) -> None:
-    """Refuse what means nothing on stdin and stdout.
+    """Refuse options that have no meaning on stdin and stdout.
 
     Args:
         args: The words of `run`, without `--http`.
@@ -141,13 +141,13 @@ def _run(
 
 def _options(args: argparse.Namespace) -> "HttpOptions":
     with _refusing():
-        return http_options(
+        return make_http_options(
             path="/mcp" if args.path is None else args.path,
             allowed_hosts=args.allow_host,
             allowed_origins=args.allow_origin or (),
             health=True,
             seal_sessions=bool(args.seal_sessions),
-            limits=None if args.grace is None else http_limits(grace=args.grace),
+            limits=None if args.grace is None else make_http_limits(grace=args.grace),
         )
 
 
@@ -155,7 +155,7 @@ def _host_options(args: argparse.Namespace) -> "HostOptions":
     if args.uds is not None and (args.host, args.port) != (None, None):
         raise CommandError("--uds takes the place of --host and --port", USAGE)
     with _refusing():
-        return host_options(
+        return make_host_options(
             uds=args.uds, certfile=args.certfile, keyfile=args.keyfile, lead=args.lead or 0.0
         )
 

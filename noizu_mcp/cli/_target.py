@@ -1,19 +1,21 @@
-"""What a command is aimed at: `module:Server` or `path/to/file.py:Server`."""
+"""Servers of this program: imported as `module:Server` or `path/to/file.py:Server`, and served."""
 
 import importlib
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
 from typing import Any, TypeVar
 
 from .._errors import DefinitionError
+from .._serving import run_stdio
 from .._util import relative_path
 from ..schema.jsonschema._nearest import nearest
 from ..server import Server
-from ._errors import USAGE, CommandError
+from ._errors import OK, USAGE, CommandError
 
 Result = TypeVar("Result")
 
@@ -125,3 +127,16 @@ def _place_of(error: BaseException) -> str:
             place = f" ({relative_path(file)}:{trace.tb_lineno})"
         trace = trace.tb_next
     return place
+
+
+def run(target: str) -> int:
+    """Serve until the client ends it.
+
+    Args:
+        target: The server; see `load_server`. Its prints go to stderr, also during the import.
+    """
+    if sys.stdin is not None and sys.stdin.isatty():
+        text = "serving on this terminal; a client should start this command. Ctrl-C ends it."
+        print(f"noizu-mcp: {text}", file=sys.stderr)
+    run_stdio(partial(load_server, target))
+    return OK

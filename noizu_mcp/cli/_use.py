@@ -1,31 +1,106 @@
-"""Connect to what the command line names, and do something with it."""
+"""Connections to the server that the command line names, and their trio loop."""
 
 import argparse
 import contextlib
+import re
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, Final, NoReturn, TypeVar
+
+import trio
 
 from .._errors import AuthError, McpError
 from ..client import Client, connect
+from ..engine import single_failure
 from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ..schema.jsonschema._nearest import nearest
 from ..server import Server
 from ..transports import Http, Stdio, diverted_stdio
 from ._ask import Respondent, respondent
 from ._errors import USAGE, CommandError
-from ._loop import run_loop
 from ._output import TracePrinter, one_line_log
 from ._target import load_server
-from ._url import is_url, read_url
+
+#: A name of a header is a token (RFC 9110 section 5.1); `:` or `=` ends it, whichever comes first.
+_HEADER: Final = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ ]*[:=][ ]*([\x20-\x7e\t]*)")
+
+
+def is_url(target: str) -> bool:
+    """Tell a URL from a module and a file."""
+    return "://" in target
+
+
+def read_url(url: str, headers: Iterable[str]) -> Http:
+    """Read a URL and the headers that go with each request.
+
+    Args:
+        url: Its URL.
+        headers: `NAME=VALUE` or `NAME: VALUE` each; the last one of a name counts.
+
+    Raises:
+        CommandError: It is no URL of a server, or one is no header.
+    """
+    try:
+        return Http(url, headers=dict(map(_header, headers)))
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from error
+
+
+def _header(text: str) -> tuple[str, str]:
+    found = _HEADER.fullmatch(text)
+    if found is None:  # what it says may be a secret
+        raise CommandError("write headers as NAME=VALUE or 'NAME: VALUE', in ASCII", USAGE)
+    name, value = found.groups()
+    return name.lower(), value.strip()
+
 
 Result = TypeVar("Result")
+
+
+def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
+    """Run an async function to its end.
+
+    Ctrl-C cancels it, whatever it is doing, instead of raising in the middle of it: so servers
+    that it started are ended, and no half-done work fails on its own.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted, and has ended.
+    """
+    interrupted = False
+
+    async def watch(
+        scope: trio.CancelScope,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        nonlocal interrupted
+        with trio.open_signal_receiver(signal.SIGINT) as signals:
+            task_status.started()
+            async for _ in signals:
+                interrupted = True
+                scope.cancel()
+
+    results: list[Result] = []
+
+    async def main() -> None:
+        with single_failure():
+            async with trio.open_nursery() as nursery:
+                await nursery.start(watch, nursery.cancel_scope)
+                results.append(await function())
+                nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    if interrupted:
+        raise KeyboardInterrupt
+    return results[0]
+
+
 Work = Callable[[Client], Awaitable[Result]]
 
-#: What servers say of something that is not there.
+#: Error codes of servers for an unknown name.
 _NOT_THERE = (INVALID_PARAMS, RESOURCE_NOT_FOUND)
-#: What definitions are known by, if not by their name.
+#: The key of definitions that are not known by their name.
 _KEYS = {"resource": "uri", "template": "uri_template"}
 
 
@@ -34,7 +109,7 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
 
     Args:
         args: The options of a connection, and `answers` where the server may ask.
-        work: What to do with the client.
+        work: Called with the client.
 
     Raises:
         CommandError: The server cannot be loaded, wants other credentials, or a question cannot be
@@ -46,7 +121,7 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
         asked = stack.enter_context(respondent(args.answers, args.timeout)) if _asks(args) else None
         target: Stdio | Http | Server | None = _elsewhere(args)
         if target is None:
-            # What a server in this process prints is no answer.
+            # A server in this process may print: that must not mix with the answer on stdout.
             stack.enter_context(diverted_stdio())
             target = load_server(args.target)
         try:
@@ -57,7 +132,7 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
 
 
 def _elsewhere(args: argparse.Namespace) -> Stdio | Http | None:
-    """Read what names a server that is not in this process; None: it is."""
+    """Read a target outside of this process; None for a server that is imported."""
     if args.process is None and is_url(args.target):
         return read_url(args.target, args.header)
     if args.header:
@@ -82,17 +157,17 @@ async def _connected(
 async def suggest(
     kind: str, name: str, list_names: Callable[[], Awaitable[Sequence[Any]]], error: McpError
 ) -> NoReturn:
-    """Say which one was meant; if it is there, what the server said stands.
+    """Suggest the name that was meant; raise the server's error if the name exists.
 
     Args:
-        kind: What it is: `tool`, `prompt`, `resource`, `template`.
-        name: What was asked for.
-        list_names: Lists what there is: definitions.
-        error: What the server said.
+        kind: The kind of component: `tool`, `prompt`, `resource`, `template`.
+        name: The name on the command line.
+        list_names: Lists the definitions of the server.
+        error: The error of the server.
 
     Raises:
-        CommandError: There is none of that name, or none at all.
-        McpError: There is one, or the error is about something else.
+        CommandError: The server has no component of that name, or none of that kind.
+        McpError: It has one, or the error has another cause.
     """
     if error.code == METHOD_NOT_FOUND:
         raise CommandError(f"the server has no {kind}s") from error

@@ -1,4 +1,4 @@
-"""Clients: connect to a server in memory or over stdio, and call it."""
+"""Clients: connect to a server in memory, over stdio or over HTTP, and call it."""
 
 from .._util import publish
 from ._client import Client as Client

@@ -1,32 +1,43 @@
-"""Answers to what a server asks, the same for live requests and for input requests."""
+"""Answers to the questions of a server: live requests, and the input requests of 2026-07-28.
 
-from collections.abc import Iterable, Mapping, Sequence
+Theory of operation. Up to 2025-11-25 a question is a request of the server; `Answerer.answer` gives
+its result. On 2026-07-28 it comes inside of a result (`basic/patterns/mrtr`): a request is answered
+by `input_required` with input requests and a state. `answer_rounds` answers all of them at once and
+sends the request again, with the params of the caller, the answers, and the state byte for byte.
+Only the newest round counts. The rounds end with a result of another kind, with an error, or after
+`MAX_ROUNDS`: a server that asks in circles must not keep the call running for ever.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import trio
 
 from .._errors import McpError, ProtocolError
-from ..engine import is_crash, lone, seldom
+from ..engine import is_crash, seldom, single_failure, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
 from ._handlers import ClientHandler, call_handler, overrides
 
-#: Rounds of one request: past it a server is asking in circles.
+#: Rounds of one request; a server that asks more often is asking in circles.
 MAX_ROUNDS: Final = 50
 _ACTIONS: Final = ("accept", "decline", "cancel")
 
+#: Sends a request with params; see `answer_rounds`.
+Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
 
 class Answerer:
-    """Turns questions into answers with the help of a handler.
+    """Answers questions of the server with a handler.
 
     Args:
-        handler: What the client can do.
-        capabilities: What it said that it can do.
-        threads: Questions that are answered in threads at the same time.
+        handler: The handler of the client.
+        capabilities: The capabilities that were sent to the server.
+        threads: The number of sync handler methods that run at the same time, each in a thread.
 
     Attributes:
-        roots: The roots of the client, in the form of the wire; None: the handler lists them.
+        roots: The roots of the client, in wire form; None if the handler lists them.
     """
 
     def __init__(
@@ -35,27 +46,29 @@ class Answerer:
         self.roots: Sequence[Mapping[str, Any]] | None = None
         self._handler = handler
         self._capabilities = capabilities
-        # Not the threads of everybody: people are slow, and would keep them all.
+        # A limiter of its own: people are slow, and would hold all threads of the program.
         self._threads = trio.CapacityLimiter(threads)
 
     async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one question.
 
         Returns:
-            The result as it goes over the wire.
+            The result, in wire form.
 
         Raises:
-            McpError: The client cannot do it (-32601), was asked in a way that it did not offer
-                (-32602), its handler refused, or failed (-32603; the log says why).
+            McpError: The client has no such method (-32601), the question uses a mode or field that
+                it did not advertise (-32602), the handler refused, or it failed (-32603; the
+                traceback is logged, not sent).
         """
         try:
             return await self._answer(method, params)
         except BaseException as error:
             if not is_crash(error):
                 raise
-            error = lone(error)
+            error = unwrap_single(error)
             if isinstance(error, McpError):
                 raise error from None
+            # The server learns nothing of the failure: a traceback may contain secrets.
             seldom.crash(method, "the handler of %s failed", method, error=error)
             raise McpError(INTERNAL_ERROR, "Handler failed") from None
 
@@ -81,7 +94,7 @@ class Answerer:
     async def _elicit(self, params: Mapping[str, Any]) -> dict[str, Any]:
         mode = params.get("mode", "form")
         modes = self._capabilities.get("elicitation", {})
-        # A client that offers no mode by name offers forms (client/elicitation).
+        # An empty capability means forms, as in 2025-06-18 (2025-11-25 `client/elicitation`).
         if mode not in (modes or ("form",)):
             raise McpError(INVALID_PARAMS, f"Elicitation mode not supported: {mode}")
         outcome = await self._call("handle_elicitation", ELICIT, params)
@@ -97,13 +110,14 @@ class Answerer:
             )
         content = answer.pop("content", None)
         if answer["action"] == "accept" and mode == "form":
-            # A form without fields is filled in with nothing.
+            # `content` must be there for a form, even one without fields.
             answer["content"] = {} if content is None else dump_value(content)
             if not isinstance(answer["content"], dict):
                 raise TypeError(f"the content of an accepted form must be a mapping: {content!r}")
         return cast(dict[str, Any], dump_value(answer))
 
     async def _sample(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        # A client must refuse tools that it did not advertise (2025-11-25 `client/sampling`).
         with_tools = "tools" in params or "toolChoice" in params
         if with_tools and "tools" not in self._capabilities.get("sampling", {}):
             raise McpError(INVALID_PARAMS, "Sampling with tools is not supported")
@@ -116,15 +130,15 @@ class Answerer:
                 f"and model: {result!r}"
             )
         wire: dict[str, Any] = dump_value(result)
-        SamplingResult.from_wire(wire, "handle_sampling")  # says what is missing
+        SamplingResult.from_wire(wire, "handle_sampling")  # raises for a missing member
         return wire
 
     async def answer_all(self, requests: Mapping[str, Any]) -> dict[str, Any]:
         """Answer the input requests of one round, all at once (2026-07-28 `basic/patterns/mrtr`).
 
         Raises:
-            McpError: One of them cannot be answered; there is no way to say so to the server.
-            ProtocolError: One of them is no request.
+            McpError: One of them cannot be answered; the protocol has no way to tell the server.
+            ProtocolError: One of them is not a request.
         """
         answers: dict[str, Any] = {}
 
@@ -134,22 +148,74 @@ class Answerer:
             params = request.get("params")
             answers[key] = await self.answer(request["method"], params or {})
 
+        # Side by side: a person who answers one question must not delay a model that answers
+        # another.
         async with trio.open_nursery() as nursery:
             for key, request in requests.items():
                 nursery.start_soon(one, key, request)
         return answers
 
 
-def read_roots(roots: Any, where: str) -> list[dict[str, Any]]:
-    """Write roots in the form of the wire.
+async def answer_rounds(
+    result: Mapping[str, Any],
+    send: Send,
+    params: Mapping[str, Any],
+    answerer: Answerer,
+    kinds: Collection[str],
+) -> dict[str, Any]:
+    """Answer the questions of a server until its result is no question.
 
     Args:
-        roots: Roots, URIs, and mappings in the form of the wire.
-        where: Where they stand, for messages.
+        result: The first result, which is of none of the `kinds`.
+        send: Sends the request with other params, under a new id each time.
+        params: The params of the caller.
+        answerer: Answers the questions.
+        kinds: Values of `resultType` that end the rounds.
+
+    Returns:
+        The last result.
 
     Raises:
-        TypeError: They are no list, or one of them is no root.
-        ValueError: The URI of one is no `file://` URI (client/roots).
+        ProtocolError: The server asks in circles, or its result is malformed.
+    """
+    for _ in range(MAX_ROUNDS):
+        kind = result.get("resultType", "complete")
+        if kind != "input_required":
+            raise ProtocolError(f"the server answered with an unknown kind of result: {kind!r}")
+        with single_failure():
+            answers = await _answer_round(result, answerer)
+        # The answers of earlier rounds are not sent again: the state has them.
+        last = await send({**params, **answers})
+        if last.get("resultType", "complete") in kinds:
+            return last
+        result = last
+    raise ProtocolError(f"the server asked for input more than {MAX_ROUNDS} times")
+
+
+async def _answer_round(result: Mapping[str, Any], answerer: Answerer) -> dict[str, Any]:
+    requests, state = result.get("inputRequests"), result.get("requestState")
+    if not isinstance(requests, Mapping | None) or not isinstance(state, str | None):
+        raise ProtocolError("an input_required result is malformed")
+    if requests is None and state is None:
+        raise ProtocolError("an input_required result asks for nothing")
+    answers: dict[str, Any] = {}
+    if requests is not None:
+        answers["inputResponses"] = await answerer.answer_all(requests)
+    if state is not None:
+        answers["requestState"] = state
+    return answers
+
+
+def read_roots(roots: Any, where: str) -> list[dict[str, Any]]:
+    """Convert roots to wire form.
+
+    Args:
+        roots: `Root` objects, `file://` URIs, and mappings in wire form.
+        where: The name of the list, for error messages.
+
+    Raises:
+        TypeError: `roots` is not a list, or an element is not a root.
+        ValueError: A root has no `file://` URI, which `client/roots` demands.
     """
     if not isinstance(roots, Iterable) or isinstance(roots, str | bytes | Mapping):
         raise TypeError(f"{where} must be a list of roots, got {roots!r}")

@@ -1,6 +1,6 @@
-"""`Client`: typed calls over a session."""
+"""`Client`: typed calls to one server."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -9,9 +9,10 @@ import attrs
 import trio
 
 from .._errors import McpError, ProtocolError, TaskStarted
-from ..engine import OnProgress, single_failure
+from ..engine import OnProgress, logger, single_failure
 from ..jsonrpc import HEADER_MISMATCH
 from ..protocol import CHANGES
+from ..schema import header_faults, header_paths
 from ..types import (
     TASKS,
     Completion,
@@ -30,9 +31,7 @@ from ..types import (
     ToolResult,
     Wire,
 )
-from ._answers import read_roots
-from ._mirrored import note_headers
-from ._rounds import Send, with_rounds
+from ._answers import Send, answer_rounds, read_roots
 from ._session import ClientSession
 
 Definition = TypeVar("Definition", bound=Wire)
@@ -40,12 +39,12 @@ Definition = TypeVar("Definition", bound=Wire)
 
 @attrs.frozen
 class Progress:
-    """News of a running call.
+    """A progress notice of a running call.
 
     Attributes:
-        progress: How far it is.
-        total: How far it will go, if known.
-        message: What is being done, if said.
+        progress: The progress so far; it increases with each notice.
+        total: The progress at the end; None if it is unknown.
+        message: A description of the current step, or None.
     """
 
     progress: float
@@ -57,10 +56,10 @@ class Client:
     """A connection to one server; `connect` makes it.
 
     Attributes:
-        server_info: Who the server says it is.
-        capabilities: What it offers.
-        instructions: How it says it is used best, or None.
-        timeout: Seconds that a request may take unless it says otherwise.
+        server_info: The name and version of the server.
+        capabilities: The capabilities of the server.
+        instructions: Its instructions for use by a model, or None.
+        timeout: Seconds that a request may take by default.
     """
 
     def __init__(self, session: ClientSession, timeout: float) -> None:
@@ -96,47 +95,54 @@ class Client:
 
         Raises:
             McpError: The server answered with an error.
-            RequestTimeout: It did not answer in time; it has been told to stop.
-            ConnectionClosed: The connection ended first, or the session, and no new one began.
+            RequestTimeout: The server did not answer in time; the request has been cancelled.
+            ConnectionClosed: The connection ended first, or the session did and was not renewed.
         """
-        session, peer = self._session, self._session.peer
-        patience = self.timeout if timeout is None else timeout
-        on_progress = None if progress is None else _reporter(progress)
-
-        async def send() -> Mapping[str, Any]:
-            request = peer.request(method, params, progress=progress is not None)
-            return await session.request(request, patience=patience, on_progress=on_progress)
-
-        result = await session.renewal.send(send, patience)
-        mirrored = self._session.mirrored
-        if method == "tools/list" and mirrored is not None and peer.revision.stateless:
-            return note_headers(result, mirrored)
+        session = self._session
+        result = await session.call(
+            method,
+            params,
+            patience=self.timeout if timeout is None else timeout,
+            on_progress=None if progress is None else _reporter(progress),
+        )
+        mirrored = session.mirrored
+        if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
+            return _note_headers(result, mirrored)
         return dict(result)
+
+    async def _request_with_rounds(
+        self, send: Send, params: Mapping[str, Any], kinds: Collection[str] = ("complete",)
+    ) -> dict[str, Any]:
+        """Send a request that the server may answer with questions first."""
+        result = await send(params)
+        if result.get("resultType", "complete") in kinds:
+            return result
+        return await answer_rounds(result, send, params, self._session.answerer, kinds)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send any notification, and wait until the connection has room for more."""
-        self._session.link.notify(method, params)
-        await self._session.link.outbox.room()
+        self._session.notify(method, params)
+        await self._session.loop.outbox.room()
 
     async def list_tools(self) -> list[ToolDefinition]:
-        """List the tools of the server; walks all pages.
+        """List the tools of the server; reads all pages.
 
         Raises:
-            ProtocolError: A cursor came twice, or a definition is none.
+            ProtocolError: A cursor came twice, or a definition is malformed.
         """
         return await self._list("tools/list", "tools", ToolDefinition)
 
     async def list_resources(self) -> list[ResourceDefinition]:
-        """List the resources of the server; walks all pages, raises as `list_tools`."""
+        """List the resources of the server; reads all pages; see `list_tools`."""
         return await self._list("resources/list", "resources", ResourceDefinition)
 
     async def list_resource_templates(self) -> list[ResourceTemplateDefinition]:
-        """List the resource templates of the server; walks all pages, raises as `list_tools`."""
+        """List the resource templates of the server; reads all pages; see `list_tools`."""
         key, kind = "resourceTemplates", ResourceTemplateDefinition
         return await self._list("resources/templates/list", key, kind)
 
     async def list_prompts(self) -> list[PromptDefinition]:
-        """List the prompts of the server; walks all pages, raises as `list_tools`."""
+        """List the prompts of the server; reads all pages; see `list_tools`."""
         return await self._list("prompts/list", "prompts", PromptDefinition)
 
     async def _list(self, method: str, key: str, kind: type[Definition]) -> list[Definition]:
@@ -151,6 +157,7 @@ class Client:
             found += [kind.from_wire(item) for item in listed]
             if cursor is None:
                 return found
+            # A server that repeats a cursor would keep this loop running for ever.
             if cursor in cursors:
                 raise ProtocolError(f"{method} gave the same cursor twice")
             cursors.add(cursor)
@@ -169,20 +176,21 @@ class Client:
             timeout: Seconds; the client's own by default.
 
         Raises:
-            McpError: There is none: -32602 on 2026-07-28, -32002 before.
+            McpError: The server has no such resource (-32602 on 2026-07-28, -32002 before).
         """
         send = partial(self.request, "resources/read", timeout=timeout)
-        result = await with_rounds(send, {"uri": uri}, self._session.answerer)
+        result = await self._request_with_rounds(send, {"uri": uri})
         return ReadResult.from_wire(result)
 
     async def subscribe(self, uri: str) -> None:
-        """Ask to be told when a resource changes; up to 2025-11-25. Later, see `listen`."""
+        """Subscribe to updates of a resource; up to 2025-11-25. On 2026-07-28 use `listen`."""
         await self.request("resources/subscribe", {"uri": uri})
         self._session.watched[uri] = None
 
     async def unsubscribe(self, uri: str) -> None:
-        """Ask to be told no longer; up to 2025-11-25."""
+        """End a subscription; up to 2025-11-25."""
         try:
+            # Forgotten even if the server refuses: a renewed session must not subscribe again.
             await self.request("resources/unsubscribe", {"uri": uri})
         finally:
             self._session.watched.pop(uri, None)
@@ -202,11 +210,11 @@ class Client:
             timeout: Seconds; the client's own by default.
 
         Raises:
-            McpError: There is none, or an argument is missing (-32602).
+            McpError: The server has no such prompt, or an argument is missing (-32602).
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "prompts/get", timeout=timeout)
-        result = await with_rounds(send, params, self._session.answerer)
+        result = await self._request_with_rounds(send, params)
         return PromptResult.from_wire(result)
 
     async def complete(
@@ -219,10 +227,10 @@ class Client:
         """Complete an argument of a prompt or a variable of a template.
 
         Args:
-            ref: Which prompt or template.
+            ref: The prompt or resource template.
             argument: The name of the argument or variable.
-            value: What is typed so far.
-            context: The other arguments that are filled in already (2025-06-18 and later).
+            value: The text typed so far.
+            context: Values of other arguments, by name (2025-06-18 and later).
 
         Raises:
             McpError: There is no such prompt, template or argument (-32602).
@@ -239,12 +247,12 @@ class Client:
         """Change the roots of the client, and tell a server of up to 2025-11-25 about it.
 
         Args:
-            roots: Roots, `file://` URIs, or mappings in the form of the wire.
+            roots: Roots, `file://` URIs, or mappings in wire form.
 
         Raises:
             RuntimeError: The client has advertised no roots, or its handler lists them.
-            TypeError: One of them is no root.
-            ValueError: One of them has no `file://` URI.
+            TypeError: An element is not a root.
+            ValueError: A root has no `file://` URI.
         """
         listed = read_roots(roots, "roots")
         answerer = self._session.answerer
@@ -253,6 +261,7 @@ class Client:
                 "set_roots changes the roots of connect(roots=…); a handler that lists them sends "
                 'client.notify("notifications/roots/list_changed")'
             )
+        # Set before the notification: the server may ask for the list at once.
         answerer.roots = listed
         if not self._session.peer.revision.stateless:
             await self.notify("notifications/roots/list_changed")
@@ -274,20 +283,21 @@ class Client:
             progress: Called with each `Progress`.
 
         Returns:
-            The result; a tool that failed has `is_error`, it does not raise.
+            The result. A tool that fails returns a result with `is_error`; nothing is raised.
 
         Raises:
-            McpError: There is no such tool, or it answered with an error of the protocol.
-            TaskStarted: The call goes on as a task. Servers answer so only where `connect` was
-                given the extension among the `capabilities`.
-            RequestTimeout: It did not answer in time; it has been told to stop.
+            McpError: The server has no such tool, or answered with a protocol error.
+            TaskStarted: The call goes on as a task; only if `connect` was given the tasks extension
+                among the `capabilities`.
+            RequestTimeout: The server did not answer in time; the request has been cancelled.
             ConnectionClosed: The connection ended first.
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "tools/call", timeout=timeout, progress=progress)
         send = partial(self._send_mirrored, send)
+        # A task without the extension is an unknown kind of result, and an error.
         kinds = ("complete", "task") if self._knows_tasks else ("complete",)
-        result = await with_rounds(send, params, self._session.answerer, kinds=kinds)
+        result = await self._request_with_rounds(send, params, kinds)
         if result.get("resultType") == "task":
             raise TaskStarted(Task.from_wire(result))
         return ToolResult.from_wire(result)
@@ -297,9 +307,9 @@ class Client:
         return TASKS in (self._session.peer.capabilities.get("extensions") or {})
 
     async def _send_mirrored(self, send: Send, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Send a call, and again with the newest definitions if its headers were wrong.
+        """Send a call; if its `Mcp-Param-*` headers are wrong, list the tools and send it again.
 
-        A server that refuses them has done nothing yet (2026-07-28 `streamable-http`).
+        A server that refuses headers has not run the tool (2026-07-28 `streamable-http`).
         """
         try:
             return await send(params)
@@ -310,12 +320,12 @@ class Client:
         return await send(params)
 
     async def ping(self) -> None:
-        """Ask whether the server is there; on 2026-07-28, which has no ping, `server/discover`."""
+        """Check that the server answers; by `server/discover` on 2026-07-28, which has no ping."""
         stateless = self._session.peer.revision.stateless
         await self.request("server/discover" if stateless else "ping")
 
     async def set_log_level(self, level: LogLevel) -> None:
-        """Ask for log messages of a level and above; 2026-07-28 sends it with every request."""
+        """Ask for log messages of a level and above; sent with each request on 2026-07-28."""
         peer = self._session.peer
         if not peer.revision.stateless:
             await self.request("logging/setLevel", {"level": level})
@@ -330,19 +340,19 @@ class Client:
         resources: bool = False,
         uris: Sequence[str] = (),
     ) -> AsyncIterator[Mapping[str, Any]]:
-        """Hear of changes while the block runs (2026-07-28 `subscriptions/listen`).
+        """Receive notifications of changes while the block runs (`subscriptions/listen`).
 
-        The notifications go to the handler. Earlier revisions send list changes unasked: then
-        nothing is sent, and what the server agreed to is what its capabilities say.
+        The notifications go to the handler. Servers of earlier revisions send list changes unasked:
+        for them nothing is sent, and the capabilities of the server tell which ones it sends.
 
         Args:
             tools: Changes of the list of tools.
             prompts: Changes of the list of prompts.
             resources: Changes of the list of resources.
-            uris: Resources whose updates are wanted.
+            uris: URIs of resources whose updates are wanted.
 
         Yields:
-            What the server agreed to tell.
+            The kinds of notification that the server agreed to send.
 
         Raises:
             McpError: The server refused.
@@ -357,10 +367,12 @@ class Client:
             wanted["resourceSubscriptions"] = list(uris)
         session = self._session
         if not session.peer.revision.stateless:
+            # Nothing to send: `listChanged` says that the server notifies unasked.
             yield {key: True for key in wanted if self._pushes(key)}
             return
         request = session.peer.request("subscriptions/listen", {"notifications": wanted})
         with single_failure():
+            # Leaving the block cancels the request, which ends the subscription at the server.
             async with trio.open_nursery() as nursery:
                 yield await nursery.start(session.listen, request)
                 nursery.cancel_scope.cancel()
@@ -375,3 +387,32 @@ def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
         progress(Progress(params["progress"], params.get("total"), params.get("message")))
 
     return report
+
+
+def _note_headers(
+    page: Mapping[str, Any], mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]]
+) -> dict[str, Any]:
+    """Note the arguments that the tools on a page of `tools/list` mirror in HTTP headers.
+
+    Args:
+        page: The result.
+        mirrored: Gets the path of the argument of each header, by tool.
+
+    Returns:
+        The result without tools whose `x-mcp-header` is invalid: a client must leave them out
+        (2026-07-28 `server/tools`, "x-mcp-header").
+    """
+    tools = page.get("tools")
+    if not isinstance(tools, list):
+        return dict(page)
+    kept = []
+    for tool in tools:
+        schema = tool.get("inputSchema") if isinstance(tool, Mapping) else None
+        if isinstance(schema, Mapping) and isinstance(tool.get("name"), str):
+            fault = next(header_faults(schema), None)
+            if fault is not None:
+                logger.warning("left out the tool %r: %s", tool["name"], fault.text)
+                continue
+            mirrored[tool["name"]] = header_paths(schema)
+        kept.append(tool)  # `ToolDefinition.from_wire` reports other mistakes
+    return {**page, "tools": kept}

@@ -1,4 +1,4 @@
-"""From a target to a client: a server in memory, a command, or a URL."""
+"""`connect`: a client of a server in memory, of a command, or of a URL."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -21,11 +21,11 @@ from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
 
-#: Seconds that a request may take unless it says otherwise.
+#: Seconds that a request may take by default.
 TIMEOUT: Final = 60.0
-#: Seconds to wait for the answer to the first `server/discover`: old servers may stay silent.
+#: Seconds to wait for the answer to the first `server/discover`: old servers may ignore it.
 PROBE_TIMEOUT: Final = 5.0
-#: Seconds at the end of the block to tell the server what is no longer wanted.
+#: Seconds at the end of the block to cancel running requests at the server.
 LEAVE_TIMEOUT: Final = 2.0
 
 Target = Server | type[Server] | Stdio | Http | str | MessageStream
@@ -49,28 +49,28 @@ async def connect(
 
     Args:
         target: A `Server` class or instance, served in memory, through bytes; a `Stdio` command;
-            a URL, or `Http` with more about it; or a ready `MessageStream`.
-        handler: What to do when the server speaks first.
-        version: The one protocol revision to use; None: the best that both know.
-        timeout: Seconds that a request may take unless it says otherwise, the first one too.
-        probe_timeout: Seconds to wait for the answer to the probe of the era.
-        roots: Where the server may work: roots, `file://` URIs, or mappings in the form of the
-            wire, `{"uri": "file:///…"}`; `set_roots` changes them.
-        client_info: Who the client says it is.
-        capabilities: What it says it can do, beside what the handler overrides.
-        tap: Sees every message, as bytes, in both directions.
-        principal: Who a server in memory is to see at `ctx.auth`; None: nobody.
+            a URL, or `Http` with headers or TLS settings; or a `MessageStream`.
+        handler: Answers questions of the server and takes its notifications.
+        version: The one protocol revision to use; None: the newest that both sides speak.
+        timeout: Seconds that a request may take by default, those of the negotiation included.
+        probe_timeout: Seconds to wait for the answer to the first `server/discover`.
+        roots: Where the server may work: roots, `file://` URIs, or mappings in wire
+            form, `{"uri": "file:///…"}`; `set_roots` changes them.
+        client_info: The name and version that the client sends.
+        capabilities: Capabilities to advertise besides those that the handler implements.
+        tap: Called with every message, as bytes, in both directions.
+        principal: The value of `ctx.auth` for a server in memory; None: no authentication.
 
     Yields:
-        The client, the era negotiated.
+        The client, after the negotiation of the revision.
 
     Raises:
         TransportError: The server could not be reached.
-        ProtocolError: There is no revision that both know.
-        AuthError: It wants other credentials.
-        TypeError: The handler is none; its class, for example. Or one of the roots is none, or the
-            handler lists roots, too. Or the principal is for no server in memory.
-        ValueError: The URL is none of a server, or one of the roots has no `file://` URI.
+        ProtocolError: There is no revision that both sides speak.
+        AuthError: The server refused the credentials.
+        TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
+            `roots` and the handler list roots; or `principal` is given for a remote server.
+        ValueError: The URL is not valid, or a root has no `file://` URI.
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
@@ -91,6 +91,7 @@ async def connect(
                     stream = TappedStream(stream, tap)
                 session = ClientSession(stream, info, offered, handler, Limits())
                 session.answerer.roots = listed
+                # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
                     client = Client(session, timeout)
@@ -136,9 +137,10 @@ async def _open(
         remote = transports.HttpStream(target)
         await background.start(remote.run)
         return remote
+    # In the caller's nursery, so that a server that crashes ends the block with its own error.
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
         raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
-    ours, theirs = memory_pair(server.options.limits.message_size)
+    ours, theirs = memory_pair(theirs=server.options.limits)
     nursery.start_soon(partial(serve, server, theirs, transport="memory", principal=principal))
     return ours

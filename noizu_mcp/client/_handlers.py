@@ -13,13 +13,13 @@ import trio
 from .._errors import McpError
 from .._util import got
 from ..components import Declaration, Kind, is_method, read_flag
+from ..engine import run_user_code
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..protocol import Revision
 from ..schema.jsonschema._nearest import nearest
-from ..server._authored import authored
 from ..types import Accept, Cancel, Decline, Root, SamplingResult
 
-#: What `handle_elicitation`, `handle_sampling` and `list_roots` may return.
+#: Results that `handle_elicitation`, `handle_sampling` and `list_roots` may return.
 Elicited = Accept[Any] | Decline | Cancel | Mapping[str, Any]
 Sampled = SamplingResult | Mapping[str, Any]
 Roots = Sequence[Root | str | Mapping[str, Any]] | Mapping[str, Any]
@@ -51,9 +51,11 @@ _HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ClientHandler:
-    """Subclass it and override what the client can do; overriding is what advertises it.
+    """Answers questions of a server and takes its notifications; meant to be subclassed.
 
-    The same methods answer live requests (up to 2025-11-25) and the input requests of 2026-07-28.
+    Overriding a method advertises its capability.
+
+    Its methods answer live requests (up to 2025-11-25) and the input requests of 2026-07-28.
     Each question runs in a task of its own, so a slow person delays nothing else; when the server
     no longer wants an answer, the task is cancelled. A method may be `async def`, or `def`: then it
     runs in a thread, which cannot be cancelled, and its result is dropped when nobody wants it.
@@ -63,7 +65,7 @@ class ClientHandler:
     `DefinitionError`.
 
     Attributes:
-        elicitation_modes: What `handle_elicitation` can do: `form`, `url`, or both.
+        elicitation_modes: The modes that `handle_elicitation` supports: `form`, `url`, or both.
         sampling_tools: True if `handle_sampling` can offer tools to its model.
 
     Raises:
@@ -102,7 +104,7 @@ class ClientHandler:
         """Ask the model, with the consent of the user.
 
         Args:
-            params: `messages`, `maxTokens` and what else the server wants.
+            params: `messages`, `maxTokens` and further members of the request.
 
         Returns:
             A `SamplingResult`; or a mapping in the form of the wire, with `role`, `content` and
@@ -126,8 +128,8 @@ class ClientHandler:
         """Take a notification: log messages, list changes, updated resources.
 
         Notifications come one at a time, in order. Progress goes to the call that asked for it.
-        After a new session has begun in place of one that the server had ended, those of every list
-        and of every resource that is watched come by themselves: nobody told what was missed.
+        After a session was renewed, one notification for each list and each watched resource is
+        made up by the client, since changes in between were told to nobody.
 
         Args:
             method: `notifications/message`, `notifications/tools/list_changed`, …
@@ -163,12 +165,12 @@ async def call_handler(
     """
     method = getattr(handler, name)
     if inspect.iscoroutinefunction(method):
-        return await authored(method(*args))
+        return await run_user_code(method(*args))
     work = partial(_in_thread, method, args)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
     (result,) = await trio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
     # A decorator may hide that a method is async.
-    return await authored(result) if inspect.isawaitable(result) else result
+    return await run_user_code(result) if inspect.isawaitable(result) else result
 
 
 def _in_thread(method: Any, args: tuple[Any, ...]) -> tuple[Any]:
@@ -180,7 +182,7 @@ def _in_thread(method: Any, args: tuple[Any, ...]) -> tuple[Any]:
 
 
 def overrides(handler: ClientHandler, name: str) -> bool:
-    """Tell whether a handler has a method of its own; None in its place is none.
+    """Tell whether a handler overrides a method; None in its place does not.
 
     Args:
         handler: The handler; attributes of the instance count.
@@ -191,7 +193,7 @@ def overrides(handler: ClientHandler, name: str) -> bool:
 
 
 def abilities(handler: ClientHandler, *, roots: bool) -> dict[str, Any]:
-    """Say what a handler can do, in the shape of `ClientCapabilities` of 2026-07-28.
+    """List the capabilities of a handler, in the wire form of 2026-07-28.
 
     Args:
         handler: The handler.
@@ -208,7 +210,7 @@ def abilities(handler: ClientHandler, *, roots: bool) -> dict[str, Any]:
 
 
 def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
-    """Say the same to a server of a revision with a handshake."""
+    """Convert capabilities to the wire form of a revision with a handshake."""
     adapted = dict(capabilities)
     adapted.pop("extensions", None)
     if "roots" in adapted:
@@ -230,7 +232,7 @@ def _base(name: str) -> Any:
 
 
 def _check_method(declaration: Declaration, name: str, parameters: Sequence[str]) -> None:
-    """A method takes what a client passes; found here, not in front of a server."""
+    """Check that a method accepts the arguments that the client passes."""
     cls = declaration.cls
     method = inspect.getattr_static(cls, name)
     if method is None or method is _base(name):
@@ -256,7 +258,7 @@ def _check_method(declaration: Declaration, name: str, parameters: Sequence[str]
 
 
 def _misspelt(cls: type) -> Iterator[tuple[str, str]]:
-    """Find methods that nobody calls, since their names are not quite right.
+    """Find methods that are never called since their names are misspelt.
 
     A handler may have methods of its own, also one that helps a method of the client. So only the
     name of a method that the class does not override is looked for.

@@ -1,4 +1,21 @@
-"""Which era a server speaks: probe, choose, shake hands (2026-07-28 `basic/versioning`)."""
+"""Negotiation of the protocol revision (2026-07-28 `basic/versioning`).
+
+Theory of operation. The client does not know the era of a server, so it starts with a request that
+only a 2026-07-28 server knows:
+
+- *probe*: `server/discover`. A result that lists 2026-07-28 ends the negotiation; one that lists
+  older revisions only leads to a handshake with the newest of them. An error code of 2026-07-28
+  names the revisions in common, or there are none. On -32022 that names 2026-07-28 all the same,
+  the probe is repeated once. Anything else means an old server: another error, an HTTP 4xx,
+  silence for `probe_timeout` seconds, a result that lists nothing;
+- *handshake*: `initialize`, its answer, `notifications/initialized`. The server may answer with
+  another revision that the client speaks. If it refuses and names a revision, that one is tried,
+  once.
+
+A pinned revision skips the choice: it is probed, or shaken hands with, and anything else is a
+`ProtocolError`. Each transition leads forward and happens at most once, so a negotiation takes at
+most two probes and two handshakes. A handshake can be repeated later, by the renewal of a session.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,25 +40,25 @@ from ._client import Client
 from ._handlers import adapt_abilities
 from ._session import ClientSession
 
-#: Not about the request: the server is slow, or has too many.
-_LATER: Final = (408, 425, 429)
-#: Characters of what a server lists that are shown.
+#: Statuses that say nothing about the request: the server is slow, or overloaded.
+_TEMPORARY: Final = (408, 425, 429)
+#: Characters of the revisions of a server that an error message shows.
 SHOWN: Final = 200
 
 
 async def negotiate(
     client: Client, session: ClientSession, version: str | None, probe_timeout: float
 ) -> None:
-    """Agree on a revision with the server and fill in what it says of itself.
+    """Agree on a revision with the server, and note its name and capabilities.
 
     Args:
         client: Gets `server_info`, `capabilities` and `instructions`.
         session: Gets the revision.
-        version: The one revision to use; None: the best that both know.
-        probe_timeout: Seconds to wait for the answer to the probe; old servers stay silent.
+        version: The one revision to use; None: the newest that both sides speak.
+        probe_timeout: Seconds to wait for the answer to the probe.
 
     Raises:
-        ProtocolError: There is no revision that both know.
+        ProtocolError: There is no revision that both sides speak.
         ConnectionClosed: The server ended the connection.
         TransportError: It cannot be reached, or answered with an HTTP status that says nothing.
         RequestTimeout: It did not answer `initialize`.
@@ -63,8 +80,8 @@ async def negotiate(
     try:
         await _initialize(client, session, revision, pinned=pinned)
     except McpError as error:
-        # A server may say here, too, what it speaks (2025-11-25 `basic/lifecycle`, "Error
-        # Handling"): one that woke up too late for the probe, for example.
+        # A server may name its revisions here, too (2025-11-25 `basic/lifecycle`, "Error
+        # Handling"): one that started too slowly for the probe, for example.
         other = None if pinned else _named(error, but=revision)
         if other is None:
             raise
@@ -76,11 +93,10 @@ async def negotiate(
 
 
 async def _probe(client: Client, session: ClientSession, probe_timeout: float) -> Revision | None:
-    """Ask `server/discover` first; None when that was all there was to do.
+    """Find the revision to shake hands with; None if the server speaks 2026-07-28.
 
-    Any error that only a 2026-07-28 server knows means that era; any other error, silence, and a
-    result that lists no revision mean a handshake: old servers answer an unknown method in many
-    ways, or not at all.
+    Old servers answer an unknown method in many ways, or not at all. So only an error code that
+    older revisions do not have counts as the answer of a 2026-07-28 server.
     """
     with trio.move_on_after(probe_timeout), suppress(RequestTimeout):
         try:
@@ -98,7 +114,7 @@ def _is_refusal(error: TransportError) -> bool:
 
     Old servers over HTTP answer it with any 4xx (2026-07-28 `basic/versioning`).
     """
-    return error.status is not None and 400 <= error.status < 500 and error.status not in _LATER
+    return error.status is not None and 400 <= error.status < 500 and error.status not in _TEMPORARY
 
 
 def _mutual(error: McpError) -> Revision:
@@ -109,11 +125,11 @@ def _mutual(error: McpError) -> Revision:
 
 
 def _named(error: McpError, *, but: Revision | None = None) -> Revision | None:
-    """Find the best revision that an error says the server speaks, and that we speak, too.
+    """Find the newest common revision among those that an error of the server lists.
 
     Args:
         error: The error; -32022, and -32602 before 2026-07-28, have `data.supported`.
-        but: The one that has failed already.
+        but: A revision that has failed already.
     """
     supported = error.data.get("supported") if isinstance(error.data, Mapping) else None
     return _best(supported, but=but) if isinstance(supported, list) else None
@@ -139,10 +155,10 @@ async def _discover_pinned(client: Client, session: ClientSession) -> None:
 
 
 async def _discover_twice(client: Client, session: ClientSession) -> Revision | None:
-    """Ask again, once, a server that refuses the revision and names it in the same breath.
+    """Ask `server/discover`; once more if the server refuses the revision and yet lists it.
 
-    So do several processes behind one address, while a new release reaches them (2026-07-28
-    `basic/versioning`: on -32022 a client retries once with a version in common).
+    Processes of two releases behind one address answer so (2026-07-28 `basic/versioning`: on
+    -32022 a client retries once with a revision in common).
     """
     try:
         return await _discover(client, session)
@@ -153,19 +169,19 @@ async def _discover_twice(client: Client, session: ClientSession) -> Revision | 
 
 
 async def _discover(client: Client, session: ClientSession) -> Revision | None:
-    """Ask the server what it speaks.
+    """Ask the server for its revisions, name and capabilities.
 
     Returns:
-        None if it speaks 2026-07-28: there is nothing more to agree on. Else the revision to shake
-        hands with. A result without a list of revisions is no answer to this question: some old
-        servers answer every method that they do not know with `{}`.
+        None if it speaks 2026-07-28: there is nothing more to agree on. Otherwise the revision to
+        shake hands with. A result without a list of revisions comes from an old server: some
+        answer every unknown method with `{}`.
 
     Raises:
-        ProtocolError: It lists nothing that we speak, or says of itself what it must not.
+        ProtocolError: It lists no revision that the client speaks, or its result is malformed.
     """
     peer = session.peer
     request = peer.request("server/discover", {}, revision=STATELESS)
-    result = await session.link.request(request, patience=client.timeout)
+    result = await session.send_request(request, patience=client.timeout)
     versions = result.get("supportedVersions")
     if not isinstance(versions, list) or not any(isinstance(each, str) for each in versions):
         return LATEST_HANDSHAKE
@@ -186,29 +202,34 @@ async def _initialize(
     client: Client, session: ClientSession, revision: Revision, *, pinned: bool
 ) -> None:
     peer = session.peer
+    # Adapted, since older servers may refuse members that their revision does not have.
     params = {
         "protocolVersion": revision.name,
         "capabilities": adapt_abilities(peer.capabilities, revision),
         "clientInfo": adapt_implementation(peer.info, revision),
     }
     request = peer.request("initialize", params, revision=revision)
-    result = await session.link.request(request, patience=client.timeout, cancellable=False)
+    result = await session.send_request(request, patience=client.timeout, cancellable=False)
     version = result.get("protocolVersion")
     if version not in HANDSHAKE_VERSIONS or (pinned and version != revision.name):
         raise ProtocolError(f"the server wants protocol version {version!r}")
     _fill_in(client, result, result.get("serverInfo"))
+    # The revision changes only now: `initialize` itself goes without the `_meta` of a revision.
     peer.revision = REVISIONS[version]
+    # Questions of an earlier session are dropped: ids begin anew.
     session.drop_questions()
     await client.notify("notifications/initialized")
-    # A server may ask at once, on a stream that opens when it has taken this (see `HttpStream`).
+    # A server may ask a question at once, on the GET stream that opens when it has taken the
+    # notification (see `HttpStream`): the first call waits for that.
     with trio.move_on_after(client.timeout):
-        await session.link.outbox.drain()
+        await session.loop.outbox.drain()
 
 
 def _fill_in(client: Client, result: Mapping[str, Any], info: Any) -> None:
     named = client.server_info if info is None else Implementation.from_wire(info, "serverInfo")
     capabilities = ServerCapabilities.from_wire(result.get("capabilities", {}))
-    # All of it or nothing: whoever looks in between sees one server.
+    # After all parsing, which may raise: a client never has the name of one server and the
+    # capabilities of another.
     client.server_info, client.capabilities = named, capabilities
     client.instructions = result.get("instructions")
 
@@ -216,10 +237,11 @@ def _fill_in(client: Client, result: Mapping[str, Any], info: Any) -> None:
 async def _renew(
     client: Client, session: ClientSession, revision: Revision, *, pinned: bool
 ) -> None:
-    """Begin a new session like the one before, and tell the handler what may have changed."""
+    """Begin a new session like the one before, and notify the handler of possible changes."""
     before = client.capabilities
     await _initialize(client, session, revision, pinned=pinned)
     await session.restore(client.timeout)
+    # Lists may have changed between the sessions, and nobody has told.
     for kind, (method, _) in CHANGES.items():
         if before.has(kind) or client.capabilities.has(kind):
-            session.notice(Notification(method, None))
+            session.receive_notice(Notification(method, None))

@@ -1,11 +1,29 @@
-"""A new session where the server has ended the one before; nobody has to connect again.
+"""Renewal of sessions: a new one begins when the server has ended the one before.
+
+Theory of operation. A server may forget a session at any time and answers 404 from then on. A
+request that reads it was not carried out, so it may be sent again in a new session. States:
+
+- *live*: requests are sent as they come;
+- *lost*: a request, or the GET stream, has met the 404 (`lose`). `generation` counts the sessions,
+  so that a request of an older one cannot declare the present one lost;
+- *renewing*: one handshake runs, whoever needs it, and all who need it wait for it (`renew`). It
+  leads to *live* with the next generation, or back to *lost* with an error that is raised in each
+  waiting task.
+
+Requests renew a lost session themselves. A client that only listens sends none; for it `run` waits
+for the end that the GET stream finds, and renews with growing pauses, at most `MAX_ATTEMPTS` times
+in a row; a session that ends within `LIVED` seconds counts as a failed attempt. So a server that
+ends every session at once is not asked for ever.
+
+A handshake runs in the nursery of `run`: a request that times out while it waits cancels nobody
+else's handshake, and the end of the connection ends it.
 
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
 
 import math
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 import trio
 
@@ -17,16 +35,16 @@ from .._errors import (
     RequestTimeout,
     TransportError,
 )
-from ..engine import MessageStream, SessionEnded, logger
+from ..engine import MessageStream, logger
 
-#: Attempts in a row for a client that only listens; then the next request makes one.
+#: Attempts in a row of a client that only listens; after them the next request makes one.
 MAX_ATTEMPTS: Final = 5
-#: Seconds before the next of them, at most.
+#: The longest pause between them, in seconds.
 MAX_PAUSE: Final = 60.0
-#: Seconds that a session lives at least; one that ends before counts as an attempt that failed.
+#: Seconds after which a session counts as a success; one that ends earlier is a failed attempt.
 LIVED: Final = 10.0
 
-#: What comes of a handshake that a server, or the way to it, does not let through.
+#: Errors of a handshake that the server, or the network, refuses.
 _REFUSALS: Final = (
     AuthError,
     ConnectionClosed,
@@ -36,11 +54,9 @@ _REFUSALS: Final = (
     TransportError,
 )
 
-Send = Callable[[], Awaitable[Any]]
-
 
 class _Attempt:
-    """One handshake, and all who wait for it."""
+    """One handshake, and its error for all tasks that wait for it."""
 
     def __init__(self) -> None:
         self.done = trio.Event()
@@ -51,7 +67,9 @@ class Renewal:
     """Begins new sessions; one handshake at a time, however many requests need it.
 
     Attributes:
-        begin: Shakes hands and restores what the session had; the negotiation sets it.
+        begin: Shakes hands and restores the state of the session; the negotiation sets it.
+        generation: The number of sessions that were renewed.
+        is_lost: True from the end of a session to the beginning of the next.
     """
 
     begin: Callable[[], Awaitable[None]]
@@ -60,59 +78,52 @@ class Renewal:
         self._nursery: trio.Nursery | None = None
         self._attempt: _Attempt | None = None
         self._began = 0.0
-        self._sessions = 0
-        self._is_lost = False
+        self.generation = 0
+        self.is_lost = False
 
     async def run(self, stream: MessageStream) -> None:
-        """Make new sessions possible, and begin one whenever the stream finds that it is over."""
+        """Make renewals possible, and renew whenever the stream finds that the session is over.
+
+        Args:
+            stream: Finds the end of a session that no request has met.
+        """
         try:
             async with trio.open_nursery() as self._nursery:
-                await self._watch(stream)
+                await self._renew_unasked(stream)
         finally:
             self._nursery = None
 
-    async def send(self, send: Send, patience: float) -> Any:
-        """Send a request; if its session is over, which means that it was not done, in a new one.
+    def lose(self, generation: int) -> None:
+        """Declare a session lost, unless another has begun since.
 
         Args:
-            send: Sends it, under a new id each time.
-            patience: Seconds to wait for a new session.
+            generation: The generation in which the request was sent that met the end.
+        """
+        if generation == self.generation:
+            self.is_lost = True
 
-        Returns:
-            What it returns.
+    async def renew(self, patience: float) -> None:
+        """Wait until a new session has begun; return at once if none is needed.
+
+        Args:
+            patience: Seconds to wait.
 
         Raises:
-            AuthError: No new session: the server wants other credentials.
-            TransportError: No new session: it cannot be reached, or cannot answer now.
-            ConnectionClosed: No new session for another reason, or the new one has ended, too.
-            RequestTimeout: There was none in time.
+            AuthError: The server wants other credentials.
+            TransportError: It cannot be reached, or cannot answer now.
+            ConnectionClosed: The handshake failed for another reason, or the connection ended.
+            RequestTimeout: No session began in time; the handshake goes on.
         """
-        session = self._sessions
-        if not self._is_lost:
-            try:
-                return await send()
-            except SessionEnded:
-                self._lose(session)
-        await self._renew(patience)
-        try:
-            return await send()
-        except SessionEnded as error:
-            text = f"the session is over, and so is the one that began in its place: {error}"
-            raise ConnectionClosed(text) from error
-
-    def _lose(self, session: int) -> None:
-        if session == self._sessions:  # else there is a new one by now
-            self._is_lost = True
-
-    async def _renew(self, patience: float) -> None:
-        if not self._is_lost:
+        if not self.is_lost:
             return
+        # One handshake for all: each would begin a session that the others do not know.
         attempt = self._attempt or self._start()
         with trio.move_on_after(patience):
             await attempt.done.wait()
         if not attempt.done.is_set():
             raise RequestTimeout(f"the session is over; no new one began within {patience:g} s")
         if attempt.error is not None:
+            # A new exception for each task: a shared one would collect all their tracebacks.
             raise _failure(attempt.error) from attempt.error
 
     def _start(self) -> _Attempt:
@@ -125,37 +136,37 @@ class Renewal:
     async def _try(self, attempt: _Attempt) -> None:
         try:
             await self.begin()
-        except _REFUSALS as error:  # raised where the session is awaited
+        except _REFUSALS as error:  # raised in each task that waits in `renew`
             attempt.error = error
         else:
             attempt.error = None
-            self._is_lost = False
-            self._sessions += 1
+            self.is_lost = False
+            self.generation += 1
             self._began = trio.current_time()
         finally:
             self._attempt = None
             attempt.done.set()
 
-    async def _watch(self, stream: MessageStream) -> None:
-        """Let who only listens hear again; a server that ends sessions at once is left alone."""
+    async def _renew_unasked(self, stream: MessageStream) -> None:
+        """Renew for a client that only listens; no request of its own would meet the end."""
         self._began, failures = trio.current_time(), 0
         while True:
             await stream.wait_session_end()
-            self._lose(self._sessions)
+            self.lose(self.generation)
             lived = trio.current_time() - self._began
             failures = 0 if lived > LIVED else failures + 1
-            while self._is_lost and failures < MAX_ATTEMPTS:
+            while self.is_lost and failures < MAX_ATTEMPTS:
                 await trio.sleep(min(failures * 2.0**failures, MAX_PAUSE))
                 try:
-                    await self._renew(math.inf)
+                    await self.renew(math.inf)
                 except (AuthError, ConnectionClosed, TransportError) as error:
-                    # The next request meets it as well.
+                    # Nobody waits here; the next request meets the failure as well.
                     logger.warning("%s", error)
                     failures += 1
 
 
 def _failure(error: Exception) -> Exception:
-    """Make an exception for each who waited, as a request by itself would have met it."""
+    """Make the exception that a waiting request raises, of the kind that it would meet alone."""
     text = f"the session is over, and no new one began: {error}"
     if isinstance(error, AuthError):
         return AuthError(text)

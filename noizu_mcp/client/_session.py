@@ -1,37 +1,53 @@
-"""The client's end of a connection: its link, and the notices that come on it."""
+"""The client's end of a connection: its requests, and what the server asks and tells.
 
-from collections.abc import Mapping
+Questions of the server are answered in tasks of their own; notifications go to the handler one at a
+time, in order, through a queue that drops the oldest when the handler is too slow.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import trio
 
-from .._errors import McpError, ProtocolError
+from .._errors import ConnectionClosed, McpError, ProtocolError
 from .._limits import Limits
-from ..engine import Exchange, Job, Link, MessageStream, OnProgress, crashes_logged, logger
+from ..engine import (
+    BatchReply,
+    Dispatcher,
+    InboundRequest,
+    Job,
+    MessageLoop,
+    MessageStream,
+    OnProgress,
+    ReplyChannel,
+    SessionEnded,
+    crashes_logged,
+    logger,
+)
 from ..jsonrpc import Id, Notification, Request
-from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer
+from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Envelope
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
 from ._handlers import ClientHandler, call_handler, overrides
 from ._renewal import Renewal
 
-#: Notifications that wait for a slow handler; past it the oldest are dropped, and said so.
+#: Notifications that wait for a slow handler; above it the oldest is dropped with a log entry.
 MAX_NOTICES: Final = 1000
 
 
-class ClientSession:
-    """The `engine.Handler` of a client.
+class ClientSession(Dispatcher):
+    """The client's end of a connection.
 
     Args:
         stream: Carries the messages.
-        info: `Implementation` of the client, as sent.
-        capabilities: What the client can do, as sent.
-        handler: What it does when the server speaks first.
+        info: The `Implementation` of the client, in wire form.
+        capabilities: The capabilities of the client, in wire form.
+        handler: Answers questions of the server and takes its notifications.
         limits: The limits of the connection.
 
     Attributes:
         renewal: Begins a new session when the server has ended the one before.
-        watched: The resources that the client has subscribed to.
+        watched: URIs of resources that the client has subscribed to; a dict keeps their order.
     """
 
     def __init__(
@@ -44,13 +60,15 @@ class ClientSession:
     ) -> None:
         self.mirrored = stream.mirrored
         self.peer = ClientPeer(info, capabilities, limits.in_flight)
-        self.link = Link(stream, self.peer, self, limits)
+        super().__init__(self.peer)
+        self.loop = MessageLoop(stream, self, limits)
         self.answerer = Answerer(handler, capabilities, limits.threads)
         self.renewal = Renewal()
         self.watched: dict[str, None] = {}
         self._stream = stream
         self._handler = handler
-        self._thread = trio.CapacityLimiter(1)  # notifications come one at a time
+        # One thread: notifications are handled one at a time, in order.
+        self._thread = trio.CapacityLimiter(1)
         self._running: set[Id] = set()
         self._ended = trio.Event()
         self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
@@ -62,31 +80,79 @@ class ClientSession:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._deliver)
                 nursery.start_soon(self.renewal.run, self._stream)
-                await self.link.run(grace=0, task_status=task_status)
+                await self.loop.run(grace=0, task_status=task_status)
                 nursery.cancel_scope.cancel()
         finally:
             self._ended.set()
 
-    async def request(
-        self, request: Request, *, patience: float, on_progress: OnProgress | None
+    async def call(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        *,
+        patience: float,
+        on_progress: OnProgress | None = None,
     ) -> Mapping[str, Any]:
-        """Send a request that is called off if the connection ends first; see `Link.request`."""
+        """Send a request and wait for its answer; in a new session if the present one has ended.
+
+        Args:
+            method: The method.
+            params: The params; `_meta` of the revision is added.
+            patience: Seconds without answer or progress.
+            on_progress: Called with the params of each progress notice.
+
+        Returns:
+            The result.
+
+        Raises:
+            McpError: The server answered with an error.
+            RequestTimeout: It did not answer, or no new session began, in time.
+            AuthError: No new session began: the server wants other credentials.
+            TransportError: No new session began: the server cannot be reached.
+            ConnectionClosed: The connection ended, or the new session did, too.
+        """
+        renewal = self.renewal
+        generation = renewal.generation
+        # A request that meets the end of its session was not carried out, so it can be repeated;
+        # no other error allows that.
+        if not renewal.is_lost:
+            try:
+                return await self._call_once(method, params, patience, on_progress)
+            except SessionEnded:
+                renewal.lose(generation)
+        await renewal.renew(patience)
+        try:
+            return await self._call_once(method, params, patience, on_progress)
+        except SessionEnded as error:
+            text = f"the session is over, and so is the one that began in its place: {error}"
+            raise ConnectionClosed(text) from error
+
+    async def _call_once(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None,
+        patience: float,
+        on_progress: OnProgress | None,
+    ) -> Mapping[str, Any]:
+        request = self.peer.request(method, params, progress=on_progress is not None)
         self._running.add(request.id)
         try:
-            return await self.link.request(request, patience=patience, on_progress=on_progress)
+            return await self.send_request(request, patience=patience, on_progress=on_progress)
         finally:
             self._running.discard(request.id)
 
     async def leave(self) -> None:
-        """End the connection in order; requests of other tasks that still run are called off.
+        """End the connection in order; requests that still run in other tasks are cancelled.
 
-        Whoever waits for them reads `ConnectionClosed`. A server without sessions would go on with
-        them: no end of a connection tells it anything (2025-11-25 `basic/transports`).
+        Those tasks raise `ConnectionClosed`. The server is told, since over HTTP the end of a
+        connection means nothing to it, and it would go on with them (2025-11-25
+        `basic/transports`).
         """
+        # `initialize` is never among them: it must not be cancelled.
         for id_ in self._running:
             params = {"requestId": id_, "reason": "the connection ends"}
-            self.link.notify("notifications/cancelled", params)
-        self.link.stop()
+            self.notify("notifications/cancelled", params)
+        self.loop.stop()
         await self._ended.wait()
 
     async def _deliver(self) -> None:
@@ -99,17 +165,17 @@ class ClientSession:
 
     def drop_questions(self) -> None:
         """Answer no question of a session that is over: ids begin anew in the next one."""
-        for exchange in self.link.unanswered:
-            self.link.drop(exchange)
+        for request in list(self.requests.values()):
+            request.withdraw()
 
     async def restore(self, seconds: float) -> None:
-        """Ask a new session for what the one before was asked for: log level and subscriptions.
+        """Restore the log level and the subscriptions of the session before in a new one.
 
-        What the server refuses now is in the log. What happened to the resources in between nobody
-        has told; so the handler hears of each as if it had changed.
+        A refusal of the server is logged. Changes of the resources between the sessions were told
+        to nobody, so the handler is notified of each resource as if it had changed.
 
         Args:
-            seconds: What each request may take.
+            seconds: Seconds that each request may take.
 
         Raises:
             RequestTimeout: The server does not answer.
@@ -120,31 +186,45 @@ class ClientSession:
             await self._ask_again("logging/setLevel", {"level": self.peer.log_level}, seconds)
         for uri in tuple(self.watched):
             await self._ask_again("resources/subscribe", {"uri": uri}, seconds)
-            self.notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
+            self.receive_notice(Notification(RESOURCE_UPDATED, {"uri": uri}))
 
     async def _ask_again(self, method: str, params: Mapping[str, Any], seconds: float) -> None:
         try:
-            await self.link.request(self.peer.request(method, params), patience=seconds)
+            await self.send_request(self.peer.request(method, params), patience=seconds)
         except McpError as error:
             logger.warning("%s was not restored in a new session: %s", method, error)
 
-    # engine.Handler
+    # engine.Dispatcher
 
-    def handle(self, exchange: Exchange) -> Job | None:
-        """Begin a request of the server: a question, answered in a task of its own."""
+    def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Run something beside the requests; see `InFlight`."""
+        self.loop.spawn(work)
+
+    def begin(
+        self,
+        request: Request,
+        envelope: Envelope,
+        channel: ReplyChannel,
+        batch: BatchReply | None = None,
+    ) -> tuple[InboundRequest, Job | None]:
+        """Begin a request of the server: a question; see `Dispatcher`."""
+        inbound = InboundRequest(self, request, envelope, channel, batch=batch)
+        self.requests[request.id] = inbound
 
         async def respond() -> None:
-            request = exchange.request
             try:
-                # What the server is asked for waits for this answer: the time of a person must not
-                # run out the timeouts of programs.
-                with self.link.held():
+                # The call that the server asks for waits for this answer: the time of a person must
+                # not use up the timeouts of our requests.
+                with self.hold_timeouts():
                     answer = await self.answerer.answer(request.method, request.params or {})
-                exchange.reply(answer)
+                inbound.send_result(answer)
             except McpError as error:
-                exchange.fail(error.code, error.message, error.data)
+                inbound.send_error(error.code, error.message, error.data)
 
-        return respond
+        return inbound, respond
+
+    def observe_sent(self, method: str, size: int) -> None:
+        """Observe nothing: clients have no listeners; see `InFlight`."""
 
     async def listen(
         self,
@@ -156,7 +236,7 @@ class ClientSession:
 
         Args:
             request: The request.
-            task_status: Started with what the server agreed to tell, once it says so.
+            task_status: Started with the kinds of notification that the server agreed to send.
 
         Raises:
             McpError: The server refused.
@@ -164,7 +244,7 @@ class ClientSession:
         """
         self._unacknowledged[request.id] = task_status
         try:
-            await self.link.request(request)
+            await self.send_request(request)
             if request.id in self._unacknowledged:
                 raise ProtocolError("subscriptions/listen ended without an acknowledgement")
         finally:
@@ -177,28 +257,17 @@ class ClientSession:
             status = self._unacknowledged.pop(id_)
             status.started(agreed if isinstance(agreed, Mapping) else {})
 
-    def notice(self, notification: Notification) -> None:
+    def receive_notice(self, notification: Notification) -> None:
         """Queue a notification for the handler."""
         if notification.method == ACKNOWLEDGED:
             self._acknowledge(notification.params or {})
             return
         if not overrides(self._handler, "handle_notification"):
-            return
+            return  # the handler of the base class ignores all of them
+        # The reader must not wait for a slow handler, and memory must not grow: the oldest goes.
         try:
             self._send_notice.send_nowait(notification)
         except trio.WouldBlock:
             oldest = self._notices.receive_nowait()
             logger.warning("dropped %s: the handler is too slow", oldest.method)
             self._send_notice.send_nowait(notification)
-
-    def ready(self) -> None:
-        """Only servers are told that a handshake is complete."""
-
-    def cancelled(self, exchange: Exchange) -> None:
-        """A request of the server was cancelled; its task ends by itself."""
-
-    def expired(self, exchange: Exchange) -> None:
-        """Requests of the server have no deadline of ours."""
-
-    def closing(self) -> None:
-        """Nothing is kept open for the server."""

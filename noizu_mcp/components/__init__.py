@@ -3,7 +3,7 @@
 At the root of the folder stands all that users subclass or call; the rooms hold the machinery, and
 each imports only from those above it:
 
-    _context, _asking, _outbound   the request, as handlers see it
+    _context, _client_requests   the request, as handlers see it
     handlers/       methods: signatures, arguments, results
     declare/        class statements: options, marks, schemas
     registration/   the components of a server
@@ -16,12 +16,12 @@ only.
 from typing import TYPE_CHECKING
 
 from .._util import late, publish
-from ._asking import ELICIT_TIMEOUT as ELICIT_TIMEOUT
-from ._asking import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
-from ._asking import TIMEOUTS as TIMEOUTS
-from ._asking import adapt_request as adapt_request
-from ._asking import needed_by as needed_by
-from ._asking import read_by_hand as read_by_hand
+from ._client_requests import ELICIT_TIMEOUT as ELICIT_TIMEOUT
+from ._client_requests import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
+from ._client_requests import TIMEOUTS as TIMEOUTS
+from ._client_requests import adapt_request as adapt_request
+from ._client_requests import needed_by as needed_by
+from ._client_requests import read_by_hand as read_by_hand
 from ._context import Context as Context
 from ._tool import Tool as Tool
 from ._tool import tool as tool

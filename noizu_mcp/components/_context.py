@@ -1,15 +1,20 @@
-"""`Context`: all that a handler may touch, the same in both eras."""
+"""`Context`: the face of a request, as handlers see it, in both eras.
 
+The class is abstract: the request object of the server implements it, so that a handler is given
+the request itself and nothing stands between the two.
+"""
+
+import abc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from .. import types
 from .._util import UNSET, Unset
 from ..types import (
     Accept,
     Cancel,
     Decline,
     Implementation,
+    InputRequest,
     InputRequired,
     LogLevel,
     Principal,
@@ -19,7 +24,7 @@ from ..types import (
     SamplingResult,
     ToolDefinition,
 )
-from ._asking import (
+from ._client_requests import (
     elicit_request,
     elicit_url_request,
     form_shape,
@@ -28,7 +33,6 @@ from ._asking import (
     roots_request,
     sample_request,
 )
-from ._outbound import Outbound
 
 if TYPE_CHECKING:
     from ..types import ClientCapabilities
@@ -65,7 +69,7 @@ class Notify:
         self._server.notify_resource_updated(uri)
 
 
-class Context:
+class Context(abc.ABC):
     """The request that a handler is working on.
 
     Handlers get it as their second argument; it is not made by hand. Whatever the era of the
@@ -74,54 +78,49 @@ class Context:
     its client. In a sync handler, which runs in a thread, just call them.
     """
 
-    __slots__ = ("_outbound",)
-
-    def __init__(self, outbound: Outbound) -> None:
-        self._outbound = outbound
+    __slots__ = ()
 
     @property
+    @abc.abstractmethod
     def request_id(self) -> str | int:
         """The JSON-RPC id of the request."""
-        return self._outbound.request_id
 
     @property
+    @abc.abstractmethod
     def protocol_version(self) -> str:
         """The revision that the request is served under: `2025-11-25`."""
-        return self._outbound.protocol_version
 
     @property
+    @abc.abstractmethod
     def client_info(self) -> Implementation | None:
-        """Who the client says it is; None if it does not say. Never decide security by it."""
-        info = self._outbound.client_info
-        return None if info is None else Implementation.from_wire(info, "clientInfo")
+        """The implementation that the client names; None if it names none. It proves nothing."""
 
     @property
+    @abc.abstractmethod
     def client_capabilities(self) -> "ClientCapabilities":
-        """What the client can do."""
-        # Named in full, it loads when it is first asked for.
-        wire = self._outbound.client_capabilities
-        return types.ClientCapabilities.from_wire(wire, "capabilities")
+        """The capabilities of the client."""
 
     @property
+    @abc.abstractmethod
     def transport(self) -> str:
-        """How the request came: `stdio`, `http` or `memory`."""
-        return self._outbound.transport
+        """The transport of the request: `stdio`, `http` or `memory`."""
 
     @property
+    @abc.abstractmethod
     def server(self) -> Any:
         """The server that serves the request."""
-        return self._outbound.server
 
     @property
+    @abc.abstractmethod
     def state(self) -> Any:
-        """What the server's `lifespan` yielded."""
-        return self._outbound.state
+        """The value that the server's `lifespan` yielded."""
 
     @property
+    @abc.abstractmethod
     def auth(self) -> Principal | None:
-        """Who is calling, verified; None where nobody verifies it."""
-        return self._outbound.auth
+        """The verified caller; None where nobody verifies it."""
 
+    @abc.abstractmethod
     def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
         """Go on only if the caller holds some scopes; for what depends on the arguments.
 
@@ -134,28 +133,26 @@ class Context:
             InsufficientScope: The caller does not; let it pass, the client is told.
             ValueError: No scope is named, or a name is none.
         """
-        if not isinstance(scopes, RequireScopes):
-            scopes = RequireScopes(*((scopes,) if isinstance(scopes, str) else scopes))
-        self._outbound.require(scopes)
 
     @property
+    @abc.abstractmethod
     def threads(self) -> Any:
         """The `trio.CapacityLimiter` of the threads that its sync handlers run in.
 
         Other work in threads may use it, too: `trio.to_thread.run_sync(work, limiter=ctx.threads)`.
         """
-        return self._outbound.threads
 
     @property
+    @abc.abstractmethod
     def meta(self) -> Mapping[str, Any]:
         """`_meta` of the request, as sent."""
-        return self._outbound.meta
 
     @property
+    @abc.abstractmethod
     def session(self) -> Mapping[str, Any]:
-        """What `put_session` stored before this request began; read-only; empty on 2026-07-28."""
-        return self._outbound.session
+        """The values that `put_session` stored before; read-only; empty on 2026-07-28."""
 
+    @abc.abstractmethod
     async def put_session(self, key: str, value: Any) -> None:
         """Store a value for later requests of the same session.
 
@@ -165,18 +162,30 @@ class Context:
             NoSessionError: The revision has no sessions (2026-07-28). Hand out a handle instead
                 and take it back as an argument.
         """
-        await self._outbound.put_session(key, value)
 
     @property
+    @abc.abstractmethod
     def cancelled(self) -> bool:
         """True once the client has cancelled the request; for sync handlers that run long."""
-        return self._outbound.cancelled
+
+    @abc.abstractmethod
+    async def _ask(
+        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
+    ) -> Any:
+        """Ask the client, in the way of its era, and wait for the answer.
+
+        Args:
+            request: The question, in the words of the newest revision.
+            read: Reads the answer; raises ProtocolError for one that is not valid.
+            timeout: Seconds; None for no limit, UNSET for the usual time.
+        """
 
     @property
     def notify(self) -> Notify:
         """Tells all clients of the server what changed."""
-        return Notify(self._outbound.server)
+        return Notify(self.server)
 
+    @abc.abstractmethod
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
@@ -188,8 +197,8 @@ class Context:
             total: How far it will go, if known.
             message: What is being done.
         """
-        return self._outbound.progress(progress, total, message)
 
+    @abc.abstractmethod
     def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message, if the client wants that level.
 
@@ -201,8 +210,8 @@ class Context:
         Raises:
             ValueError: There is no such level.
         """
-        return self._outbound.log(level, data, logger)
 
+    @abc.abstractmethod
     def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
         """Let the client hang up and come back for the rest; for calls that take long.
 
@@ -216,39 +225,38 @@ class Context:
         Raises:
             ValueError: `retry_after` is negative, or no finite number.
         """
-        return self._outbound.release_stream(retry_after)
 
     def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `debug`."""
-        return self._outbound.log("debug", data, logger)
+        return self.log("debug", data, logger)
 
     def info(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `info`."""
-        return self._outbound.log("info", data, logger)
+        return self.log("info", data, logger)
 
     def notice(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `notice`."""
-        return self._outbound.log("notice", data, logger)
+        return self.log("notice", data, logger)
 
     def warning(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `warning`."""
-        return self._outbound.log("warning", data, logger)
+        return self.log("warning", data, logger)
 
     def error(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `error`."""
-        return self._outbound.log("error", data, logger)
+        return self.log("error", data, logger)
 
     def critical(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `critical`."""
-        return self._outbound.log("critical", data, logger)
+        return self.log("critical", data, logger)
 
     def alert(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `alert`."""
-        return self._outbound.log("alert", data, logger)
+        return self.log("alert", data, logger)
 
     def emergency(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `emergency`."""
-        return self._outbound.log("emergency", data, logger)
+        return self.log("emergency", data, logger)
 
     @overload
     async def elicit(
@@ -285,7 +293,7 @@ class Context:
             RequestTimeout: Nobody answered in time.
         """
         shape = form_shape(model)
-        answer: Accept[Any] | Decline | Cancel = await self._outbound.ask(
+        answer: Accept[Any] | Decline | Cancel = await self._ask(
             elicit_request(message, shape), lambda answer: read_elicited(answer, shape), timeout
         )
         return answer
@@ -311,7 +319,7 @@ class Context:
             RequestTimeout: Nobody answered in time.
         """
         request = elicit_url_request(message, url)
-        answer: Accept[None] | Decline | Cancel = await self._outbound.ask(
+        answer: Accept[None] | Decline | Cancel = await self._ask(
             request, lambda answer: read_elicited(answer, None), timeout
         )
         return answer
@@ -366,9 +374,7 @@ class Context:
                 "tool_choice": tool_choice,
             },
         )
-        result: SamplingResult = await self._outbound.ask(
-            request, SamplingResult.from_wire, timeout
-        )
+        result: SamplingResult = await self._ask(request, SamplingResult.from_wire, timeout)
         return result
 
     async def list_roots(self, *, timeout: float | Unset | None = UNSET) -> list[Root]:
@@ -382,9 +388,10 @@ class Context:
             McpError: The client cannot do it, or refused.
             RequestTimeout: It did not answer in time.
         """
-        roots: list[Root] = await self._outbound.ask(roots_request(), read_roots, timeout)
+        roots: list[Root] = await self._ask(roots_request(), read_roots, timeout)
         return roots
 
+    @abc.abstractmethod
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once, however often the handler is run again for its answers.
 
@@ -398,8 +405,8 @@ class Context:
         Raises:
             TypeError: What it returned, or an argument, is no JSON value.
         """
-        return await self._outbound.step(function, *args)
 
+    @abc.abstractmethod
     async def start_task(self) -> None:
         """Answer the request with a task, and go on in it; for a tool with `starts_task=True`.
 
@@ -412,8 +419,8 @@ class Context:
             LocalProtocolError: The tool begins no task by itself.
             McpError: There are too many tasks (-32603).
         """
-        await self._outbound.start_task()
 
+    @abc.abstractmethod
     async def read_resource(self, uri: str) -> ReadResult:
         """Read a resource of this server, as a client would; hidden ones too.
 
@@ -424,18 +431,18 @@ class Context:
             McpError: There is no such resource.
             TypeError: It asks by returning `InputRequired`; one that awaits `elicit` will do.
         """
-        return await self._outbound.read_resource(uri, self)
 
     @property
+    @abc.abstractmethod
     def input_responses(self) -> Mapping[str, Any]:
         """The answers to the questions of an `InputRequired` that this handler returned."""
-        return self._outbound.input_responses
 
     @property
+    @abc.abstractmethod
     def request_state(self) -> str | None:
         """The state of an `InputRequired` that this handler returned."""
-        return self._outbound.request_state
 
+    @abc.abstractmethod
     async def retry(self, required: InputRequired) -> bool:
         """Ask what a handler asked by hand; servers do it when one returns `InputRequired`.
 
@@ -446,9 +453,8 @@ class Context:
             True when the answers are here and the handler is to be run again; False when they
             come with another request, and this one has its answer.
         """
-        return await self._outbound.retry(required)
 
     @property
+    @abc.abstractmethod
     def completion_arguments(self) -> Mapping[str, str]:
         """In a completion: the other arguments that are filled in already."""
-        return self._outbound.completion_arguments

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from .._limits import DEFAULTS
-from ._recover import HEAD
+from ._salvage import HEAD
 
 #: Bytes of one message; see `Limits.message_size`.
 MAX_MESSAGE: Final = DEFAULTS.message_size

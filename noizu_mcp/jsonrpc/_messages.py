@@ -13,6 +13,19 @@ class Rendered(bytes):
     __slots__ = ()
 
 
+class Encoded(bytes):
+    """The bytes of a request or notification, with the message that they encode.
+
+    A transport that sends each message by itself (HTTP) needs the id and method of every message;
+    parsing our own bytes again would cost as much as parsing an answer.
+
+    Attributes:
+        message: The message.
+    """
+
+    message: "Request | Notification"
+
+
 class Request(NamedTuple):
     """A message that expects exactly one answer."""
 
@@ -64,3 +77,17 @@ class Batch(NamedTuple):
 
 Message = Request | Notification | Response | ErrorResponse
 Decoded = Message | Malformed | Batch
+
+
+class Received(NamedTuple):
+    """One message as a stream received it: decoded, once and for all.
+
+    Attributes:
+        message: The message, or the refusal of something that is no message.
+        data: Its bytes; of a message over the size limit only the first ones.
+        size: The number of its bytes; None for a message over the size limit.
+    """
+
+    message: Decoded
+    data: bytes
+    size: int | None

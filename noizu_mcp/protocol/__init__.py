@@ -9,38 +9,38 @@ from ._adapt import adapt_implementation as adapt_implementation
 from ._adapt import adapt_output_schema as adapt_output_schema
 from ._adapt import adapt_tool as adapt_tool
 from ._adapt import adapt_tool_result as adapt_tool_result
-from ._events import NOWHERE as NOWHERE
 from ._events import Cancel as Cancel
 from ._events import Dispatch as Dispatch
-from ._events import Envelope as Envelope
 from ._events import Event as Event
 from ._events import Fanout as Fanout
 from ._events import Notice as Notice
-from ._events import Origin as Origin
 from ._events import Progress as Progress
 from ._events import Ready as Ready
 from ._events import Resolve as Resolve
 from ._events import Send as Send
-from ._handshake import HandshakePeer as HandshakePeer
-from ._handshake import Phase as Phase
-from ._inflight import Ledger as Ledger
+from ._ledger import Ledger as Ledger
+from ._metadata import NOWHERE as NOWHERE
+from ._metadata import Envelope as Envelope
+from ._metadata import Mirrored as Mirrored
+from ._metadata import Origin as Origin
 from ._methods import CHANGES as CHANGES
 from ._methods import CLIENT_REQUESTS as CLIENT_REQUESTS
 from ._methods import SERVER_REQUESTS as SERVER_REQUESTS
 from ._methods import Method as Method
-from ._request_headers import Mirrored as Mirrored
 from ._request_headers import decode_value as decode_value
 from ._request_headers import encode_value as encode_value
 from ._request_headers import mirroring_headers as mirroring_headers
 from ._request_headers import param_fault as param_fault
+from ._server_peer import Handshake as Handshake
+from ._server_peer import Phase as Phase
 from ._server_peer import ServerPeer as ServerPeer
-from ._stateless import StatelessPeer as StatelessPeer
 from ._stateless import is_stateless as is_stateless
+from ._stateless import read_stateless as read_stateless
 from ._stateless import unsupported as unsupported
 from ._subscriptions import ACKNOWLEDGED as ACKNOWLEDGED
 from ._subscriptions import RESOURCE_UPDATED as RESOURCE_UPDATED
-from ._subscriptions import Interests as Interests
 from ._subscriptions import Listening as Listening
+from ._subscriptions import Subscriptions as Subscriptions
 from ._versions import HANDSHAKE_VERSIONS as HANDSHAKE_VERSIONS
 from ._versions import LATEST_HANDSHAKE as LATEST_HANDSHAKE
 from ._versions import REVISIONS as REVISIONS
@@ -76,8 +76,7 @@ __all__ = [
     "Envelope",
     "Event",
     "Fanout",
-    "HandshakePeer",
-    "Interests",
+    "Handshake",
     "Ledger",
     "Listening",
     "Method",
@@ -91,7 +90,7 @@ __all__ = [
     "Revision",
     "Send",
     "ServerPeer",
-    "StatelessPeer",
+    "Subscriptions",
     "adapt_block",
     "adapt_definition",
     "adapt_implementation",
@@ -104,6 +103,7 @@ __all__ = [
     "mirroring_headers",
     "negotiate",
     "param_fault",
+    "read_stateless",
     "unsupported",
 ]
 

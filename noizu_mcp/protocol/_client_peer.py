@@ -21,10 +21,9 @@ from ..types import (
     META_PROGRESS_TOKEN,
     META_PROTOCOL_VERSION,
 )
-from ._events import Dispatch, Envelope, Event, Fanout, Notice, Resolve, Send
-from ._inflight import Ledger, refuse
-from ._malformed import receive_malformed
-from ._meta import meta_of, token_of
+from ._events import Dispatch, Event, Fanout, Notice, Resolve, Send
+from ._ledger import Ledger, refuse
+from ._metadata import Envelope, meta_of, token_of
 from ._methods import SERVER_REQUESTS
 from ._versions import LATEST_HANDSHAKE, Revision
 
@@ -102,7 +101,7 @@ class ClientPeer:
             if self.revision.batches:
                 return Fanout(tuple(map(self.receive, message.messages)))
             return Send(malformed(INVALID_REQUEST, "Batches are not supported").error)
-        return receive_malformed(self.ledger, message)
+        return self.ledger.receive_malformed(message)
 
     def _notification(self, message: Notification) -> Event | None:
         if message.method == "notifications/cancelled":

@@ -1,50 +1,10 @@
-"""What a peer tells the engine after it has taken a message."""
+"""Events: the meaning of a message, as a peer reports it to the engine."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ..jsonrpc import ErrorResponse, Id, Notification, Request, Response
-from ..types import Principal
-from ._request_headers import Mirrored
-from ._versions import Revision
-
-
-class Origin(NamedTuple):
-    """What a transport knows of a request beside its text.
-
-    Attributes:
-        headers: The HTTP headers that mirror it; None where there are none.
-        principal: Who asks, verified; None where nobody verifies it.
-    """
-
-    headers: Mirrored | None = None
-    principal: Principal | None = None
-
-
-#: Of messages on a pipe.
-NOWHERE: Final = Origin()
-
-
-class Envelope(NamedTuple):
-    """The context of one request, whatever era it came in.
-
-    Attributes:
-        revision: The revision it is served under.
-        client_info: `Implementation` as sent, or None.
-        client_capabilities: What the client can do, as sent.
-        log_level: The least severe level it wants; None: it wants no log messages.
-        progress_token: Where progress goes, or None.
-        meta: `_meta` of the request as sent.
-        origin: What the transport knows of it.
-    """
-
-    revision: Revision
-    client_info: Mapping[str, Any] | None
-    client_capabilities: Mapping[str, Any]
-    log_level: str | None
-    progress_token: Id | None
-    meta: Mapping[str, Any]
-    origin: Origin = NOWHERE
+from ._metadata import Envelope
 
 
 class Dispatch(NamedTuple):
@@ -74,7 +34,7 @@ class Resolve(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """News of a request of ours."""
+    """Progress of a request of ours."""
 
     token: Id
     params: Mapping[str, Any]
@@ -99,7 +59,7 @@ class Ready:
 
 
 class Fanout(NamedTuple):
-    """The messages of an array, each with what it means; their answers travel as one array."""
+    """The messages of an array, each with its meaning; their answers travel as one array."""
 
     events: "tuple[Event | None, ...]"
 

@@ -8,12 +8,12 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from .._util import json_text
 from ..jsonrpc import Request
 from ..types import META_PROTOCOL_VERSION
-from ._meta import meta_of
+from ._metadata import Mirrored, meta_of
 
 #: Which parameter `Mcp-Name` mirrors, by method.
 NAMED: Final = {
@@ -28,22 +28,6 @@ _START: Final = "=?base64?"
 _END: Final = "?="
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 _ABSENT: Final = object()
-
-
-class Mirrored(NamedTuple):
-    """The headers of one request, without white space around their values; None: not sent.
-
-    Attributes:
-        version: `MCP-Protocol-Version`.
-        method: `Mcp-Method`.
-        name: `Mcp-Name`.
-        params: `Mcp-Param-*`, by the rest of the name in lower case.
-    """
-
-    version: str | None = None
-    method: str | None = None
-    name: str | None = None
-    params: Mapping[str, str] = {}
 
 
 def encode_value(value: str) -> str:

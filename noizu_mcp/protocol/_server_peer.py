@@ -1,12 +1,27 @@
-"""Both eras on one pipe: each message picks its peer.
+"""The server's end of a connection, for both eras on one pipe: each message picks its era.
 
-Source: 2026-07-28 `basic/versioning`, "Backward Compatibility"; `basic/transports/stdio`.
+Theory of operation. A request whose `_meta` names a protocol version or client capabilities is of
+2026-07-28 and carries all its context; `read_stateless` checks it, and nothing is remembered. Every
+other request belongs to the one handshake of the connection, whose phases are
+
+    NEW --initialize--> INITIALIZING --notifications/initialized--> READY
+
+and where each request is answered under the revision that `initialize` negotiated. Both eras share
+one ledger, since one pipe has one space of request ids. The peer validates first and changes its
+state last, so a refused message leaves no trace.
+
+Source: 2026-07-28 `basic/versioning`, "Backward Compatibility"; `basic/transports/stdio`;
+2025-11-25 `basic/lifecycle`.
 """
 
-from functools import cached_property
+import enum
+from collections.abc import Mapping
+from typing import Any, Final
 
 from ..jsonrpc import (
+    INVALID_PARAMS,
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     Batch,
     Decoded,
     ErrorResponse,
@@ -15,16 +30,121 @@ from ..jsonrpc import (
     Notification,
     Request,
     Response,
+    is_larger,
     malformed,
 )
-from ..types import META_PROTOCOL_VERSION
-from ._events import NOWHERE, Event, Fanout, Origin, Resolve, Send
-from ._handshake import HandshakePeer, Phase
-from ._inflight import Ledger
-from ._malformed import receive_malformed
-from ._meta import meta_of
-from ._stateless import StatelessPeer, is_stateless
-from ._versions import STATELESS, Revision
+from ..types import (
+    LOG_LEVELS,
+    META_CLIENT_CAPABILITIES,
+    META_PROGRESS_TOKEN,
+    META_PROTOCOL_VERSION,
+)
+from ._events import Dispatch, Event, Fanout, Notice, Ready, Resolve, Send
+from ._ledger import Ledger, refuse
+from ._metadata import NOWHERE, Envelope, Origin, is_id, mapping, meta_of
+from ._methods import CLIENT_REQUESTS
+from ._stateless import REQUIRED_KEYS, is_stateless, read_stateless
+from ._versions import LATEST_HANDSHAKE, STATELESS, SUPPORTED_VERSIONS, Revision, negotiate
+
+#: Bytes of JSON of `clientInfo` and `capabilities`, which are kept for the life of a connection;
+#: real ones have a few hundred.
+MAX_CLIENT: Final = 64 * 1024
+#: Values in them: parsed, they take many times as much memory as their text.
+MAX_CLIENT_VALUES: Final = 2000
+_TOO_LARGE: Final = (
+    f"clientInfo and capabilities may have {MAX_CLIENT} bytes of JSON and {MAX_CLIENT_VALUES}"
+    " values"
+)
+
+
+class Phase(enum.Enum):
+    """The phase of a handshake."""
+
+    NEW = "new"
+    INITIALIZING = "initializing"
+    READY = "ready"
+
+
+#: (phase, request) → next phase; every other phase refuses the request.
+REQUEST_TRANSITIONS: Final = {(Phase.NEW, "initialize"): Phase.INITIALIZING}
+#: (phase, notification) → next phase; a pair that is not here leaves the phase alone.
+NOTIFICATION_TRANSITIONS: Final = {
+    (Phase.INITIALIZING, "notifications/initialized"): Phase.READY,
+}
+
+
+def _unknown_client() -> dict[str, Any]:
+    return {"name": "unknown", "version": "0.0.0"}
+
+
+class Handshake:
+    """The state of one client with a handshake.
+
+    Attributes:
+        phase: The phase.
+        revision: The negotiated revision; before `initialize`, the latest.
+        client_info: The client's `Implementation`, as sent.
+        client_capabilities: The abilities of the client, as sent.
+        log_level: Set by `logging/setLevel`; until then everything is sent.
+    """
+
+    __slots__ = ("client_capabilities", "client_info", "log_level", "phase", "revision")
+
+    def __init__(self) -> None:
+        self.phase = Phase.NEW
+        self.revision: Revision = LATEST_HANDSHAKE
+        self.client_info: Mapping[str, Any] = _unknown_client()
+        self.client_capabilities: Mapping[str, Any] = {}
+        self.log_level: str = LOG_LEVELS[0]
+
+    @property
+    def ready(self) -> bool:
+        """True once the client has sent `notifications/initialized`."""
+        return self.phase is Phase.READY
+
+    def agreed(self) -> dict[str, Any]:
+        """Write what the handshake agreed on, as JSON values, for `resume`."""
+        return {
+            "version": self.revision.name,
+            "client": dict(self.client_info),
+            "capabilities": dict(self.client_capabilities),
+        }
+
+    def resume(self, agreed: Mapping[str, Any]) -> None:
+        """Continue the handshake of another process.
+
+        Args:
+            agreed: The return value of its `agreed`.
+        """
+        self.revision = negotiate(agreed["version"])
+        self.client_info = agreed["client"]
+        self.client_capabilities = agreed["capabilities"]
+        self.phase = Phase.READY
+
+    def complete(self) -> bool:
+        """Take the handshake for complete: another process may have heard its last message.
+
+        Returns:
+            True if that was missing.
+        """
+        if self.phase is not Phase.INITIALIZING:
+            return False
+        self.phase = Phase.READY
+        return True
+
+    def envelope(self, meta: Mapping[str, Any] | None = None, origin: Origin = NOWHERE) -> Envelope:
+        """Make the metadata of a request from the session and the request's own `_meta`."""
+        meta = meta or {}
+        token = meta.get(META_PROGRESS_TOKEN)
+        return Envelope(
+            self.revision,
+            self.client_info,
+            self.client_capabilities,
+            self.log_level,
+            token if token is not None and is_id(token) else None,
+            meta,
+            origin,
+        )
 
 
 class ServerPeer:
@@ -34,81 +154,129 @@ class ServerPeer:
         in_flight: Requests that may be in flight at once.
 
     Attributes:
-        origin: What the transport knows of whatever comes without an origin of its own.
-        handshake: What the client with a handshake has said, if there is one.
-        stateless: Serves requests that carry their own context.
-        ledger: The request ids of both; one pipe has one space of ids.
+        origin: The origin of messages that come without one of their own.
+        handshake: The state of the client with a handshake, if there is one.
+        ledger: The request ids of both eras.
     """
 
     def __init__(self, in_flight: int) -> None:
         self.origin = NOWHERE
         self.ledger = Ledger(in_flight)
-        self.stateless = StatelessPeer(self.ledger)
-
-    @cached_property
-    def handshake(self) -> HandshakePeer:
-        """What the client with a handshake has said; over HTTP most requests need none."""
-        return HandshakePeer(self.ledger)
+        self.handshake = Handshake()
+        self._served_stateless = False
 
     def receive(self, message: Decoded, origin: Origin | None = None) -> Event | None:
         """Take one message.
 
         Args:
             message: The message.
-            origin: What the transport knows of it; None for that of the peer.
+            origin: What the transport knows of it; None for the origin of the peer.
 
         Returns:
-            What it means for the engine; None when it means nothing.
+            Its meaning for the engine; None if it is ignored.
         """
         origin = self.origin if origin is None else origin
         if isinstance(message, Request):
-            if is_stateless(message.params):
-                return self.stateless.receive_request(message, origin)
-            return self.handshake.receive_request(message, origin)
+            return self._request(message, origin)
         if isinstance(message, Notification):
             return self._notification(message)
         if isinstance(message, Response | ErrorResponse):
             return self.ledger.resolve(Resolve(message))
         if isinstance(message, Batch):
             return self._batch(message, origin)
-        return receive_malformed(self.ledger, message)
+        return self.ledger.receive_malformed(message)
 
     @property
     def revision(self) -> Revision | None:
-        """What is spoken; None until the client has shown it.
+        """The revision that is spoken; None until the client has shown it.
 
         A pipe that carries both eras at once is taken for one with a handshake.
         """
-        handshake: HandshakePeer | None = vars(self).get("handshake")
-        if handshake is not None and handshake.phase is not Phase.NEW:
-            return handshake.revision
-        return STATELESS if self.stateless.used else None
+        if self.handshake.phase is not Phase.NEW:
+            return self.handshake.revision
+        return STATELESS if self._served_stateless else None
 
     def revision_of(self, message: Decoded) -> Revision | None:
-        """Tell under which revision a message was read.
+        """Find the revision under which a message was read.
 
         Args:
-            message: One that was received.
+            message: A message that was received.
 
         Returns:
             The revision; None if it is not known, or not served.
         """
-        if isinstance(message, Request) and self._is_stateless(message):
+        if isinstance(message, Request) and is_stateless(message.params):
             version = meta_of(message.params).get(META_PROTOCOL_VERSION, STATELESS.name)
             return STATELESS if version == STATELESS.name else None
         return self.revision
 
-    def _is_stateless(self, request: Request) -> bool:
-        # Over HTTP the headers may have said so; then no peer with a handshake has been asked.
-        return is_stateless(request.params) or "handshake" not in vars(self)
+    # Requests
+
+    def _request(self, request: Request, origin: Origin) -> Event:
+        params = request.params
+        meta = params.get("_meta") if params else None
+        if type(meta) is not dict:
+            meta = {}
+        elif META_PROTOCOL_VERSION in meta or META_CLIENT_CAPABILITIES in meta:
+            event = read_stateless(request, origin)
+            if isinstance(event, Send):
+                return event
+            self._served_stateless = True
+            return self.ledger.accept(request) or event
+        handshake = self.handshake
+        if request.method == "initialize":
+            return self._initialize(request, origin)
+        if handshake.phase is not Phase.READY and request.method != "ping":
+            return self._not_ready(request)
+        method = CLIENT_REQUESTS.get(request.method)
+        if method is None or not method.handshake:
+            return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
+        refusal = self.ledger.accept(request)
+        return refusal or Dispatch(request, handshake.envelope(meta, origin))
+
+    def _initialize(self, request: Request, origin: Origin) -> Event:
+        params = request.params or {}
+        handshake = self.handshake
+        version = params.get("protocolVersion")
+        phase = REQUEST_TRANSITIONS.get((handshake.phase, request.method))
+        if phase is None:
+            return refuse(request, INVALID_REQUEST, "Already initialized")
+        if not isinstance(version, str):
+            return refuse(request, INVALID_PARAMS, "initialize requires a protocolVersion string")
+        info, capabilities = mapping(params.get("clientInfo")), mapping(params.get("capabilities"))
+        if is_larger([info, capabilities], MAX_CLIENT, MAX_CLIENT_VALUES):
+            return refuse(request, INVALID_PARAMS, _TOO_LARGE)
+        refusal = self.ledger.accept(request)
+        if refusal:
+            return refusal
+        handshake.revision = negotiate(version)
+        handshake.client_info = info or _unknown_client()
+        handshake.client_capabilities = capabilities
+        handshake.phase = phase
+        return Dispatch(request, handshake.envelope(meta_of(params), origin))
+
+    def _not_ready(self, request: Request) -> Send:
+        if self.handshake.phase is Phase.INITIALIZING:
+            return refuse(request, INVALID_REQUEST, "Session not initialized")
+        # Neither era: 2026-07-28 `basic/versioning` asks to name what is missing and supported.
+        text = "Session not initialized: send initialize, or the 2026-07-28 fields in _meta"
+        data = {"missing": list(REQUIRED_KEYS), "supported": list(SUPPORTED_VERSIONS)}
+        return refuse(request, INVALID_PARAMS, text, data)
+
+    # Everything else
 
     def _notification(self, message: Notification) -> Event | None:
-        # Neither carries an era; both name something in the one ledger.
+        # Neither of the two carries an era; both name a request of the one ledger.
         if message.method == "notifications/cancelled":
             return self.ledger.cancelled(message.params)
         if message.method == "notifications/progress":
             return self.ledger.progress(message.params)
-        return self.handshake.receive_notification(message)
+        handshake = self.handshake
+        phase = NOTIFICATION_TRANSITIONS.get((handshake.phase, message.method))
+        if phase is not None:
+            handshake.phase = phase
+            return Ready()
+        return Notice(message) if handshake.ready else None
 
     def _batch(self, batch: Batch, origin: Origin) -> Event:
         # Until `initialize` has negotiated one, the revision is the latest, which has no arrays.

@@ -1,4 +1,7 @@
-"""The server's peer for 2026-07-28: no handshake, every request carries its own context."""
+"""Requests of 2026-07-28: no handshake, every request carries its own context.
+
+Source: 2026-07-28 `basic/index` (`_meta`), `basic/versioning`, `basic/transports/streamable-http`.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,16 +18,17 @@ from ..types import (
     META_CLIENT_CAPABILITIES,
     META_CLIENT_INFO,
     META_LOG_LEVEL,
+    META_PROGRESS_TOKEN,
     META_PROTOCOL_VERSION,
 )
-from ._events import NOWHERE, Dispatch, Envelope, Origin, Send
-from ._inflight import Ledger, refuse
-from ._meta import meta_of, token_of
+from ._events import Dispatch, Send
+from ._ledger import refuse
+from ._metadata import NOWHERE, Envelope, Mirrored, Origin
 from ._methods import CLIENT_REQUESTS
-from ._request_headers import Mirrored, standard_fault
+from ._request_headers import standard_fault
 from ._versions import STATELESS, SUPPORTED_VERSIONS
 
-#: What `_meta` of every request must hold, and the JSON type of it.
+#: The keys that `_meta` of every request must hold, and their JSON types.
 REQUIRED_KEYS: Final[dict[str, type]] = {META_PROTOCOL_VERSION: str, META_CLIENT_CAPABILITIES: dict}
 
 
@@ -36,77 +40,65 @@ def is_stateless(params: Mapping[str, Any] | None) -> bool:
     )
 
 
-class StatelessPeer:
-    """Checks requests of the stateless era; remembers nothing but which are in flight.
+def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Send:
+    """Check headers, metadata, version and method, in the order of the specification.
 
-    Attributes:
-        used: True once it has let a request in.
+    Args:
+        request: The request.
+        origin: What the transport knows of it; its headers are checked where there are any.
     """
+    # Written out, not `meta_of` and `token_of`: each request of the era comes here.
+    params = request.params
+    meta = params.get("_meta") if params else None
+    if type(meta) is not dict:
+        meta = {}
+    token = meta.get(META_PROGRESS_TOKEN)
+    headers = origin.headers
+    refusal = _check_version(request, meta, headers)
+    if refusal is not None:
+        return refusal
+    if headers is not None:
+        # A proxy may have routed by the headers: a server must refuse those that differ.
+        fault = standard_fault(request, headers)
+        if fault is not None:
+            return refuse(request, HEADER_MISMATCH, fault)
+    method = CLIENT_REQUESTS.get(request.method)
+    if method is None or not method.stateless:
+        return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
+    level = meta.get(META_LOG_LEVEL)
+    if level is not None and level not in LOG_LEVELS:
+        return refuse(request, INVALID_PARAMS, "Invalid log level")
+    info = meta.get(META_CLIENT_INFO)
+    envelope = Envelope(
+        STATELESS,
+        info if type(info) is dict else None,
+        meta[META_CLIENT_CAPABILITIES],
+        level,
+        token if type(token) is str or type(token) is int else None,
+        meta,
+        origin,
+    )
+    return Dispatch(request, envelope)
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.used = False
-        self._ledger = ledger
 
-    def receive_request(self, request: Request, origin: Origin = NOWHERE) -> Dispatch | Send:
-        """Check headers, envelope, version and method, in the order of the specification.
-
-        Args:
-            request: The request.
-            origin: What the transport knows of it; its headers are checked where there are any.
-
-        Source: 2026-07-28 `basic/index` (`_meta`), `basic/versioning`,
-        `basic/transports/streamable-http`.
-        """
-        meta = meta_of(request.params)
-        refusal = self._check_version(request, meta, origin.headers)
-        if refusal is None and origin.headers is not None:
-            fault = standard_fault(request, origin.headers)
-            refusal = None if fault is None else refuse(request, HEADER_MISMATCH, fault)
-        if refusal is not None:
-            return refusal
-        method = CLIENT_REQUESTS.get(request.method)
-        if method is None or not method.stateless:
-            return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        level = meta.get(META_LOG_LEVEL)
-        if level is not None and level not in LOG_LEVELS:
-            return refuse(request, INVALID_PARAMS, "Invalid log level")
-        refusal = self._ledger.accept(request)
-        if refusal is not None:
-            return refusal
-        self.used = True
-        return Dispatch(request, _envelope(meta, origin))
-
-    def _check_version(
-        self, request: Request, meta: Mapping[str, Any], headers: Mirrored | None
-    ) -> Send | None:
-        if headers is not None and headers.version is None:
-            return refuse(request, HEADER_MISMATCH, "MCP-Protocol-Version header is missing")
-        missing = [key for key, kind in REQUIRED_KEYS.items() if type(meta.get(key)) is not kind]
-        if missing:
-            text = f"_meta requires {' and '.join(missing)}"
-            data = {"missing": missing, "supported": list(SUPPORTED_VERSIONS)}
-            return refuse(request, INVALID_PARAMS, text, data)
-        version = meta[META_PROTOCOL_VERSION]
-        if headers is not None and headers.version != version:
-            text = f"MCP-Protocol-Version header differs from {META_PROTOCOL_VERSION} in _meta"
-            return refuse(request, HEADER_MISMATCH, text)
-        return None if version == STATELESS.name else unsupported(request, version)
+def _check_version(
+    request: Request, meta: Mapping[str, Any], headers: Mirrored | None
+) -> Send | None:
+    if headers is not None and headers.version is None:
+        return refuse(request, HEADER_MISMATCH, "MCP-Protocol-Version header is missing")
+    missing = [key for key, kind in REQUIRED_KEYS.items() if type(meta.get(key)) is not kind]
+    if missing:
+        text = f"_meta requires {' and '.join(missing)}"
+        data = {"missing": missing, "supported": list(SUPPORTED_VERSIONS)}
+        return refuse(request, INVALID_PARAMS, text, data)
+    version = meta[META_PROTOCOL_VERSION]
+    if headers is not None and headers.version != version:
+        text = f"MCP-Protocol-Version header differs from {META_PROTOCOL_VERSION} in _meta"
+        return refuse(request, HEADER_MISMATCH, text)
+    return None if version == STATELESS.name else unsupported(request, version)
 
 
 def unsupported(request: Request, version: str) -> Send:
     """Refuse a request of a revision that is not served (2026-07-28 `basic/versioning`)."""
     data = {"supported": list(SUPPORTED_VERSIONS), "requested": version}
     return refuse(request, UNSUPPORTED_VERSION, "Unsupported protocol version", data)
-
-
-def _envelope(meta: Mapping[str, Any], origin: Origin) -> Envelope:
-    info = meta.get(META_CLIENT_INFO)
-    return Envelope(
-        STATELESS,
-        info if type(info) is dict else None,
-        meta[META_CLIENT_CAPABILITIES],
-        meta.get(META_LOG_LEVEL),
-        token_of(meta),
-        meta,
-        origin,
-    )

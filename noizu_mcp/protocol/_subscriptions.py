@@ -1,14 +1,17 @@
-"""Which change notices one connection asked for, in either era."""
+"""Subscriptions of one connection to change notices, in either era."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
-from ..jsonrpc import INVALID_PARAMS, Id, Notification
+from ..jsonrpc import INVALID_PARAMS, Id, Notification, is_larger
 from ..types import META_SUBSCRIPTION_ID, TASKS
-from ._kept import MAX_KEPT_VALUES, MAX_LISTEN, is_too_much
 from ._methods import CHANGES
 
+#: Bytes of JSON of a listen request, kept while it is open: a thousand URIs of some length.
+MAX_LISTEN: Final = 256 * 1024
+#: Values in it beside the resources and tasks that are watched.
+MAX_LISTEN_VALUES: Final = 2000
 RESOURCE_UPDATED: Final = "notifications/resources/updated"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 TASK_CHANGED: Final = "notifications/tasks"
@@ -36,7 +39,7 @@ class Listening(NamedTuple):
 
     @property
     def size(self) -> int:
-        """What it counts against the limit: the request, each resource and each task."""
+        """Its share of the limit: one for the request, each resource and each task."""
         return 1 + len(self.uris) + len(self.tasks)
 
     def agreed(self) -> dict[str, Any]:
@@ -52,7 +55,7 @@ class Listening(NamedTuple):
         return Notification(method, {**params, "_meta": {META_SUBSCRIPTION_ID: self.id}})
 
 
-class Interests:
+class Subscriptions:
     """The notices that one connection asked for.
 
     Args:
@@ -213,8 +216,8 @@ class Interests:
 
     def _check_amount(self, id_: Id, params: Mapping[str, Any]) -> None:
         # All of the request stays while it is open, and every notice of it has its id.
-        values = MAX_KEPT_VALUES + self._limit
-        if is_too_much([id_, params], MAX_LISTEN, values):
+        values = MAX_LISTEN_VALUES + self._limit
+        if is_larger([id_, params], MAX_LISTEN, values):
             text = f"subscriptions/listen may have {MAX_LISTEN} bytes of JSON and {values} values"
             raise McpError(INVALID_PARAMS, text)
 

@@ -1,34 +1,38 @@
 """Servers: what they offer, how requests reach it, and `serve`, which needs only a stream."""
 
 from .._util import publish
-from ._authored import entered as entered
-from ._bus import MERGE_WINDOW as MERGE_WINDOW
-from ._bus import Windows as Windows
-from ._connection import Connection as Connection
-from ._events import Event as Event
-from ._events import EventKind as EventKind
-from ._events import Listen as Listen
-from ._events import Listener as Listener
-from ._events import Outcome as Outcome
-from ._options import Cache as Cache
-from ._options import ServerOptions as ServerOptions
-from ._pages import PAGE_SIZE as PAGE_SIZE
-from ._pages import Page as Page
-from ._record import MAX_TEXT as MAX_TEXT
-from ._record import Place as Place
-from ._record import hear_at as hear_at
-from ._record import running as running
-from ._registry import Registry as Registry
-from ._seal import Sealer as Sealer
+from ._request_context import RequestContext as RequestContext
+from ._running import RunningServer as RunningServer
 from ._serve import GRACE as GRACE
-from ._serve import StreamConnection as StreamConnection
-from ._serve import open_connection as open_connection
+from ._serve import PipeSession as PipeSession
+from ._serve import Reply as Reply
+from ._serve import StatelessRequests as StatelessRequests
+from ._serve import open_session as open_session
 from ._serve import serve as serve
+from ._serve import serve_in_task as serve_in_task
 from ._server import Server as Server
-from ._shelf import RunningSet as RunningSet
-from ._tasks import TaskStore as TaskStore
-from ._telemetry import Telemetry as Telemetry
+from ._session import Session as Session
+from .asking._seal import Sealer as Sealer
+from .changes._bus import MERGE_WINDOW as MERGE_WINDOW
+from .changes._feed import ChangeFeed as ChangeFeed
+from .events._event import Event as Event
+from .events._event import EventKind as EventKind
+from .events._event import Listen as Listen
+from .events._event import Listener as Listener
+from .events._event import Outcome as Outcome
+from .events._recording import MAX_TEXT as MAX_TEXT
+from .events._recording import Place as Place
+from .events._recording import observe_message as observe_message
+from .events._recording import running as running
+from .events._telemetry import Telemetry as Telemetry
 from .features import ROUTES as ROUTES
+from .registry._collection import RunningSet as RunningSet
+from .registry._pages import PAGE_SIZE as PAGE_SIZE
+from .registry._pages import Page as Page
+from .registry._registry import Registry as Registry
+from .registry._server_options import Cache as Cache
+from .registry._server_options import ServerOptions as ServerOptions
+from .tasks._task_store import TaskStore as TaskStore
 
 __all__ = [
     "GRACE",
@@ -37,28 +41,32 @@ __all__ = [
     "PAGE_SIZE",
     "ROUTES",
     "Cache",
-    "Connection",
+    "ChangeFeed",
     "Event",
     "EventKind",
     "Listen",
     "Listener",
     "Outcome",
     "Page",
+    "PipeSession",
     "Place",
     "Registry",
+    "Reply",
+    "RequestContext",
+    "RunningServer",
     "RunningSet",
     "Sealer",
     "Server",
     "ServerOptions",
-    "StreamConnection",
+    "Session",
+    "StatelessRequests",
     "TaskStore",
     "Telemetry",
-    "Windows",
-    "entered",
-    "hear_at",
-    "open_connection",
+    "observe_message",
+    "open_session",
     "running",
     "serve",
+    "serve_in_task",
 ]
 
 publish(globals())

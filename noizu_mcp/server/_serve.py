@@ -1,50 +1,59 @@
-"""The verb over the noun: serve a server on a stream."""
+"""Serving: a server on a pipe for as long as a connection lasts, or one stateless request."""
 
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final, Protocol
 
 import trio
 
-from ..engine import Link, LoopGate, MessageStream, single_failure
-from ..protocol import Origin
+from ..engine import (
+    InFlight,
+    Job,
+    MessageLoop,
+    MessageStream,
+    ReplyChannel,
+    TaskScope,
+    enter_user_code,
+    run_eager,
+    single_failure,
+)
+from ..jsonrpc import Notification
+from ..protocol import STATELESS, Dispatch, Origin
 from ..types import Principal
-from ._authored import entered
-from ._bus import Windows
-from ._connection import Connection
+from ._request_context import RequestContext
+from ._running import RunningServer
 from ._server import Server
-from ._tasks import TaskStore
+from ._session import Session
+from .events._recording import Place, observe_notice
 from .features import ROUTES
 
 #: Seconds that running requests get to end once their peer has gone or the program stops.
 GRACE: Final = 5.0
 
 
-class StreamConnection(Connection):
-    """A connection that one stream carries, from its first message to its end.
+class PipeSession(Session):
+    """A session that one stream carries, from its first message to its end.
 
     Args:
         server: The server.
         stream: Carries the messages; `run` closes it.
-        state: What the server's lifespan yielded.
-        transport: What `ctx.transport` says.
-        principal: Who is at the other end, as the program that serves says; None: it does not.
+        state: The value that the server's lifespan yielded.
+        transport: The value of `ctx.transport`.
+        principal: The caller, as the program that serves says; None: it does not.
     """
 
     def __init__(
         self,
         server: Server,
         stream: MessageStream,
-        state: Any,
+        state: object,
         transport: str,
         principal: Principal | None = None,
     ) -> None:
-        tasks = TaskStore(server.options, self.linger, server.telemetry)
-        gate, windows = LoopGate(), Windows(self.linger)
-        super().__init__(server, ROUTES, state, transport, gate, tasks=tasks, windows=windows)
+        super().__init__(RunningServer(server, ROUTES, state, transport, self._linger))
         self.peer.origin = Origin(None, principal)
-        self.desk = self._link = Link(stream, self.peer, self, server.options.limits)
-        self._link.watch(self.listeners, self)
+        self._loop = MessageLoop(stream, self, server.options.limits)
         self._nursery: trio.Nursery
         self._ended = 0.0
 
@@ -56,41 +65,44 @@ class StreamConnection(Connection):
         """
         async with trio.open_nursery() as self._nursery:
             try:
-                await self._link.run(grace=grace)
+                await self._loop.run(grace=grace)
                 left = self._ended + grace - trio.current_time()
-                await self.task_store.settle(max(0.0, left))
+                await self.running.tasks.settle(max(0.0, left))
             finally:
-                self.close()
+                self.end_session()
                 self._nursery.cancel_scope.cancel()
 
-    def closing(self) -> None:
-        """No more messages come; see `Connection`."""
-        super().closing()
+    def end_subscriptions(self) -> None:
+        """End the listen requests: no more messages come; see `Dispatcher`."""
+        super().end_subscriptions()
         self._ended = trio.current_time()
 
     def stop(self) -> None:
         """Take no more messages and let `run` end in order."""
-        self._link.stop()
+        self._loop.stop()
 
-    def linger(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Run something that ends after the requests; see `Connection`."""
+    def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Run something beside the requests; it is cancelled when they are."""
+        self._loop.spawn(work)
+
+    def _linger(self, work: Callable[[], Awaitable[object]]) -> None:
         self._nursery.start_soon(work)
 
 
 @asynccontextmanager
-async def open_connection(
+async def open_session(
     server: Server, stream: MessageStream, *, transport: str, principal: Principal | None = None
-) -> AsyncIterator[StreamConnection]:
-    """Make the connection of a server to one peer; its `run` serves it, its `stop` ends it.
+) -> AsyncIterator[PipeSession]:
+    """Make the session of a server on a stream; its `run` serves it, its `stop` ends it.
 
     Args:
-        server: The server; its `lifespan` surrounds the connection.
+        server: The server; its `lifespan` surrounds the session.
         stream: Carries the messages; `run` closes it.
-        transport: What `ctx.transport` says: `stdio`, `http` or `memory`.
-        principal: Who is at the other end, `ctx.auth`; None where nobody says so.
+        transport: The value of `ctx.transport`: `stdio`, `http` or `memory`.
+        principal: The caller, `ctx.auth`; None where nobody says so.
     """
-    async with entered(server.lifespan()) as state:
-        yield StreamConnection(server, stream, state, transport, principal)
+    async with enter_user_code(server.lifespan()) as state:
+        yield PipeSession(server, stream, state, transport, principal)
 
 
 async def serve(
@@ -106,12 +118,116 @@ async def serve(
     Args:
         server: The server.
         stream: Carries the messages; closed at the end.
-        transport: What `ctx.transport` says.
+        transport: The value of `ctx.transport`.
         grace: Seconds that running requests get once no more can come.
-        principal: Who is at the other end, `ctx.auth`; None where nobody says so.
+        principal: The caller, `ctx.auth`; None where nobody says so.
     """
     with single_failure():
-        async with open_connection(
+        async with open_session(
             server, stream, transport=transport, principal=principal
-        ) as connection:
-            await connection.run(grace)
+        ) as session:
+            await session.run(grace)
+
+
+class Reply(ReplyChannel, Protocol):
+    """The answer to one HTTP request, as `serve_request` needs it."""
+
+    on_gone: Callable[[], None] | None
+    #: A scope that surrounds the calling task already; None: the handler gets one of its own.
+    entered: TaskScope | None
+
+    def attend(self) -> None:
+        """Look after the client from now on: the answer takes time."""
+
+    async def finish(self) -> None:
+        """Wait until there is an answer, and send it, or wait until it is sent."""
+
+
+async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> None:
+    """Do the rest of the work on a request in the calling task, and send its answer.
+
+    Args:
+        ctx: The request.
+        job: The rest of the work; None for none.
+        reply: Its answer.
+    """
+
+    def detach() -> None:
+        ctx.detach()
+        reply.attend()
+
+    try:
+        if job is not None:
+            working = ctx.running.working
+            working[ctx] = None
+            try:
+                await ctx.run(run_eager(job(), detach), reply.entered)
+            finally:
+                del working[ctx]
+        await reply.finish()
+    finally:
+        if not (ctx.answered or ctx.withdrawn):
+            ctx.withdraw()  # the host has cancelled the task
+
+
+class StatelessRequests(InFlight):
+    """The requests of 2026-07-28 over HTTP that have no answer yet, of all callers.
+
+    A request needs no object of a session here. Only while it is open it stands in `requests`.
+
+    Args:
+        running: The server while it is served.
+
+    Attributes:
+        running: See Args.
+    """
+
+    def __init__(self, running: RunningServer) -> None:
+        super().__init__()
+        self.running = running
+        self.listeners = running.listeners
+        self._keys = itertools.count()
+
+    def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Run something beside the requests; see `InFlight`."""
+        self.running.linger(work)
+
+    def observe_sent(self, method: str, size: int) -> None:
+        """Observe a notification of ours; see `InFlight`."""
+        place = Place("http", STATELESS.name)
+        notice = Notification(method)
+        observe_notice(self.running.server.telemetry, place, notice, size, outbound=True)
+
+    def end_subscriptions(self, reply: Reply | None = None) -> None:
+        """Answer open listen requests.
+
+        Args:
+            reply: The answer to one of them; None for all.
+        """
+        for request in list(self.requests.values()):
+            meant = reply is None or request.channel is reply
+            if meant and isinstance(request, RequestContext) and request.feed is not None:
+                request.feed.end_listens()
+
+    async def serve_one(self, event: Dispatch, reply: Reply, size: int | None) -> None:
+        """Serve one request in the calling task, and answer it.
+
+        Args:
+            event: The request, checked.
+            reply: Its answer.
+            size: Bytes of the message.
+        """
+        key = next(self._keys)
+        ctx = RequestContext(self, event.request, event.envelope, reply, key=key)
+        ctx.running = self.running
+        ctx.size = size
+        job = ctx.begin()
+        if not ctx.answered:
+            self.requests[key] = ctx
+            # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
+            reply.on_gone = ctx.withdraw
+        try:
+            await serve_in_task(ctx, job, reply)
+        finally:
+            if ctx.feed is not None:
+                ctx.feed.close()

@@ -26,21 +26,20 @@ from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
 from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Reference
-from ._bus import Bus
-from ._calls import (
+from .asking._seal import Sealer
+from .calls._invoke import (
     call_registered,
     complete_registered,
     get_registered,
     not_found,
     read_registered,
 )
-from ._options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
-from ._registry import Registry
-from ._seal import Sealer
-from ._serving import Serving
-from ._shelf import RunningSet
-from ._statement import OVERRIDABLE, check_statement, positional
-from ._telemetry import Telemetry
+from .changes._bus import Bus
+from .events._telemetry import Telemetry
+from .registry._class_checks import OVERRIDABLE, check_statement, positional
+from .registry._collection import RunningSet
+from .registry._registry import Registry
+from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
 
 #: What each feature can be offered by, beside registrations.
 _OFFERED_BY: Final = {
@@ -67,7 +66,7 @@ def _is_lifespan(value: Any) -> bool:
     return getattr(value, "__code__", None) is Server.lifespan.__code__
 
 
-class Server(Serving, metaclass=ComponentMeta):
+class Server(metaclass=ComponentMeta):
     """An MCP server: subclass it, say what it offers, and serve it.
 
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
@@ -95,7 +94,7 @@ class Server(Serving, metaclass=ComponentMeta):
         info: `Implementation` as it goes over the wire.
         result_tail: What ends every result of 2026-07-28: who answered, as JSON.
         threads: Bounds how many sync handlers run at once.
-        task_threads: The same in tasks.
+        task_threads: Bounds how many sync handlers run at once in tasks.
         sealer: Seals what travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
 
@@ -130,7 +129,7 @@ class Server(Serving, metaclass=ComponentMeta):
     sealer: Sealer
     crash_log: Seldom
     _slots: dict[tuple[str, int], trio.CapacityLimiter]
-    _overridden: ClassVar[frozenset[str]] = frozenset()
+    overridden: ClassVar[frozenset[str]] = frozenset()
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -161,10 +160,10 @@ class Server(Serving, metaclass=ComponentMeta):
             skills=expand_skills(cls.skills),
             declared=cls._declared,
         )
-        server.skills = tuple(registry.skill_shelf.specs.values())
+        server.skills = tuple(registry.skills.specs.values())
         for feature in CHANGES:
             changed = partial(server.notify_changed, feature)
-            setattr(server, feature, RunningSet(feature, registry.shelves[feature], changed))
+            setattr(server, feature, RunningSet(feature, registry.parts[feature], changed))
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
         server.threads = trio.CapacityLimiter(options.limits.threads)
@@ -196,7 +195,7 @@ class Server(Serving, metaclass=ComponentMeta):
             return
         kept = {k: v for k, v in declaration.options.items() if k not in STATEMENT_ONLY}
         cls.options = ServerOptions(**kept)
-        cls._overridden = frozenset(
+        cls.overridden = frozenset(
             name for name in OVERRIDABLE if getattr(cls, name) is not getattr(Server, name)
         )
         # Looked up by name: one empty tuple is the same object as another.
@@ -412,7 +411,7 @@ class Server(Serving, metaclass=ComponentMeta):
         """
         if feature == "logging":
             return True
-        return self.registry.has(feature) or self.overrides(*_OFFERED_BY[feature])
+        return feature in self.registry.offered or self.overrides(*_OFFERED_BY[feature])
 
     @property
     def can_be_watched(self) -> bool:
@@ -426,7 +425,7 @@ class Server(Serving, metaclass=ComponentMeta):
 
     def overrides(self, *methods: str) -> bool:
         """Tell whether the class overrides one of the methods that do something by default."""
-        return not self._overridden.isdisjoint(methods)
+        return not self.overridden.isdisjoint(methods)
 
 
 def _implementation(options: ServerOptions) -> Implementation:

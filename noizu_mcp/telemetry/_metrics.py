@@ -137,10 +137,10 @@ class Metrics:
         """Give the maps of registrations; each change replaces its map."""
         registry = self.server.registry
         return (
-            registry.tool_shelf.specs,
-            registry.resource_shelf.specs,
-            registry.template_shelf.specs,
-            registry.prompt_shelf.specs,
+            registry.tools.specs,
+            registry.resources.specs,
+            registry.templates.specs,
+            registry.prompts.specs,
         )
 
 

@@ -1,12 +1,12 @@
-"""What tests of a server use: a client in memory, and what was said on the wire."""
+"""Tools for tests of a server: a client in memory, and transcripts of its messages."""
 
 from .._util import publish
 from ..client import connect as connect
 from ._transcript import Entry as Entry
 from ._transcript import Transcript as Transcript
-from ._waiting import assert_notification as assert_notification
-from ._waiting import assert_progress as assert_progress
-from ._waiting import refute_notification as refute_notification
+from ._transcript import assert_notification as assert_notification
+from ._transcript import assert_progress as assert_progress
+from ._transcript import refute_notification as refute_notification
 
 __all__ = [
     "Entry",

@@ -1,8 +1,12 @@
-"""A record of what two peers said to each other."""
+"""Transcripts of connections, and assertions about the notifications in them.
+
+Notifications arrive when they arrive: an assertion waits for one, or waits to see that none comes.
+Each notification satisfies one assertion, in the order of arrival.
+"""
 
 import json
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import attrs
 import trio
@@ -18,8 +22,8 @@ class Entry:
 
     Attributes:
         direction: `sent` or `received`, as the client sees it.
-        data: Its bytes, as they went over the wire.
-        message: The decoded JSON; None for bytes that are no JSON.
+        data: Its bytes.
+        message: The decoded JSON; None for bytes that are not JSON.
     """
 
     direction: Direction
@@ -32,7 +36,7 @@ class Transcript:
     """Records every message of a connection: `connect(server, tap=transcript)`.
 
     Attributes:
-        entries: The messages, in order; arrays of 2025-03-26 are one each.
+        entries: The messages, in order; an array of 2025-03-26 is one entry.
     """
 
     def __init__(self) -> None:
@@ -41,7 +45,7 @@ class Transcript:
         self._arrived = trio.Event()
 
     def __call__(self, direction: Direction, data: bytes) -> None:
-        """Take a message; this is what makes it a tap."""
+        """Record a message, as the tap of a connection."""
         try:
             message = json.loads(data)
         except (ValueError, RecursionError):
@@ -53,18 +57,18 @@ class Transcript:
             self._arrived = trio.Event()
 
     def sent(self, method: str | None = None) -> list[dict[str, Any]]:
-        """List what the client sent.
+        """List the messages that the client sent.
 
         Args:
-            method: Only messages of this method; None for everything, answers too.
+            method: Only messages of this method; None for all messages, answers included.
         """
         return self._find("sent", method)
 
     def received(self, method: str | None = None) -> list[dict[str, Any]]:
-        """List what the server sent.
+        """List the messages that the server sent.
 
         Args:
-            method: Only messages of this method; None for everything, answers too.
+            method: Only messages of this method; None for all messages, answers included.
         """
         return self._find("received", method)
 
@@ -74,11 +78,11 @@ class Transcript:
         return [each for each in found if method is None or each.get("method") == method]
 
     def claim(self, method: str, **params: Any) -> dict[str, Any] | None:
-        """Take the first notification of a method that nobody has taken yet.
+        """Take the first notification of a method that was not taken before.
 
         Args:
             method: The method.
-            params: What its params must hold, among others.
+            params: Members that its params must have, among others.
 
         Returns:
             Its params, or None if there is no such notification.
@@ -100,3 +104,88 @@ def _each(message: Any) -> Iterator[dict[str, Any]]:
     for each in message if isinstance(message, list) else [message]:
         if isinstance(each, dict):
             yield each
+
+
+#: Seconds to wait for a notification that should come; a server in memory needs far less.
+TIMEOUT: Final = 1.0
+#: Seconds to wait for a notification that should not come.
+SILENCE: Final = 0.1
+
+
+async def assert_notification(
+    transcript: Transcript,
+    method: str,
+    *,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - the AssertionError names the notification
+    **params: Any,
+) -> dict[str, Any]:
+    """Wait for a notification; each one satisfies one assertion, in the order they came.
+
+    Args:
+        transcript: The tap of the connection: `connect(…, tap=transcript)`.
+        method: Its method: `notifications/tools/list_changed`.
+        timeout: Seconds.
+        params: Members that its params must have, among others.
+
+    Returns:
+        Its params.
+
+    Raises:
+        AssertionError: No such notification came in time.
+    """
+    with trio.move_on_after(timeout):
+        while True:
+            found = transcript.claim(method, **params)
+            if found is not None:
+                return found
+            await transcript.wait()
+    wanted = f" with {params!r}" if params else ""
+    raise AssertionError(f"Timed out awaiting {method} notification{wanted}")
+
+
+async def assert_progress(
+    transcript: Transcript,
+    progress: float,
+    *,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - as above
+    **params: Any,
+) -> dict[str, Any]:
+    """Wait for a progress notification.
+
+    Args:
+        transcript: The tap of the connection: `connect(…, tap=transcript)`.
+        progress: The value of `progress`.
+        timeout: Seconds.
+        params: Other members that its params must have: `total=2`, `message="…"`.
+
+    Returns:
+        Its params.
+
+    Raises:
+        AssertionError: No such notification came in time.
+    """
+    return await assert_notification(
+        transcript, "notifications/progress", timeout=timeout, progress=progress, **params
+    )
+
+
+async def refute_notification(
+    transcript: Transcript, method: str, *, within: float = SILENCE, **params: Any
+) -> None:
+    """Wait to see that a notification does not come.
+
+    Args:
+        transcript: The tap of the connection: `connect(…, tap=transcript)`.
+        method: Its method.
+        within: Seconds of silence.
+        params: Members of the params; a notification without them is ignored.
+
+    Raises:
+        AssertionError: Such a notification came.
+    """
+    with trio.move_on_after(within):
+        while True:
+            found = transcript.claim(method, **params)
+            if found is not None:
+                raise AssertionError(f"Expected no {method} notification, got: {found!r}")
+            await transcript.wait()

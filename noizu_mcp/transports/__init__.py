@@ -1,4 +1,4 @@
-"""Where messages travel: stdio, memory and HTTP."""
+"""Transports: stdio, memory and HTTP."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What our own host offers beyond ASGI; on any other one the same is sent in the usual way."""
+"""An extension of ASGI by our own host; other hosts are sent the usual messages."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

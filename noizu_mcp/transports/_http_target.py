@@ -1,4 +1,4 @@
-"""`Http`: a server as a URL, and what goes along with every request to it."""
+"""`Http`: a server that is named by a URL, with headers and TLS settings."""
 
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,15 +10,15 @@ import attrs
 from .._value import Value
 
 Headers = Mapping[str, str]
-#: Called before each request: credentials that change are looked up when they are needed.
+#: Called before each request, so that credentials may change.
 HeadersFactory = Callable[[], Awaitable[Headers]]
-#: Seconds to connect: it covers the name, TCP and TLS.
+#: Seconds to connect: name resolution, TCP and TLS together.
 CONNECT_TIMEOUT: Final = 10.0
 
 
-def _parts(url: Any) -> Any:
+def _split(url: Any) -> Any:
     if not isinstance(url, str):
-        raise TypeError(f"a URL must be text, got {url!r}")
+        raise TypeError(f"url must be a string, not {url!r}")
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -27,9 +27,9 @@ def _parts(url: Any) -> Any:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"a URL must begin with http:// or https:// and a host: {url[:200]!r}")
     if parts.username is not None or parts.password is not None:
-        raise ValueError("a URL must hold no credentials; put them into headers")
+        raise ValueError("a URL must not contain credentials; put them into headers")
     if parts.fragment:
-        raise ValueError("a URL of a server has no #fragment")
+        raise ValueError("the URL of a server must not have a #fragment")
     return parts
 
 
@@ -38,24 +38,24 @@ def _check_headers(headers: Any) -> Any:
         return headers
     for name, value in dict(headers).items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"headers must be text: {name!r}")
+            raise TypeError(f"headers must map strings to strings; {name!r} does not")
     return dict(headers)
 
 
 @attrs.frozen(init=False, eq=False, repr=False)
 class Http(Value):
-    """A server that is spoken to over Streamable HTTP.
+    """A server on Streamable HTTP.
 
     Args:
-        url: Its one URL, `https://api.example.com/mcp`.
-        headers: Sent with every request, or an async function that gives them for each one. Those
-            that the protocol needs are added.
+        url: The URL of its endpoint, `https://api.example.com/mcp`.
+        headers: Headers of every request, or an async function that is called before each request
+            and returns them. Headers of the protocol are added, and win.
         connect_timeout: Seconds to connect.
-        tls: How its certificate is checked; None: against the authorities that the system trusts.
+        tls: Checks the certificate of the server; None: the authorities that the system trusts.
 
     Raises:
-        TypeError: Something in it is no text.
-        ValueError: It is no URL of a server, or holds credentials.
+        TypeError: The URL, or a header, is not a string.
+        ValueError: The URL is not one of a server, or contains credentials or a fragment.
     """
 
     url: str
@@ -71,7 +71,7 @@ class Http(Value):
         connect_timeout: float = CONNECT_TIMEOUT,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        _parts(url)
+        _split(url)
         self.__attrs_init__(url, _check_headers(headers), connect_timeout, tls)
 
     def __repr__(self) -> str:
@@ -79,12 +79,6 @@ class Http(Value):
 
     @property
     def shown(self) -> str:
-        """The URL for messages: what follows the path may be secret, as headers may."""
-        parts = _parts(self.url)
+        """The URL for error messages and logs, without the query: it may be secret."""
+        parts = _split(self.url)
         return f"{parts.scheme}://{parts.netloc}{parts.path}"
-
-    async def current_headers(self) -> Headers:
-        """Give the headers of the next request."""
-        if callable(self.headers):
-            return await self.headers()
-        return self.headers or {}

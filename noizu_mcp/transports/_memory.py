@@ -5,8 +5,9 @@ from typing import Final
 
 import trio
 
+from .._limits import DEFAULTS, Limits
 from ..engine import MessageStream
-from ..jsonrpc import HEAD, MAX_MESSAGE, Oversized
+from ..jsonrpc import HEAD, Oversized, Received, read_message
 
 #: Bytes that may wait at one end before the other must.
 CAPACITY: Final = 1024 * 1024
@@ -15,9 +16,9 @@ CAPACITY: Final = 1024 * 1024
 class _Pipe:
     """One direction: what one end has sent and the other has not received."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.closed = False
-        self._limit = limit
+        self._limits = limits
         self._messages: list[bytes | Oversized] = []
         self._size = 0
         self._arrived = trio.Event()
@@ -29,12 +30,12 @@ class _Pipe:
 
     def put(self, messages: Sequence[bytes]) -> None:
         for message in messages:
-            fits = len(message) <= self._limit
+            fits = len(message) <= self._limits.message_size
             self._messages.append(message if fits else Oversized(message[:HEAD]))
             self._size += len(message)
         self._arrived.set()
 
-    async def take(self) -> Sequence[bytes | Oversized]:
+    async def take(self) -> Sequence[Received]:
         if self._messages or self.closed:
             await trio.lowlevel.checkpoint()
         while not self._messages and not self.closed:
@@ -43,7 +44,7 @@ class _Pipe:
         messages, self._messages = self._messages, []
         self._size = 0
         self._taken.set()
-        return messages
+        return [read_message(message, self._limits) for message in messages]
 
     async def wait_room(self) -> None:
         while not self.has_room and not self.closed:
@@ -63,7 +64,7 @@ class MemoryStream(MessageStream):
         self._incoming = incoming
         self._outgoing = outgoing
 
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[Received]:
         """Wait for messages; see `MessageStream`."""
         return await self._incoming.take()
 
@@ -87,11 +88,14 @@ class MemoryStream(MessageStream):
         await trio.lowlevel.checkpoint()
 
 
-def memory_pair(limit: int = MAX_MESSAGE) -> tuple[MemoryStream, MemoryStream]:
+def memory_pair(
+    limits: Limits = DEFAULTS, theirs: Limits = DEFAULTS
+) -> tuple[MemoryStream, MemoryStream]:
     """Make two connected streams.
 
     Args:
-        limit: The longest message, in bytes.
+        limits: The limits of one message that the first stream receives.
+        theirs: The limits of one message that the second stream receives.
     """
-    there, back = _Pipe(limit), _Pipe(limit)
+    there, back = _Pipe(theirs), _Pipe(limits)
     return MemoryStream(back, there), MemoryStream(there, back)

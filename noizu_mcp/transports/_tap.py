@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from ..engine import MessageStream, Unanswered
-from ..jsonrpc import Oversized
+from ..jsonrpc import Received
 
 Direction = Literal["sent", "received"]
 #: Called with every message, in order; must not raise and must not wait.
@@ -24,12 +24,12 @@ class TappedStream(MessageStream):
         self._stream = stream
         self._tap = tap
 
-    async def receive(self) -> Sequence[bytes | Oversized | Unanswered]:
+    async def receive(self) -> Sequence[Received | Unanswered]:
         """Wait for messages; see `MessageStream`."""
         messages = await self._stream.receive()
         for message in messages:
             if not isinstance(message, Unanswered):
-                self._tap("received", message.head if isinstance(message, Oversized) else message)
+                self._tap("received", message.data)
         return messages
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:

@@ -302,4 +302,4 @@ def tokens():
 def pipe_stream():
     """Make a stream to two descriptors that a server takes over, and those."""
     (there, write_fd), (read_fd, back) = os.pipe(), os.pipe()
-    return LineStream(there, back, 1024 * 1024), read_fd, write_fd
+    return LineStream(there, back), read_fd, write_fd

@@ -81,12 +81,12 @@ def test_every_component_takes_it(given):
 
     registry, wanted = All().registry, RequireScopes("docs:read")
     assert All.options.requires == wanted
-    assert {name: spec.requires for name, spec in registry.tools.items()} == {
+    assert {name: spec.requires for name, spec in registry.tools.specs.items()} == {
         "read": wanted,
         "own": wanted,
         "inherited": RequireScopes("kit"),
     }
-    shelves = (registry.resource_shelf, registry.template_shelf, registry.prompt_shelf)
+    shelves = (registry.resources, registry.templates, registry.prompts)
     assert [spec.requires for shelf in shelves for spec in shelf.specs.values()] == [wanted] * 3
 
 
@@ -111,12 +111,12 @@ def test_a_registration_replaces_it():
         prompts = [prompt(Ask, requires=None), prompt(Ask, name="same")]
 
     registry = All().registry
-    tools = [spec.requires for spec in registry.tools.values()]
+    tools = [spec.requires for spec in registry.tools.specs.values()]
     assert tools == [RequireScopes("b", "c"), None]
-    shelves = (registry.resource_shelf, registry.template_shelf)
+    shelves = (registry.resources, registry.templates)
     found = [spec.requires for shelf in shelves for spec in shelf.specs.values()]
     assert found == [RequireScopes("b")] * 2
-    prompts = [spec.requires for spec in registry.prompt_shelf.specs.values()]
+    prompts = [spec.requires for spec in registry.prompts.specs.values()]
     assert prompts == [None, RequireScopes("a")]
 
 

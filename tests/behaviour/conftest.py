@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 import trio
 
-from noizu_mcp import Http, McpError, connect
+from noizu_mcp import Http, Limits, McpError, connect
 from noizu_mcp.engine import MessageStream, Unanswered
-from noizu_mcp.server import open_connection
+from noizu_mcp.jsonrpc import Received, read_message
+from noizu_mcp.server import open_session
 from noizu_mcp.transports import HttpStream, LineStream, memory_pair
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions, serve_asgi
 
@@ -106,9 +107,9 @@ def transport(request: pytest.FixtureRequest) -> str:
 async def in_memory(server: Any, grace: float) -> AsyncIterator[tuple[MessageStream, Any]]:
     """Serve in this process; at the end nothing may be left."""
     tasks = trio.lowlevel.current_statistics().tasks_living
-    ours, theirs = memory_pair(server.options.limits.message_size)
+    ours, theirs = memory_pair(theirs=server.options.limits)
     async with (
-        open_connection(server, theirs, transport="memory") as connection,
+        open_session(server, theirs, transport="memory") as connection,
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(connection.run, grace)
@@ -131,7 +132,7 @@ async def in_a_process(
     pid = zygote.run(name, grace, [child_in, child_out, stderr.fileno()])
     os.close(child_in)
     os.close(child_out)
-    stream = LineStream(our_in, our_out, 64 * 1024 * 1024)
+    stream = LineStream(our_in, our_out, Limits(message_size=64 * 1024 * 1024))
     failed = True
     try:
         yield stream
@@ -149,14 +150,14 @@ async def in_a_process(
 class Spoken(HttpStream):
     """Hands on every error of the protocol as a message, as pipes do."""
 
-    async def receive(self) -> list[bytes]:
+    async def receive(self) -> list[Received]:
         arrived = await super().receive()
-        found = [each for each in arrived if isinstance(each, bytes)]
+        found = [each for each in arrived if isinstance(each, Received)]
         failed = [each for each in arrived if isinstance(each, Unanswered)]
         # A pipe says nothing of an answer that never comes.
         errors = {id(each.error): each.error for each in failed if "broke off" not in str(each[1])}
         found += [
-            _as_message(error, [each.id for each in failed if each[1] is error])
+            read_message(_as_message(error, [each.id for each in failed if each[1] is error]))
             for error in errors.values()
         ]
         # Nothing at all would be the end.

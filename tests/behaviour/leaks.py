@@ -11,23 +11,23 @@ def _threads(server: Any) -> int:
 
 async def leaks(connection: Any) -> list[str]:
     """Name what is left of a connection whose `run` has ended."""
-    server, link, peer = connection.server, connection.desk, connection.peer
+    server, peer, feed = connection.running.server, connection.peer, connection.feed
     with trio.move_on_after(5):
         while _threads(server):  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.001)  # abandoned threads end by themselves, soon
     counts = {
-        "exchanges": len(link._exchanges),
-        "waiters": len(link._waiters),
+        "requests in flight": len(connection.requests),
+        "pending requests": len(connection.pending),
         "inbound requests": peer.ledger.inbound,
         "outbound requests": peer.ledger.outbound,
-        "listen requests": len(connection._listening) + len(connection.interests._listening),
-        "subscriptions": connection.interests._used,
+        "listen requests": len(feed._listening) + len(feed.subscriptions._listening),
+        "subscriptions": feed.subscriptions._used,
         "listeners of the bus": len(server.bus._listeners),
         "threads": _threads(server),
         "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
-        "running tasks": len(connection.task_store._running),
-        "tasks with followers": len(connection.task_store._followers),
-        "queued messages": len(link.outbox._queue),
+        "running tasks": len(connection.running.tasks._running),
+        "tasks with followers": len(connection.running.tasks._followers),
+        "queued messages": len(connection.channel._queue),
     }
     return [f"{count} {name}" for name, count in counts.items() if count]
 
@@ -36,8 +36,8 @@ def http_leaks(server: Any, endpoint: Any) -> list[str]:
     """Name what is left of an endpoint whose application has ended."""
     counts = {
         "sessions": len(endpoint.sessions),
-        "requests": len(endpoint._single),
-        "tasks with followers": len(endpoint._host.task_store._followers),
+        "requests": len(endpoint._stateless),
+        "tasks with followers": len(endpoint._host.running.tasks._followers),
         "listeners of the bus": len(server.bus._listeners),
         "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
     }

@@ -611,8 +611,8 @@ async def test_cancelling_ends_the_question(asker):
     await asker.is_alive()
     assert asker.answers == {}
     if asker.connection is not None:
-        assert asker.connection.desk._exchanges == {}
-        assert len(asker.connection.desk._waiters) == 0
+        assert asker.connection.requests == {}
+        assert len(asker.connection.pending) == 0
         assert asker.connection.peer.ledger.outbound == 0
 
 

@@ -183,7 +183,7 @@ async def test_the_first_tool_of_an_empty_server_is_a_capability(opened):
             def call(self):
                 return "late"
 
-        wire.connection.server.tools.add(Late)
+        wire.connection.running.server.tools.add(Late)
         assert (await wire.start())["capabilities"]["tools"] == {"listChanged": True}
         assert await wire.text("late") == "late"
 
@@ -296,7 +296,7 @@ async def test_a_change_right_after_connecting_is_told(opened, revision, transpo
 async def test_a_change_from_any_thread_is_heard(opened, servers, revision):
     """Threads that know nothing of trio may change the set, also while a connection ends."""
     async with opened("Kitchen") as wire:
-        server = wire.connection.server
+        server = wire.connection.running.server
         if revision == STATELESS:
             await listen(wire, "l", toolsListChanged=True)
         await trio.to_thread.run_sync(server.tools.remove, "quick")

@@ -34,7 +34,7 @@ async def test_running_calls_get_a_grace_period(opened):
     """After `stop` nothing is read any more, but what runs may end and is answered."""
     async with opened("Empty", grace=5) as wire:
         tool = Waiting()
-        wire.connection.server.tools.add(tool)
+        wire.connection.running.server.tools.add(tool)
         held = await wire.begin_call("waiting", progressToken=1)
         await wire.notice("notifications/progress")
         wire.connection.stop()

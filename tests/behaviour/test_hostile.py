@@ -35,8 +35,8 @@ class Conversation:
     async def read(self):
         """Read until the server ends the connection."""
         while arrived := await self._wire.stream.receive():
-            for data in arrived:
-                value = json.loads(data)
+            for received in arrived:
+                value = json.loads(received.data)
                 for message in value if isinstance(value, list) else [value]:
                     self._take(message)
 
@@ -92,11 +92,11 @@ def test_in_memory(name, revision, choose, count, cancel, loaded, served):
                 await wire.stream.send(lines)
                 await said.is_alive()
             if cancel:  # nothing of it is left while the connection lives on
-                assert wire.connection.desk._exchanges == {}
+                assert wire.connection.requests == {}
                 assert wire.connection.peer.ledger.inbound == 0
-                interests = wire.connection.interests
+                interests = wire.connection.feed.subscriptions
                 assert interests._used == len(interests._watched)
-                assert len(wire.connection.desk._waiters) == 0
+                assert len(wire.connection.pending) == 0
             wire.connection.stop()
         debts = hostile.Debts(batches=revision == "2025-03-26")
         for line in lines:

@@ -177,7 +177,7 @@ async def test_listeners_hear_the_same_behind_overrides(opened, transport):
         async with opened(name) as wire:
             for request in REQUESTS:
                 await ask(wire, request)
-            server = (wire.app if transport == "http" else wire.connection).server
+            server = (wire.app if transport == "http" else wire.connection.running).server
             ends = [each for each in server.heard if each.outcome and each.name]
             heard.append([(each.name, each.target, each.outcome, each.code) for each in ends])
     plain, behind = heard
@@ -193,7 +193,7 @@ async def test_listeners_hear_what_ran_out_of_time_under_another_name(opened, tr
     """An override that calls a tool by another name passes its fate on."""
     async with opened("PunctualAlone") as wire:
         await wire.result("alias")
-        server = (wire.app if transport == "http" else wire.connection).server
+        server = (wire.app if transport == "http" else wire.connection.running).server
         (end,) = [each for each in server.heard if each.outcome and each.name]
     assert (end.name, end.target, end.outcome) == ("alias", None, "timed_out")
 
@@ -253,7 +253,7 @@ async def test_listeners_hear_how_a_task_ended(opened, transport, name):
     async with opened(name) as wire:
         wire.capabilities = {"extensions": {EXTENSION: {}}}
         await end_of_task(wire, await begin_task(wire, "timely_job"))
-        server = (wire.app if transport == "http" else wire.connection).server
+        server = (wire.app if transport == "http" else wire.connection.running).server
         (end,) = [each for each in server.heard if each.outcome and each.task]
     assert (end.target, end.outcome) == ("timely_job", "timed_out")
 

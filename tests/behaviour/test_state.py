@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from noizu_mcp.server._seal import _process_secret
+from noizu_mcp.server.asking._seal import _process_secret
 
 pytestmark = pytest.mark.parametrize("revision", ["2026-07-28"], indirect=True)
 
@@ -140,7 +140,7 @@ async def test_states_expire(opened, asker):
 async def test_the_clock_of_a_server(asker):
     """A state is good until its time is over, by the clock of the server."""
     now = [1000.0]
-    asker.connection.server.sealer._clock = lambda: now[0]
+    asker.connection.running.server.sealer._clock = lambda: now[0]
     call = script(["elicit", "a"])
     more = await begin(asker, "tools/call", call)
     now[0] += 3599

@@ -40,7 +40,6 @@ TOOLS = [
 REQUESTS = [
     ("prompts/get", {"name": "stray_prompt"}),
     ("prompts/get", {"name": "stray_prompt_in_thread"}),
-    ("resources/list", {}),
     ("resources/read", {"uri": "x:stray"}),
     ("resources/read", {"uri": "x:thread"}),
     ("resources/read", {"uri": "x:of/y"}),
@@ -52,7 +51,12 @@ REQUESTS = [
         },
     ),
 ]
-LISTS = [("tools/list", {}), ("prompts/list", {}), ("resources/templates/list", {})]
+LISTS = [
+    ("tools/list", {}),
+    ("prompts/list", {}),
+    ("resources/list", {}),
+    ("resources/templates/list", {}),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -154,7 +154,7 @@ async def test_cancelling_ends_the_listening(wire):
     await wire.is_alive()
     assert wire.notices == []
     if wire.connection is not None:
-        assert wire.connection.interests._used == 0
+        assert wire.connection.feed.subscriptions._used == 0
 
 
 async def test_changes_of_the_lists(wire):

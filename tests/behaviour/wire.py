@@ -8,7 +8,6 @@ import trio
 from task_shapes import SHAPES
 
 from noizu_mcp.engine import MessageStream
-from noizu_mcp.jsonrpc import Oversized
 
 SCHEMAS = Path(__file__).resolve().parents[2] / ".." / "shared" / "schema"
 STATELESS = "2026-07-28"
@@ -296,9 +295,9 @@ class Wire:
                 arrived = await self.stream.receive()
             if not arrived:
                 raise EOFError
-            for data in arrived:
-                assert not isinstance(data, Oversized)
-                self.recorder("received", data)
+            for received in arrived:
+                assert received.size is not None
+                self.recorder("received", received.data)
                 self._inbox.append(self.recorder.log[-1][1])
         return self._inbox.pop(0)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import noizu_mcp
-from noizu_mcp.cli import _main, _run, main
-from noizu_mcp.cli._list import KINDS
+from noizu_mcp.cli import _main, _target, main
+from noizu_mcp.cli._commands import KINDS
 from noizu_mcp.types import ToolDefinition
 
 _CLOSED = "the connection ended before server/discover was answered"
@@ -153,7 +153,7 @@ def test_an_unknown_tool(run):
 )
 def test_what_is_asked_wrongly(run, monkeypatch, words, message):
     """One line says what is wrong, and the status is 2."""
-    monkeypatch.setattr(_run, "run_stdio", lambda load: load())
+    monkeypatch.setattr(_target, "run_stdio", lambda load: load())
     if words == ("run", "--", "cat"):
         words = ("run", "demo.py", "--", "cat")
     status, out, err = run(*words)
@@ -221,14 +221,14 @@ def test_version(run):
 def test_run(run, monkeypatch, words):
     """`run` serves what it names, with or without options."""
     served = []
-    monkeypatch.setattr(_run, "run_stdio", lambda load: served.append(load().options.name))
+    monkeypatch.setattr(_target, "run_stdio", lambda load: served.append(load().options.name))
     assert run(*words) == (0, "", "")
     assert served == ["demo"]
 
 
 def test_run_on_a_terminal(run, monkeypatch):
     """Whoever starts a server by hand is told what it waits for."""
-    monkeypatch.setattr(_run, "run_stdio", lambda load: None)
+    monkeypatch.setattr(_target, "run_stdio", lambda load: None)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     status, out, err = run("run", "demo.py")
     assert (status, out) == (0, "")

@@ -11,7 +11,7 @@ from noizu_mcp import Context, Http, Tool, serve_http
 from noizu_mcp.auth import BearerAuth, Principal, StaticVerifier
 from noizu_mcp.cli._errors import CommandError
 from noizu_mcp.cli._target import load_server
-from noizu_mcp.cli._url import read_url
+from noizu_mcp.cli._use import read_url
 from noizu_mcp.transports.http import HttpOptions
 
 AUTH = BearerAuth(
@@ -125,7 +125,7 @@ def test_nobody_listens(run):
         ),
         (
             ("list", "http://ada:s3cret@x/mcp"),
-            "a URL must hold no credentials; put them into headers",
+            "a URL must not contain credentials; put them into headers",
         ),
         (
             ("list", "demo.py", "--header", "a=b"),
@@ -158,7 +158,7 @@ def test_headers_as_they_are_sent():
     assert isinstance(target, Http)
     assert target.headers == {"x-a": "b=c:d", "x-b": "k: v", "x-c": ""}
     assert target.url == "https://mcp.example/mcp?key=s3cret"
-    with pytest.raises(CommandError, match="no credentials"):
+    with pytest.raises(CommandError, match="must not contain credentials"):
         read_url("https://a:b@mcp.example/mcp", [])
 
 

@@ -40,8 +40,8 @@ class Script:
 
     async def run(self):
         while arrived := await self.stream.receive():
-            for data in arrived:
-                message = json.loads(data)
+            for received in arrived:
+                message = json.loads(received.data)
                 self.received.append(message)
                 if "id" in message and "method" in message:
                     await self._answer(message)

@@ -276,8 +276,8 @@ def test_whatever_a_server_says_the_session_lives_on(version, messages):
 
     async def serve(stream):
         while arrived := await stream.receive():
-            for data in arrived:
-                request = json.loads(data)
+            for received in arrived:
+                request = json.loads(received.data)
                 if "method" not in request or "id" not in request:
                     continue
                 if request["method"] == "tools/list":
@@ -301,7 +301,7 @@ def test_whatever_a_server_says_the_session_lives_on(version, messages):
                 session = client._session
                 assert session.peer.ledger.outbound == 0
                 assert session.peer.ledger.inbound == 0
-                assert (len(session.link._waiters), session.link._exchanges) == (0, {})
+                assert (len(session.pending), session.requests) == (0, {})
             nursery.cancel_scope.cancel()
 
     trio.run(main)

@@ -114,8 +114,8 @@ async def test_on_a_stream(leave, version):
 
     async def answer():
         while arrived := await theirs.receive():
-            for data in arrived:
-                heard.append(json.loads(data))
+            for received in arrived:
+                heard.append(json.loads(received.data))
                 method, id_ = heard[-1]["method"], heard[-1].get("id")
                 result = INITIALIZED if method == "initialize" else DISCOVERED
                 if method == "tools/call":

@@ -130,7 +130,7 @@ async def test_a_server_that_never_answers(autojump_clock):
         async with connect(ours, version="2025-11-25", timeout=4):
             raise AssertionError
     assert trio.current_time() > 3.9
-    assert [json.loads(each)["method"] for each in await theirs.receive()] == ["initialize"]
+    assert [json.loads(each.data)["method"] for each in await theirs.receive()] == ["initialize"]
 
 
 async def test_a_server_that_goes_at_once():

@@ -16,7 +16,7 @@ from noizu_mcp import (
     ToolDefinition,
 )
 from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT, TIMEOUTS
-from noizu_mcp.components._asking import (
+from noizu_mcp.components._client_requests import (
     adapt_request,
     elicit_request,
     elicit_url_request,
@@ -70,15 +70,15 @@ def test_what_is_no_form():
 
 def test_the_request_of_a_form():
     """In the words of the revision; one that has none for it cannot be asked."""
-    request = adapt_request(elicit_request("Who?", form_shape(Name)), "2025-06-18")
+    _, request = adapt_request(elicit_request("Who?", form_shape(Name)), "2025-06-18")
     assert request.method == "elicitation/create"
     assert request.params["message"] == "Who?"
     assert request.params["requestedSchema"]["required"] == ["name"]
     several = elicit_request("Which?", form_shape(SEVERAL))
-    assert adapt_request(several, "2025-06-18") is None
-    assert adapt_request(several, "2025-11-25") == several
+    assert adapt_request(several, "2025-06-18")[1] is None
+    assert adapt_request(several, "2025-11-25")[1] == several
     for other in (elicit_url_request("Log in", "https://example.com"), roots_request()):
-        assert adapt_request(other, "2025-06-18") is other
+        assert adapt_request(other, "2025-06-18")[1] is other
         assert read_by_hand(other) is other
 
 

@@ -115,8 +115,9 @@ def test_limits_of_asking() -> None:
     """The limits of questions agree with the code."""
     from noizu_mcp.client import _answers
     from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT
-    from noizu_mcp.components._asking import ROOTS_TIMEOUT
-    from noizu_mcp.server import _rounds, _seal
+    from noizu_mcp.components._client_requests import ROOTS_TIMEOUT
+    from noizu_mcp.server.asking import _mrtr as _rounds
+    from noizu_mcp.server.asking import _seal
     from noizu_mcp.types import MAX_COMPLETIONS
 
     numbers = [cells[0] for cells in rows(page("reference/limits"))]

@@ -1,5 +1,6 @@
 """The small parts of the engine: failures, the gate, the leader, waiters, exchanges."""
 
+import json
 import logging
 import math
 import threading
@@ -9,10 +10,18 @@ import trio
 
 from noizu_mcp import ConnectionClosed, RequestTimeout
 from noizu_mcp._log import MOST, PERIOD
-from noizu_mcp.engine import Exchange, LoopGate, Seldom, is_crash, lone, single_failure
-from noizu_mcp.engine._failure import split
-from noizu_mcp.engine._leader import run_leading
-from noizu_mcp.engine._waiters import MAX_EXTENSIONS, Waiter, Waiters
+from noizu_mcp.engine import (
+    InboundRequest,
+    InFlight,
+    Portal,
+    Seldom,
+    is_crash,
+    run_eager,
+    single_failure,
+    unwrap_single,
+)
+from noizu_mcp.engine._failure import split_cancellation
+from noizu_mcp.engine._pending import MAX_EXTENSIONS, PendingRequest, PendingRequests
 from noizu_mcp.jsonrpc import Request, Response
 
 MORE = "%s: more of these are counted, not shown, for up to a minute"
@@ -128,7 +137,7 @@ def test_a_lone_exception_leaves_its_groups():
         raise ExceptionGroup("two", [ValueError(), KeyError()])
     with pytest.raises(OSError, match="alone"), single_failure():
         raise OSError("alone")
-    assert lone(error) is error
+    assert unwrap_single(error) is error
 
 
 def test_a_consequence_is_left_out_beside_its_cause():
@@ -147,14 +156,14 @@ def test_a_consequence_is_left_out_beside_its_cause():
 def test_failures_are_taken_apart():
     """What failed, and what must go on; each keeps its groups."""
     crash, interrupt = ValueError(), KeyboardInterrupt()
-    assert split(crash) == (crash, None)
-    assert split(interrupt) == (None, interrupt)
+    assert split_cancellation(crash) == (crash, None)
+    assert split_cancellation(interrupt) == (None, interrupt)
     group = ExceptionGroup("g", [crash])
-    failed, going_on = split(group)
-    assert (lone(failed), going_on) == (crash, None)
-    failed, going_on = split(BaseExceptionGroup("g", [interrupt, group]))
-    assert lone(failed) is crash
-    assert lone(going_on) is interrupt
+    failed, going_on = split_cancellation(group)
+    assert (unwrap_single(failed), going_on) == (crash, None)
+    failed, going_on = split_cancellation(BaseExceptionGroup("g", [interrupt, group]))
+    assert unwrap_single(failed) is crash
+    assert unwrap_single(going_on) is interrupt
 
 
 async def test_what_is_a_crash_and_what_must_go_on():
@@ -177,7 +186,7 @@ async def test_what_is_a_crash_and_what_must_go_on():
 
 async def test_the_gate_leads_into_the_loop():
     """From the loop's thread at once, from others over; what is raised comes back."""
-    gate = LoopGate()
+    gate = Portal()
     here = threading.get_ident()
     assert gate.run(threading.get_ident) == here
     assert await trio.to_thread.run_sync(gate.run, threading.get_ident) == here
@@ -197,7 +206,7 @@ def test_a_gate_to_a_loop_that_has_ended():
     """Waiting for it fails; telling it is telling nobody."""
 
     async def make():
-        return LoopGate()
+        return Portal()
 
     gate = trio.run(make)
     raised = []
@@ -234,7 +243,7 @@ def test_the_leader_passes_on_what_it_is_sent_and_thrown():
             log.append(error.args)
         raise OSError("out")
 
-    driver = run_leading(work(), lambda: log.append("blocked"))
+    driver = run_eager(work(), lambda: log.append("blocked"))
     assert driver.send(None) == "trap"
     assert log == ["blocked"]
     assert driver.send("value") == "trap"
@@ -254,7 +263,7 @@ def test_a_handler_that_never_waits_needs_no_task():
         assert variable.get() == 0
         variable.set(1)
 
-    driver = run_leading(work(), lambda: pytest.fail("it waited"))
+    driver = run_eager(work(), lambda: pytest.fail("it waited"))
     with pytest.raises(StopIteration):
         driver.send(None)
     assert variable.get() == 0
@@ -270,7 +279,7 @@ def test_a_closed_leader_closes_its_handler():
         finally:
             closed.append(True)
 
-    driver = run_leading(work(), lambda: None)
+    driver = run_eager(work(), lambda: None)
     driver.send(None)
     driver.close()
     assert closed == [True]
@@ -278,16 +287,16 @@ def test_a_closed_leader_closes_its_handler():
 
 async def test_progress_gives_more_time_up_to_a_maximum(autojump_clock):
     """Each report starts the timeout again, ten times over at most."""
-    waiters = Waiters()
-    waiter = Waiter("slow", 1.0, None)
+    waiters = PendingRequests()
+    waiter = PendingRequest("slow", 1.0, None)
     waiters.add(7, waiter)
     start = trio.current_time()
 
     async def report():
         while True:
             await trio.sleep(0.9)
-            waiters.progress(7, {"progress": 1})
-            waiters.progress(8, {"progress": 1})
+            waiters.report_progress(7, {"progress": 1})
+            waiters.report_progress(8, {"progress": 1})
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(report)
@@ -299,8 +308,8 @@ async def test_progress_gives_more_time_up_to_a_maximum(autojump_clock):
 
 async def test_answers_find_their_waiters():
     """Unknown ids and answers without an id wake nobody; the end wakes everybody."""
-    waiters = Waiters()
-    first, second = Waiter("a", math.inf, None), Waiter("b", math.inf, None)
+    waiters = PendingRequests()
+    first, second = PendingRequest("a", math.inf, None), PendingRequest("b", math.inf, None)
     waiters.add(1, first)
     waiters.add("1", second)
     waiters.resolve(None, Response(1, {}))
@@ -312,21 +321,32 @@ async def test_answers_find_their_waiters():
     with pytest.raises(ConnectionClosed, match="before a was answered"):
         await first.wait()
     with pytest.raises(ConnectionClosed, match="before c was sent"):
-        waiters.add(2, Waiter("c", 1, None))
+        waiters.add(2, PendingRequest("c", 1, None))
 
 
-class FakeDesk:
-    """Counts what an exchange does to its desk; its own channel."""
+class Requests(InFlight):
+    """Requests in flight that are nobody's."""
+
+    def spawn(self, work):
+        raise AssertionError
+
+    def observe_sent(self, method, size):
+        raise AssertionError
+
+
+class Channel:
+    """Keeps what a request sends."""
+
+    has_room = True
 
     def __init__(self):
         self.sent = []
 
-    def finish(self, exchange, answer, code):
-        self.sent.append(answer)
+    def answer(self, message, code=None):
+        self.sent.append(message)
 
-    def inform(self, method, params, channel):
-        assert channel is self
-        self.sent.append(method)
+    def offer(self, message):
+        self.sent.append(json.loads(message)["method"])
 
     def abandon(self):
         self.sent.append("nothing")
@@ -335,20 +355,19 @@ class FakeDesk:
         """Has room."""
 
 
-def exchange():
-    desk = FakeDesk()
-    return Exchange(desk, Request("id", "tools/list", {}), None, desk)
+def inbound():
+    return InboundRequest(Requests(), Request("id", "tools/list", {}), None, Channel())
 
 
-def test_an_exchange_is_answered_once():
+def test_a_request_is_answered_once():
     """The first answer counts; later answers and notices go nowhere."""
-    one = exchange()
-    one.notify("notifications/progress", {})
-    one.reply({"x": 1})
-    one.reply({"x": 2})
-    one.fail(1, "late")
-    one.notify("notifications/progress", {})
-    assert one.desk.sent == [
+    one = inbound()
+    one.send_notice("notifications/progress", {})
+    one.send_result({"x": 1})
+    one.send_result({"x": 2})
+    one.send_error(1, "late")
+    one.send_notice("notifications/progress", {})
+    assert one.channel.sent == [
         "notifications/progress",
         b'{"jsonrpc":"2.0","id":"id","result":{"x":1}}',
     ]
@@ -356,7 +375,7 @@ def test_an_exchange_is_answered_once():
 
 def test_a_deadline_moves_with_its_scope():
     """Before the work has a scope, and after."""
-    one = exchange()
+    one = inbound()
     one.expire_at(5)
     one.scope = trio.CancelScope()
     assert one.deadline == 5
@@ -366,42 +385,42 @@ def test_a_deadline_moves_with_its_scope():
 
 def test_after_a_cancellation_there_is_no_answer():
     """Nothing follows for the id of a cancelled request."""
-    one = exchange()
-    one.cancel()
-    one.reply({"x": 1})
-    one.notify("notifications/progress", {})
-    assert one.desk.sent == ["nothing"]
+    one = inbound()
+    one.withdraw()
+    one.send_result({"x": 1})
+    one.send_notice("notifications/progress", {})
+    assert one.channel.sent == ["nothing"]
 
 
 def test_a_result_that_is_no_json_is_an_internal_error(caplog):
     """The request still gets its answer."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     for value in (object(), float("nan")):
-        one = exchange()
-        one.reply({"x": value})
-        assert b'"code":-32603,"message":"Result is not JSON"' in one.desk.sent[0]
+        one = inbound()
+        one.send_result({"x": value})
+        assert b'"code":-32603,"message":"Result is not JSON"' in one.channel.sent[0]
     cycle = {}
     cycle["x"] = cycle
-    one = exchange()
-    one.reply(cycle)
-    assert b"Result is not JSON" in one.desk.sent[0]
+    one = inbound()
+    one.send_result(cycle)
+    assert b"Result is not JSON" in one.channel.sent[0]
 
 
 async def test_the_clock_of_a_request_can_stand(autojump_clock):
     """What was left is left; what has no end has none; without a task nothing is stopped."""
-    one = exchange()
+    one = inbound()
     one.expire_at(trio.current_time() + 10)
     one.scope = trio.CancelScope(deadline=one.deadline)
-    one.pause()
+    one.stop_clock()
     assert one.scope.deadline == math.inf
     await trio.sleep(100)
-    one.resume()
+    one.resume_clock()
     assert one.scope.deadline == pytest.approx(trio.current_time() + 10)
     one.stop()
     assert one.scope.cancel_called
-    endless = exchange()
-    endless.pause()
-    endless.resume()
+    endless = inbound()
+    endless.stop_clock()
+    endless.resume_clock()
     endless.stop()
     assert endless.deadline == math.inf
 
@@ -415,12 +434,12 @@ async def test_a_cancellation_where_nothing_is_cancelled_is_a_crash():
         except trio.Cancelled as error:
             kept = error
             assert not is_crash(BaseExceptionGroup("g", [kept, ValueError()]))
-            assert split(kept) == (None, kept)
+            assert split_cancellation(kept) == (None, kept)
     assert is_crash(kept)
     assert is_crash(BaseExceptionGroup("g", [kept, ValueError()]))
-    assert split(kept) == (kept, None)
+    assert split_cancellation(kept) == (kept, None)
     group = BaseExceptionGroup("g", [kept, KeyboardInterrupt()])
     assert not is_crash(group)
-    failed, going_on = split(group)
-    assert lone(failed) is kept
-    assert isinstance(lone(going_on), KeyboardInterrupt)
+    failed, going_on = split_cancellation(group)
+    assert unwrap_single(failed) is kept
+    assert isinstance(unwrap_single(going_on), KeyboardInterrupt)

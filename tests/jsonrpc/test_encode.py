@@ -19,7 +19,7 @@ from noizu_mcp.jsonrpc import (
     encode_result,
     render,
 )
-from noizu_mcp.jsonrpc._json import make_writer
+from noizu_mcp.jsonrpc._codec import make_writer
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,16 @@ from noizu_mcp.jsonrpc import (
     Rendered,
     Request,
     Response,
-    _amount,
+    _cost,
     decode,
     encode,
     encode_batch,
     memory_of,
-    recover_id,
     render,
+    salvage_id,
     unreadable,
 )
-from noizu_mcp.jsonrpc._recover import MAX_LENIENT
+from noizu_mcp.jsonrpc._salvage import MAX_LENIENT
 
 LAW = settings(max_examples=300, deadline=None)
 
@@ -92,7 +92,7 @@ def test_decode_never_raises(data):
 @given(data=FRAGMENTS)
 def test_recovered_ids_can_be_sent(data):
     """A recovered id is a string or an integer that comes back as it is."""
-    id_ = recover_id(data)
+    id_ = salvage_id(data)
     if id_ is not None:
         assert ErrorResponse(id_, 1, "") == decode(encode(ErrorResponse(id_, 1, "")))
 
@@ -133,10 +133,10 @@ def test_the_memory_of_a_value(value):
 def test_values_are_counted_from_the_text(value, window, ascii_):
     """As many as reading would give, wherever the text is cut."""
     data = json.dumps(value, ensure_ascii=ascii_).encode()
-    with patch.object(_amount, "_WINDOW", window):
+    with patch.object(_cost, "_WINDOW", window):
         if count(value):
-            assert _amount.holds_more_values(data, count(value) - 1)
-        assert not _amount.holds_more_values(data, count(value))
+            assert _cost.holds_more_values(data, count(value) - 1)
+        assert not _cost.holds_more_values(data, count(value))
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from noizu_mcp.protocol import (
     REVISIONS,
     STATELESS,
     ClientPeer,
-    Interests,
     ServerPeer,
+    Subscriptions,
     adapt_block,
     adapt_definition,
     adapt_implementation,
@@ -129,7 +129,7 @@ def test_stateless_wire(check, revision):
     bad["_meta"]["io.modelcontextprotocol/protocolVersion"] = "1999-01-01"
     refusal = ServerPeer(1).receive(Request(1, "tools/list", bad))
     check("UnsupportedProtocolVersionError", json.loads(encode(refusal.message)))
-    interests = Interests(10)
+    interests = Subscriptions(10)
     capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
     listening = interests.read(1, listen.params, capabilities)
     interests.listen(listening)

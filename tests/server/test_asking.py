@@ -372,7 +372,9 @@ async def test_failing_in_an_array_while_the_server_ends(caplog):
         call = message("tools/call", 2, name="failing", _meta={"progressToken": 1})
         await send([call, message("ping", 3)])
         with trio.fail_after(5):
-            while b"notifications/progress" not in b"".join(await ours.receive()):
+            while b"notifications/progress" not in b"".join(
+                [each.data for each in await ours.receive()]
+            ):
                 pass
         await ours.aclose()
     assert "tools/call failed" in [record.getMessage() for record in caplog.records]

@@ -15,8 +15,8 @@ from noizu_mcp import (
     connect,
     mcp,
 )
+from noizu_mcp.engine import enter_user_code, run_user_code
 from noizu_mcp.server import Listener
-from noizu_mcp.server._authored import authored, entered
 
 
 def leave():
@@ -203,7 +203,7 @@ def test_a_coroutine_that_is_closed_ends():
     """What Python raises to close it passes: here nothing may be awaited any more."""
 
     async def begin():
-        work = authored(Suspended())
+        work = run_user_code(Suspended())
         work.send(None)
         return work
 
@@ -230,7 +230,7 @@ async def test_what_must_go_on_goes_on():
             scope.cancel()
             await trio.sleep_forever()
 
-        await authored(leave_group(cancelled))
+        await run_user_code(leave_group(cancelled))
     assert scope.cancelled_caught
 
 
@@ -390,16 +390,16 @@ async def test_a_manager_that_raises_by_itself_has_failed():
 
     for at in ("enter", "exit"):
         with pytest.raises(RuntimeError, match="the handler raised Cancelled"):
-            async with entered(Manager(at)):
+            async with enter_user_code(Manager(at)):
                 pass
-    async with entered(Manager("swallow")) as value:
+    async with enter_user_code(Manager("swallow")) as value:
         assert value == "swallow"
         raise ValueError
     with pytest.raises(ValueError, match="goes on"):
-        async with entered(Manager("not")):
+        async with enter_user_code(Manager("not")):
             raise ValueError("goes on")
     with trio.CancelScope() as scope:
-        async with entered(Manager("not")):
+        async with enter_user_code(Manager("not")):
             scope.cancel()
             await trio.sleep_forever()
     assert scope.cancelled_caught
@@ -417,7 +417,7 @@ def test_a_stray_cancellation_passes_where_no_loop_runs():
                 raise kept
 
     async def begin():
-        work = authored(Closing())
+        work = run_user_code(Closing())
         work.send(None)
         return work
 
@@ -437,5 +437,5 @@ async def test_a_stray_cancellation_while_another_one_is_real(caplog):
             raise BaseExceptionGroup("g", [kept, error, ValueError("beside")]) from None
 
     with pytest.RaisesGroup(ValueError), trio.move_on_after(0) as scope:
-        await authored(work())
+        await run_user_code(work())
     assert scope.cancelled_caught

@@ -31,8 +31,8 @@ from noizu_mcp.engine import Outbox
 from noizu_mcp.jsonrpc import Notification
 from noizu_mcp.protocol import REVISIONS
 from noizu_mcp.server import Registry
-from noizu_mcp.server._bus import MERGE_WINDOW, Bus, Merger, Windows
-from noizu_mcp.server._pages import find_start, read_cursor, write_cursor
+from noizu_mcp.server.changes._bus import MERGE_WINDOW, Bus, Merger, MergeWindows
+from noizu_mcp.server.registry._pages import find_start, read_cursor, write_cursor
 from noizu_mcp.transports import memory_pair
 
 
@@ -59,8 +59,8 @@ class Kits(Server, name="kits", version="1", page_size=2):
 def test_what_is_registered_can_be_asked_for():
     """By name, as wire definitions, as specs, and everything with its `hidden` flag."""
     registry = Kits().registry
-    assert registry.find("b").hidden
-    assert registry.find("nope") is None
+    assert registry.find_tool("b").hidden
+    assert registry.find_tool("nope") is None
     assert [each["name"] for each in registry.list()] == ["a", "c"]
     assert [spec.name for spec in registry.expand()] == ["a", "b", "c"]
     assert [(d["name"], hidden) for d, hidden in registry.entries("tools")] == [
@@ -116,7 +116,7 @@ def test_cursors_hold_when_the_list_changes():
 def test_what_an_override_may_return():
     """A page, or a list; nothing else."""
     page = Page([1], "next")
-    shelf = Registry().tool_shelf
+    shelf = Registry().tools
     assert shelf.read(page) is page
     assert shelf.read((1, 2)) == Page((1, 2))
     with pytest.raises(TypeError, match="a list of tools must be a Page or a list, not 'x'"):
@@ -130,7 +130,7 @@ def test_pages_are_kept_for_each_revision():
         def call(self):
             pass
 
-    shelf = Registry(expand([Titled])).tool_shelf
+    shelf = Registry(expand([Titled])).tools
     for _ in range(2):
         titles = {
             name: json.loads(shelf.rendered(None, REVISIONS[name]))["tools"][0].get("title")
@@ -152,11 +152,11 @@ def test_a_tool_that_is_replaced_has_its_new_number_of_places():
 
     server = Kits()
     server.tools.add(Narrow)
-    places = server.slots(server.registry.find("narrow"))
+    places = server.slots(server.registry.find_tool("narrow"))
     server.tools.replace(Wide)
-    assert server.slots(server.registry.find("narrow")).total_tokens == 5
+    assert server.slots(server.registry.find_tool("narrow")).total_tokens == 5
     server.tools.replace(Narrow)
-    assert server.slots(server.registry.find("narrow")) is places
+    assert server.slots(server.registry.find_tool("narrow")) is places
 
 
 def test_changes_from_many_threads_are_all_kept():
@@ -196,7 +196,7 @@ async def test_bursts_become_two_notices(nursery, autojump_clock):
     def send(change, notices):
         sent.append((trio.current_time(), change, notices))
 
-    merger = Merger(_make, send, outbox, Windows(nursery.start_soon))
+    merger = Merger(_make, send, outbox, MergeWindows(nursery.start_soon))
     start = trio.current_time()
     for change in ("tools", "tools", "prompts", "nothing", "tools"):
         merger.report(change)
@@ -219,7 +219,7 @@ def _note(sent, change, notices):
 async def test_a_window_whose_end_fails_ends_no_other(nursery, autojump_clock, caplog):
     """All connections of an application share them."""
     ended = []
-    windows = Windows(nursery.start_soon)
+    windows = MergeWindows(nursery.start_soon)
     windows.open({}.popitem)
     windows.open(partial(ended.append, 1))
     await trio.sleep(2 * MERGE_WINDOW)
@@ -237,7 +237,7 @@ async def test_one_change_waits_for_room(nursery, autojump_clock):
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
     send = partial(_note, sent)
-    Merger(_make, send, outbox, Windows(nursery.start_soon)).report("tools")
+    Merger(_make, send, outbox, MergeWindows(nursery.start_soon)).report("tools")
     await trio.sleep(5 * MERGE_WINDOW)
     assert sent == []
     outbox.flush_soon()
@@ -253,7 +253,7 @@ async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_cl
     outbox = Outbox(ours, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"x" * 2_000_000)
-    merger = Merger(_make, partial(_note, sent), outbox, Windows(nursery.start_soon))
+    merger = Merger(_make, partial(_note, sent), outbox, MergeWindows(nursery.start_soon))
     for _ in range(100):
         merger.report("tools")
         await trio.sleep(MERGE_WINDOW)
@@ -330,9 +330,9 @@ def test_every_kind_can_be_asked_for():
         ("kitchen://spice", True),
     ]
     assert [d["name"] for d, _ in registry.entries("resource_templates")] == ["shelf://{number}"]
-    assert registry.tools == {}
-    assert not registry.has("tools")
-    assert registry.has("completions")
+    assert registry.tools.specs == {}
+    assert "tools" not in registry.offered
+    assert "completions" in registry.offered
     assert not registry.has_subscribable
 
 
@@ -365,13 +365,13 @@ def test_running_sets_of_every_kind():
 @pytest.mark.parametrize("item", [5, "x", None, object()])
 def test_what_no_list_can_hold(item):
     """Specs, definitions and mappings in the shape of the wire; the error says so."""
-    shelf = Kitchen().registry.resource_shelf
+    shelf = Kitchen().registry.resources
     with pytest.raises(TypeError, match="is no resource: give specs, definitions or mappings"):
         shelf.cut([item], None)
 
 
 def test_mappings_are_checked_before_a_client_sees_them():
     """What is no definition is the author's mistake."""
-    shelf = Kitchen().registry.resource_shelf
+    shelf = Kitchen().registry.resources
     with pytest.raises(ProtocolError):
         shelf.cut([{"uri": 5}], None)

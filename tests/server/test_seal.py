@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp import DefinitionError, McpError, Server
-from noizu_mcp.server._seal import INVALID_STATE, KEYS_VARIABLE, Sealer, _process_secret
+from noizu_mcp.server.asking._seal import INVALID_STATE, Sealer, _process_secret
+from noizu_mcp.server.registry._state_keys import KEYS_VARIABLE
 
 OLD, NEW = "an old secret of the server", "a new secret of the server"
 BINDING = {"principal": None, "method": "tools/call", "name": "t", "arguments": "digest"}

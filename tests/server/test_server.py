@@ -21,7 +21,7 @@ from noizu_mcp import (
     connect,
 )
 from noizu_mcp.engine import logger
-from noizu_mcp.server import open_connection, serve
+from noizu_mcp.server import open_session, serve
 from noizu_mcp.transports import memory_pair
 from noizu_mcp.types import Principal
 
@@ -163,11 +163,11 @@ async def test_updates_reach_those_who_watch(autojump_clock):
     server = Small()
     ours, theirs = memory_pair()
     async with (
-        open_connection(server, theirs, transport="memory") as connection,
+        open_session(server, theirs, transport="memory") as connection,
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(connection.run, 0)
-        connection.interests.watch("file:///a")
+        connection.feed.subscriptions.watch("file:///a")
         async with connect(ours, handler=Handler(), version="2025-11-25") as client:
             await client.ping()  # the server knows by then that the client is ready
             for uri in ("file:///a", "file:///b"):
@@ -180,7 +180,7 @@ def test_running_is_serving_on_stdio(monkeypatch):
     """`run` hands the server to what serves on stdin and stdout."""
     served = []
     monkeypatch.setattr(
-        "noizu_mcp._run.run_stdio",
+        "noizu_mcp._serving.run_stdio",
         lambda server, *, principal: served.append((server, principal)),
     )
     server, ada = Small(), Principal(subject="ada")

@@ -8,8 +8,8 @@ import trio
 import trio.testing
 
 from noizu_mcp import ConnectionClosed, Limits, McpError, Server, connect
-from noizu_mcp.server import open_connection
-from noizu_mcp.server._farewell import FAREWELL
+from noizu_mcp.server import open_session
+from noizu_mcp.server.changes._feed import UNSUBSCRIBE_TIME
 from noizu_mcp.transports import memory_pair
 
 SESSION, STATELESS = "2025-11-25", "2026-07-28"
@@ -99,7 +99,7 @@ async def test_the_end_of_a_connection(version, hard):
 
         async def run():
             with serving:
-                async with open_connection(server, theirs, transport="memory") as connection:
+                async with open_session(server, theirs, transport="memory") as connection:
                     await connection.run(1.0)
 
         nursery.start_soon(run)
@@ -136,7 +136,7 @@ async def test_a_bad_end_is_no_end_of_the_others(caplog, autojump_clock):
         server.told()
         start = trio.current_time()
     assert server.told() == ["-x:1", "-x:fails", "-x:hangs"]
-    assert trio.current_time() - start == pytest.approx(FAREWELL)
+    assert trio.current_time() - start == pytest.approx(UNSUBSCRIBE_TIME)
     texts = [record.getMessage() for record in caplog.records]
     assert texts == [
         "unsubscribe of <Feeds feeds 1> failed for x:fails",

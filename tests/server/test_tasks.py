@@ -13,8 +13,8 @@ from noizu_mcp import ConnectionClosed, Limits, McpError, RequestTimeout, Server
 from noizu_mcp._util import UNSET
 from noizu_mcp.auth import InsufficientScope, Principal, RequireScopes
 from noizu_mcp.server import TaskStore, Telemetry
-from noizu_mcp.server._options import ServerOptions
-from noizu_mcp.server._tasks import TaskChange
+from noizu_mcp.server.registry._server_options import ServerOptions
+from noizu_mcp.server.tasks._task_store import TaskChange
 from noizu_mcp.types import InputRequest, Task
 
 TTL = 100.0
@@ -106,9 +106,9 @@ async def test_a_timeout_is_a_result(nursery, autojump_clock):
     bench = Bench(nursery)
     task = bench.begin(timeout=10)
     await trio.sleep(9)
-    task.pause()
+    task.stop_clock()
     await trio.sleep(50)
-    task.resume()
+    task.resume_clock()
     await trio.sleep(0.5)
     assert task.status == "working"
     await trio.sleep(1)

@@ -9,6 +9,7 @@ from opentelemetry import trace
 
 from noizu_mcp import (
     Context,
+    Limits,
     McpError,
     Prompt,
     Resource,
@@ -19,8 +20,7 @@ from noizu_mcp import (
     Tool,
     ToolError,
 )
-from noizu_mcp.jsonrpc import MAX_MESSAGE
-from noizu_mcp.server import open_connection
+from noizu_mcp.server import open_session
 from noizu_mcp.transports import memory_pair
 from noizu_mcp.transports.http import HttpApp, HttpOptions
 from noizu_mcp.types import TASKS, ClientCapabilities
@@ -181,9 +181,9 @@ class Heard(list):
 
 
 @asynccontextmanager
-async def raw(server, limit=MAX_MESSAGE):
+async def raw(server, limits=None):
     """Speak to a server in bytes: gives what sends one message, and what receives one."""
-    ours, theirs = memory_pair(limit)
+    ours, theirs = memory_pair(theirs=limits or Limits())
     inbox = []
 
     def send(message):
@@ -191,11 +191,11 @@ async def raw(server, limit=MAX_MESSAGE):
 
     async def receive():
         while not inbox:
-            inbox.extend(await ours.receive())
+            inbox.extend([received.data for received in await ours.receive()])
         return inbox.pop(0)
 
     async with (
-        open_connection(server, theirs, transport="memory") as connection,
+        open_session(server, theirs, transport="memory") as connection,
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(connection.run, 0)

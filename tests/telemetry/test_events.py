@@ -17,12 +17,21 @@ from noizu_mcp import (
     Context,
     Decline,
     DefinitionError,
+    Limits,
     McpError,
     Server,
     Tool,
     connect,
 )
-from noizu_mcp.server import MAX_TEXT, Event, Listener, Telemetry, _connection, running
+from noizu_mcp.server import (
+    MAX_TEXT,
+    Event,
+    Listener,
+    Telemetry,
+    _request_context,
+    _session,
+    running,
+)
 from noizu_mcp.transports.http.server._origin_check import Guard
 from noizu_mcp.types import Principal
 
@@ -285,7 +294,7 @@ async def test_what_no_one_can_answer(server, heard):
 async def test_a_message_over_the_limit(server, heard):
     """Its size is not known: its bytes are gone."""
     big = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "y" * 2000}}
-    async with raw(server, 1000) as (send, receive):
+    async with raw(server, Limits(message_size=1000)) as (send, receive):
         send(big)
         await receive()
 
@@ -689,8 +698,9 @@ def test_a_listener_of_ours_hears_nothing_by_itself():
 
 async def test_nothing_runs_while_nobody_listens(server, monkeypatch):
     """No event, no record: the first thing that would make one is never called."""
-    for name in ("observe", "hear", "tell"):
-        monkeypatch.setattr(_connection, name, None)
+    monkeypatch.setattr(_request_context, "observe_request", None)
+    for name in ("observe_received", "observe_notice_sent"):
+        monkeypatch.setattr(_session, name, None)
 
     async with connect(server, version="2025-11-25") as client:
         result = await client.call_tool("talk")

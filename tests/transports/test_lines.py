@@ -9,10 +9,15 @@ import tty
 import pytest
 import trio
 
-from noizu_mcp.jsonrpc import Oversized
+from noizu_mcp import Limits
 from noizu_mcp.transports import LineStream
 
-LIMIT = 1024 * 1024
+LIMIT = Limits(message_size=1024 * 1024)
+
+
+async def taken(stream):
+    """Receive once; gives the bytes of each message."""
+    return [received.data for received in await stream.receive()]
 
 
 @pytest.fixture
@@ -29,9 +34,9 @@ async def test_receives_the_lines_of_one_read_together(stream):
     """What was written at once arrives at once, without blank lines."""
     ours, _, out = stream
     os.write(out, b'{"a":1}\n\n  \r\n{"b":2}\r\n{"c"')
-    assert await ours.receive() == [b'{"a":1}', b'{"b":2}\r']
+    assert await taken(ours) == [b'{"a":1}', b'{"b":2}\r']
     os.write(out, b":3}\n")
-    assert await ours.receive() == [b'{"c":3}']
+    assert await taken(ours) == [b'{"c":3}']
 
 
 async def test_blank_lines_alone_are_waited_out(stream, autojump_clock):
@@ -39,7 +44,7 @@ async def test_blank_lines_alone_are_waited_out(stream, autojump_clock):
     ours, _, out = stream
     os.write(out, b"\n\n")
     with trio.move_on_after(1) as scope:
-        await ours.receive()
+        await taken(ours)
     assert scope.cancelled_caught
 
 
@@ -47,9 +52,9 @@ async def test_oversized_lines_are_reported_and_passed(pipes):
     """A line over the limit arrives as its head, and the next one is whole."""
     read_fd, out = pipes()
     _, write_fd = pipes()
-    ours = LineStream(read_fd, write_fd, 10)
+    ours = LineStream(read_fd, write_fd, Limits(message_size=10))
     os.write(out, b"0123456789X\nshort\n")
-    assert await ours.receive() == [Oversized(b"0123456789"), b"short"]
+    assert await taken(ours) == [b"0123456789", b"short"]
     await ours.aclose()
 
 
@@ -58,9 +63,9 @@ async def test_half_a_line_at_the_end_is_no_message(stream):
     ours, _, out = stream
     os.write(out, b"1\n2")
     os.close(out)
-    assert await ours.receive() == [b"1"]
+    assert await taken(ours) == [b"1"]
     assert not ours.ended
-    assert await ours.receive() == ()
+    assert await taken(ours) == []
     assert ours.ended
 
 
@@ -73,7 +78,7 @@ async def test_two_readers_of_one_pipe(pipes):
     got = []
 
     async def take(ours):
-        got.extend(await ours.receive())
+        got.extend(await taken(ours))
 
     async with trio.open_nursery() as nursery:
         for ours in streams:
@@ -145,7 +150,7 @@ async def test_a_terminal():
     ours = LineStream(terminal, os.dup(terminal), LIMIT)
     assert not os.get_blocking(kept)
     os.write(leader, b"1\n")
-    assert await ours.receive() == [b"1"]
+    assert await taken(ours) == [b"1"]
     await ours.send([b"2"])
     assert os.read(leader, 10) == b"2\n"
     os.close(leader)
@@ -164,7 +169,7 @@ async def test_one_socket_for_both_directions():
     await ours.send([b"1"])
     assert there.recv(10) == b"1\n"
     there.sendall(b"2\n")
-    assert await ours.receive() == [b"2"]
+    assert await taken(ours) == [b"2"]
     await ours.aclose()
     assert there.recv(10) == b""
     there.close()
@@ -178,7 +183,7 @@ async def test_a_connection_that_is_reset_breaks_the_stream():
     await ours.send([b"1"])
     there.close()
     with pytest.raises(trio.BrokenResourceError):
-        await ours.receive()
+        await taken(ours)
     assert ours.ended
     await ours.aclose()
 
@@ -190,7 +195,7 @@ async def test_files(tmp_path):
     write_fd = os.open(tmp_path / "out", os.O_WRONLY | os.O_CREAT)
     ours = LineStream(read_fd, write_fd, LIMIT)
     count = 0
-    while lines := await ours.receive():
+    while lines := await taken(ours):
         count += len(lines)
         await ours.send(lines)
     assert count == 50_000
@@ -218,7 +223,7 @@ async def test_dev_null():
     """The null device is at its end at once and takes everything."""
     ours = LineStream(os.open(os.devnull, os.O_RDONLY), os.open(os.devnull, os.O_WRONLY), LIMIT)
     await ours.send([b"1"])
-    assert await ours.receive() == ()
+    assert await taken(ours) == []
     await ours.aclose()
 
 
@@ -229,7 +234,7 @@ async def test_closing_wakes_the_receiver(stream):
 
     async def receive():
         with pytest.raises(trio.ClosedResourceError):
-            await ours.receive()
+            await taken(ours)
         woken.set()
 
     async with trio.open_nursery() as nursery:
@@ -239,6 +244,6 @@ async def test_closing_wakes_the_receiver(stream):
         await ours.aclose()
         await woken.wait()
     with pytest.raises(trio.ClosedResourceError):
-        await ours.receive()
+        await taken(ours)
     with pytest.raises(trio.BrokenResourceError):
         ours.send_nowait([b"1"])

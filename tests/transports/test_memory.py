@@ -3,8 +3,13 @@
 import pytest
 import trio
 
-from noizu_mcp.jsonrpc import Oversized
+from noizu_mcp import Limits
 from noizu_mcp.transports import _memory, memory_pair
+
+
+async def taken(stream):
+    """Receive once; gives the bytes of each message."""
+    return [received.data for received in await stream.receive()]
 
 
 async def test_messages_arrive_in_order():
@@ -12,9 +17,9 @@ async def test_messages_arrive_in_order():
     ours, theirs = memory_pair()
     assert ours.send_nowait([b"1", b"2"])
     await ours.send([b"3"])
-    assert await theirs.receive() == [b"1", b"2", b"3"]
+    assert await taken(theirs) == [b"1", b"2", b"3"]
     await theirs.send([b"4"])
-    assert await ours.receive() == [b"4"]
+    assert await taken(ours) == [b"4"]
 
 
 async def test_receiving_waits():
@@ -24,7 +29,7 @@ async def test_receiving_waits():
 
         @nursery.start_soon
         async def receive():
-            assert await theirs.receive() == [b"1"]
+            assert await taken(theirs) == [b"1"]
 
         await trio.testing.wait_all_tasks_blocked()
         ours.send_nowait([b"1"])
@@ -38,7 +43,7 @@ async def test_a_full_end_makes_send_wait():
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ours.send, [b"1"])
         await trio.testing.wait_all_tasks_blocked()
-        assert await theirs.receive() == [big, b"1"]
+        assert await taken(theirs) == [big, b"1"]
     assert not ours.send_nowait([big])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ours.send, [b"2"])
@@ -48,9 +53,9 @@ async def test_a_full_end_makes_send_wait():
 
 async def test_oversized_messages_arrive_as_their_head():
     """Memory has the limit that lines have."""
-    ours, theirs = memory_pair(3)
+    ours, theirs = memory_pair(theirs=Limits(message_size=3))
     ours.send_nowait([b"1234", b"123"])
-    assert await theirs.receive() == [Oversized(b"1234"), b"123"]
+    assert await taken(theirs) == [b"1234", b"123"]
 
 
 async def test_closing_ends_both_directions():
@@ -58,7 +63,7 @@ async def test_closing_ends_both_directions():
     ours, theirs = memory_pair()
     ours.send_nowait([b"1"])
     await ours.aclose()
-    assert await theirs.receive() == [b"1"]
-    assert not await theirs.receive()
+    assert await taken(theirs) == [b"1"]
+    assert not await taken(theirs)
     with pytest.raises(trio.BrokenResourceError):
         theirs.send_nowait([b"2"])

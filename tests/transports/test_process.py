@@ -11,8 +11,7 @@ import attrs
 import pytest
 import trio
 
-from noizu_mcp import ConnectionClosed, Stdio, TransportError
-from noizu_mcp.jsonrpc import Oversized
+from noizu_mcp import ConnectionClosed, Limits, Stdio, TransportError
 from noizu_mcp.transports import open_process
 from noizu_mcp.transports.stdio import _child_process as _process
 
@@ -27,12 +26,17 @@ def _descriptors():
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
+async def taken(stream):
+    """Receive once; gives the bytes of each message."""
+    return [received.data for received in await stream.receive()]
+
+
 async def _lines(target, limit=1000):
     """Receive all that a server says."""
     lines = []
     with trio.fail_after(10):
-        async with open_process(target, limit) as (stream, _):
-            while received := await stream.receive():
+        async with open_process(target, Limits(message_size=limit)) as (stream, _):
+            while received := await taken(stream):
                 lines += received
     return lines
 
@@ -41,7 +45,7 @@ async def _exchange(target):
     with trio.fail_after(10):
         async with open_process(target) as (stream, process):
             await stream.send([MESSAGE])
-            answer = await stream.receive()
+            answer = await taken(stream)
     return answer, process.returncode
 
 
@@ -168,8 +172,8 @@ async def test_what_may_be_a_message_passes():
     lines = [b"[" + MESSAGE + b"]", b"\xef\xbb\xbf" + MESSAGE, b"  " + MESSAGE, b'{"id":1}']
     async with open_process(Stdio("cat")) as (stream, _):
         await stream.send(lines)
-        assert await stream.receive() == lines
-    assert await _lines(_shell("echo 0123456789X"), 10) == [Oversized(b"0123456789")]
+        assert await taken(stream) == lines
+    assert await _lines(_shell("echo 0123456789X"), 10) == [b"0123456789"]
 
 
 async def test_a_server_that_ignores_the_end_of_stdin(monkeypatch):
@@ -177,7 +181,7 @@ async def test_a_server_that_ignores_the_end_of_stdin(monkeypatch):
     monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.2)
     script = "sleep 1000 & echo '{\"id\":'$!'}'; trap 'echo done >&2; exit 7' TERM; wait; wait"
     async with open_process(_shell(script, stderr=subprocess.DEVNULL)) as (stream, process):
-        (line,) = await stream.receive()
+        (line,) = await taken(stream)
     assert process.returncode == 7
     child = int(line.removeprefix(b'{"id":').removesuffix(b"}"))
     with trio.fail_after(10):
@@ -199,7 +203,7 @@ async def test_a_server_that_ignores_everything(monkeypatch):
     code = "import signal,os; signal.signal(15, 1); os.write(1, b'{\"id\":1}\\n'); signal.pause()"
     with trio.fail_after(5):
         async with open_process(Stdio(sys.executable, "-c", code)) as (stream, process):
-            assert await stream.receive() == [b'{"id":1}']
+            assert await taken(stream) == [b'{"id":1}']
     assert process.returncode == -signal.SIGKILL
 
 

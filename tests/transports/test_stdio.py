@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from noizu_mcp import Server, Tool, serve_stdio
-from noizu_mcp._run import run_stdio
+from noizu_mcp._serving import run_stdio
 from noizu_mcp.transports import serve_descriptors
 from noizu_mcp.transports.stdio import _server as _stdio
 
@@ -108,7 +108,7 @@ async def test_a_signal_ends_it_in_order(served, handlers, number):
     _write(feed, INITIALIZE, INITIALIZED, _call(1))
     async with trio.open_nursery() as nursery:
         connection = await nursery.start(partial(serve, Waiting(), grace=0.01, handle_signals=True))
-        assert connection.transport == "stdio"
+        assert connection.running.transport == "stdio"
         assert (await _read(out))["id"] == 0
         assert signal.getsignal(number) is not handlers[number]
         os.kill(os.getpid(), number)

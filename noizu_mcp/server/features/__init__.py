@@ -1,9 +1,9 @@
-"""What a server offers, feature by feature: the table from method to what serves it."""
+"""Features: the table from a method to the function that serves it."""
 
 from collections.abc import Mapping
 from typing import Final
 
-from .._connection import Route
+from .._running import Route
 from ._completion import complete
 from ._lifecycle import discover, initialize, ping
 from ._logging import set_level

@@ -5,33 +5,32 @@ from typing import Any
 
 from ... import components
 from ..._errors import McpError, ProtocolError
-from ...engine import Exchange, Job
+from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import Reference
-from .._authored import authored
-from .._connection import Connection
+from .._request_context import RequestContext
 
 
-def complete(connection: Connection, exchange: Exchange) -> Job | None:
+def complete(ctx: RequestContext) -> Job | None:
     """Answer `completion/complete`.
 
     Raises:
         McpError: The reference or the argument names nothing (-32602).
     """
-    server = connection.server
-    params: Mapping[str, Any] = exchange.request.params or {}
+    server = ctx.running.server
+    params: Mapping[str, Any] = ctx.request.params or {}
     name, prefix = _argument(params)
-    context = connection.context(exchange, completion_arguments=_filled_in(params))
+    ctx.completion_arguments = _filled_in(params)
     try:
         reference = Reference.from_wire(params.get("ref"), "ref")
     except ProtocolError:
         raise McpError(INVALID_PARAMS, "completion/complete requires a valid ref") from None
 
     async def work() -> None:
-        value = await authored(server.complete(reference, name, prefix, context))
-        connection.reply(exchange, components.to_completion(value).to_wire())
+        value = await run_user_code(server.complete(reference, name, prefix, ctx))
+        ctx.complete(components.to_completion(value).to_wire())
 
-    return connection.in_background(exchange, work)
+    return ctx.in_time(work)
 
 
 def _argument(params: Mapping[str, Any]) -> tuple[str, str]:

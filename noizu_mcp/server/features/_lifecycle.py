@@ -1,18 +1,19 @@
-"""How a connection begins in either era: `initialize`, `server/discover`, and `ping`."""
+"""The beginning of a connection in either era: `initialize`, `server/discover`, and `ping`."""
 
 from typing import Any
 
-from ...engine import Exchange
 from ...protocol import SUPPORTED_VERSIONS, adapt_implementation
-from .._connection import Connection
+from .._request_context import RequestContext
 
 
-def initialize(connection: Connection, exchange: Exchange) -> None:
+def initialize(ctx: RequestContext) -> None:
     """Answer `initialize` (2025-11-25 `basic/lifecycle`); the peer has chosen the revision."""
-    server = connection.server
-    revision = exchange.envelope.revision
+    server = ctx.running.server
+    revision = ctx.envelope.revision
     # Before the result is written: what changes after it must be told.
-    connection.await_ready()
+    if ctx.dispatcher is not None:
+        # A list that changes after this answer is told once the client is ready.
+        ctx.dispatcher.feed.await_ready()
     result: dict[str, Any] = {
         "protocolVersion": revision.name,
         "capabilities": server.capabilities(),
@@ -20,12 +21,12 @@ def initialize(connection: Connection, exchange: Exchange) -> None:
     }
     if server.options.instructions is not None:
         result["instructions"] = server.options.instructions
-    connection.reply(exchange, result)
+    ctx.complete(result)
 
 
-def discover(connection: Connection, exchange: Exchange) -> None:
+def discover(ctx: RequestContext) -> None:
     """Answer `server/discover` (2026-07-28 `server/discover`)."""
-    server = connection.server
+    server = ctx.running.server
     extensions = server.extensions()
     capabilities = server.capabilities()
     result: dict[str, Any] = {
@@ -35,9 +36,9 @@ def discover(connection: Connection, exchange: Exchange) -> None:
     }
     if server.options.instructions is not None:
         result["instructions"] = server.options.instructions
-    connection.reply(exchange, result)
+    ctx.complete(result)
 
 
-def ping(connection: Connection, exchange: Exchange) -> None:
+def ping(ctx: RequestContext) -> None:
     """Answer `ping`, in any phase of a handshake."""
-    connection.reply(exchange, {})
+    ctx.complete({})

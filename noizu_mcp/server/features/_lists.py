@@ -4,27 +4,24 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...components import Context
-from ...engine import Exchange, Job
-from .._authored import authored
-from .._connection import Connection
-from .._shelf import Shelf
+from ...engine import Job, run_user_code
+from .._request_context import RequestContext
+from ..registry._collection import Collection
 
 Ask = Callable[[str | None, Context], Awaitable[Any]]
 
 
 def list_page(
-    connection: Connection,
-    exchange: Exchange,
-    shelf: Shelf[Any],
+    ctx: RequestContext,
+    collection: Collection[Any],
     cache: str,
     ask: Ask | None,
 ) -> Job | None:
     """Answer a list method.
 
     Args:
-        connection: The connection.
-        exchange: The request.
-        shelf: What is registered, and how a list of the kind is written.
+        ctx: The request.
+        collection: What is registered, and how a list of the kind is written.
         cache: The kind of cache hints it carries.
         ask: The author's code that computes the list for the caller: gives a `Page`, or a list
             without further pages. None: the answer is what is registered, rendered already.
@@ -32,22 +29,21 @@ def list_page(
     Raises:
         McpError: The cursor is invalid (-32602).
     """
-    cursor = (exchange.request.params or {}).get("cursor")
+    cursor = (ctx.request.params or {}).get("cursor")
     # What is registered is listed to everybody; what is computed may be for this caller alone.
-    guarded = ask is not None and exchange.envelope.origin.principal is not None
-    caching = connection.server.options.cache_of(cache, guarded=guarded)
+    guarded = ask is not None and ctx.envelope.origin.principal is not None
+    caching = ctx.running.server.options.cache_of(cache, guarded=guarded)
     if ask is None:
-        body = shelf.rendered(cursor, exchange.envelope.revision)
-        connection.reply_rendered(exchange, body, caching.tail())
+        body = collection.rendered(cursor, ctx.envelope.revision)
+        ctx.complete_rendered(body, caching.tail())
         return None
-    context = connection.context(exchange)
 
     async def work() -> None:
-        page = shelf.read(await authored(ask(cursor, context)))
-        revision = exchange.envelope.revision
-        result = shelf.write(page, revision)
+        page = collection.read(await run_user_code(ask(cursor, ctx)))
+        revision = ctx.envelope.revision
+        result = collection.write(page, revision)
         if revision.stateless:
             result |= caching.to_wire()
-        connection.reply(exchange, result)
+        ctx.complete(result)
 
-    return connection.in_background(exchange, work)
+    return ctx.in_time(work)

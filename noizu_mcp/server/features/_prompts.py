@@ -5,59 +5,57 @@ from typing import Any
 
 from ... import components
 from ..._errors import McpError
-from ...engine import Exchange, Job
+from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_block
 from ...types import InputRequired
-from .._authored import authored
-from .._calls import get_found, settle
-from .._connection import Connection
+from .._request_context import RequestContext
+from ..calls._invoke import get_found, settle
 from ._lists import list_page
 
 
-def list_prompts(connection: Connection, exchange: Exchange) -> Job | None:
+def list_prompts(ctx: RequestContext) -> Job | None:
     """Answer `prompts/list`.
 
     Raises:
         McpError: The cursor is invalid (-32602).
     """
-    server = connection.server
+    server = ctx.running.server
     ask = server.list_prompts if server.overrides("list_prompts") else None
-    return list_page(connection, exchange, server.registry.prompt_shelf, "prompts", ask)
+    return list_page(ctx, server.registry.prompts, "prompts", ask)
 
 
-def get_prompt(connection: Connection, exchange: Exchange) -> Job | None:
+def get_prompt(ctx: RequestContext) -> Job | None:
     """Answer `prompts/get`.
 
     Raises:
         McpError: It is no such request, or its state is not good for it (-32602).
     """
-    server = connection.server
-    params = exchange.request.params or {}
+    server = ctx.running.server
+    params = ctx.request.params or {}
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str):
         raise McpError(INVALID_PARAMS, "prompts/get requires a prompt name")
     if not isinstance(arguments, dict | None):
         raise McpError(INVALID_PARAMS, "arguments of prompts/get must be an object")
-    context = connection.context_of_round(exchange)
+    ctx.take_up_rounds()
     spec = server.registry.find_prompt(name)
 
     def get() -> Awaitable[Any]:
         if server.overrides("get_prompt"):
-            return authored(server.get_prompt(name, arguments or {}, context))
-        return authored(get_found(spec, name, arguments or {}, context))
+            return run_user_code(server.get_prompt(name, arguments or {}, ctx))
+        return run_user_code(get_found(spec, name, arguments or {}, ctx))
 
     async def work() -> None:
-        value = await settle(get, context)
+        value = await settle(get, ctx)
         if not isinstance(value, InputRequired):
-            result = components.to_prompt_result(spec, value)
-            connection.reply(exchange, _write(exchange, result.to_wire()))
+            ctx.complete(_write(ctx, components.to_prompt_result(spec, value).to_wire()))
 
-    return connection.in_background(exchange, work, spec)
+    return ctx.in_time(work, spec)
 
 
-def _write(exchange: Exchange, result: dict[str, Any]) -> dict[str, Any]:
-    if exchange.envelope.revision.resource_links:
+def _write(ctx: RequestContext, result: dict[str, Any]) -> dict[str, Any]:
+    if ctx.envelope.revision.resource_links:
         return result
     messages = [
         {**message, "content": adapt_block(message["content"])} for message in result["messages"]

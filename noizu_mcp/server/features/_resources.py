@@ -10,14 +10,14 @@ import trio
 from ... import components
 from ..._errors import InsufficientScope, McpError
 from ...components import Context, TemplateSpec
-from ...engine import Exchange, Job, crashes_logged
-from ...jsonrpc import INVALID_PARAMS
+from ...engine import Job, crashes_logged, run_user_code
+from ...jsonrpc import INVALID_PARAMS, INVALID_REQUEST
 from ...types import InputRequired
-from .._authored import authored
-from .._calls import invoke_handler, read_any, settle
-from .._connection import Connection
-from .._options import Cache
-from .._scopes import holds
+from .._request_context import RequestContext
+from ..calls._invoke import invoke_handler, read_any, settle
+from ..calls._scope_checks import holds
+from ..changes._feed import ChangeFeed, leave
+from ..registry._server_options import Cache
 from ._lists import Ask, list_page
 
 if TYPE_CHECKING:
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 MAX_URI: Final = 8 * 1024
 
 
-def list_resources(connection: Connection, exchange: Exchange) -> Job | None:
+def list_resources(ctx: RequestContext) -> Job | None:
     """Answer `resources/list`: the resources, and the instances that templates list.
 
     Raises:
         McpError: The cursor is invalid (-32602).
     """
-    server = connection.server
+    server = ctx.running.server
     ask: Ask | None = None
     if server.overrides("list_resources"):
         ask = server.list_resources
-    elif any(template.list for template in server.registry.template_shelf.shown):
-        ask = partial(_list_with_instances, connection)
-    return list_page(connection, exchange, server.registry.resource_shelf, "resources", ask)
+    elif any(template.list for template in server.registry.templates.shown):
+        ask = _list_with_instances
+    return list_page(ctx, server.registry.resources, "resources", ask)
 
 
-async def _list_with_instances(connection: Connection, cursor: str | None, context: Context) -> Any:
-    server = connection.server
-    shelf = server.registry.resource_shelf
-    found: list[Any] = list(shelf.shown)
-    for template in server.registry.template_shelf.shown:
+async def _list_with_instances(cursor: str | None, context: Context) -> Any:
+    server = context.server
+    collection = server.registry.resources
+    found: list[Any] = list(collection.shown)
+    for template in server.registry.templates.shown:
         if template.list is not None and holds(template, context.auth):
             found += await _list_instances(server, template, template.list, context)
-    return shelf.cut(found, cursor)
+    return collection.cut(found, cursor)
 
 
 async def _list_instances(
@@ -68,42 +68,42 @@ async def _list_instances(
     return found
 
 
-def list_templates(connection: Connection, exchange: Exchange) -> Job | None:
+def list_templates(ctx: RequestContext) -> Job | None:
     """Answer `resources/templates/list`.
 
     Raises:
         McpError: The cursor is invalid (-32602).
     """
-    server = connection.server
+    server = ctx.running.server
     overridden = server.overrides("list_resource_templates")
     ask = server.list_resource_templates if overridden else None
-    return list_page(connection, exchange, server.registry.template_shelf, "templates", ask)
+    return list_page(ctx, server.registry.templates, "templates", ask)
 
 
-def read_resource(connection: Connection, exchange: Exchange) -> Job | None:
+def read_resource(ctx: RequestContext) -> Job | None:
     """Answer `resources/read`.
 
     Raises:
         McpError: It is no such request, or its state is not good for it (-32602).
     """
-    server = connection.server
-    uri = _uri(exchange)
-    context = connection.context_of_round(exchange)
+    server = ctx.running.server
+    uri = _uri(ctx)
+    ctx.take_up_rounds()
     found = server.registry.find_resource(uri)  # once: to match templates takes time
     spec = None if found is None else found[0]
     guarded = spec is not None and spec.requires is not None
 
     async def work() -> None:
-        result = await settle(partial(read_any, server, uri, found, context), context)
+        result = await settle(partial(read_any, server, uri, found, ctx), ctx)
         if not isinstance(result, InputRequired):
             caching = server.options.cache_of("read", guarded=guarded)
-            connection.reply(exchange, _write(exchange, result.to_wire(), caching))
+            ctx.complete(_write(ctx, result.to_wire(), caching))
 
-    return connection.in_background(exchange, work, spec)
+    return ctx.in_time(work, spec)
 
 
-def _write(exchange: Exchange, result: dict[str, Any], caching: Cache) -> dict[str, Any]:
-    revision = exchange.envelope.revision
+def _write(ctx: RequestContext, result: dict[str, Any], caching: Cache) -> dict[str, Any]:
+    revision = ctx.envelope.revision
     if revision.stateless:
         return {**result, **caching.to_wire()}
     if not revision.titles:
@@ -115,57 +115,61 @@ def _write(exchange: Exchange, result: dict[str, Any], caching: Cache) -> dict[s
     return result
 
 
-def subscribe(connection: Connection, exchange: Exchange) -> Job | None:
+def subscribe(ctx: RequestContext) -> Job | None:
     """Answer `resources/subscribe` (up to 2025-11-25).
 
     Raises:
         McpError: There is no such resource.
     """
-    server = connection.server
+    server = ctx.running.server
     if not server.can_be_watched:
-        connection.refuse(exchange)
+        ctx.refuse_method()
         return None
-    uri = _uri(exchange)
-    context = connection.context(exchange)
+    uri, feed = _uri(ctx), _feed_of(ctx)
 
     async def work() -> None:
-        if not connection.interests.watches(uri):
-            await authored(server.subscribe(uri, context))
+        if not feed.subscriptions.watches(uri):
+            await run_user_code(server.subscribe(uri, ctx))
             try:
                 # A hook may have passed over the cancellation; then nobody wants this any more.
                 await trio.lowlevel.checkpoint_if_cancelled()
-                connection.watch(uri)
+                feed.watch(uri)
             except BaseException:
-                connection.leave([uri], exchange)
+                leave(ctx.running, [uri], ctx)
                 raise
-        connection.reply(exchange, {})
+        ctx.complete({})
 
-    return connection.in_background(exchange, work)
+    return ctx.in_time(work)
 
 
-def unsubscribe(connection: Connection, exchange: Exchange) -> Job | None:
+def unsubscribe(ctx: RequestContext) -> Job | None:
     """Answer `resources/unsubscribe`; what is not watched is fine."""
-    server = connection.server
+    server = ctx.running.server
     if not server.can_be_watched:
-        connection.refuse(exchange)
+        ctx.refuse_method()
         return None
-    uri = _uri(exchange)
-    context = connection.context(exchange)
+    uri, feed = _uri(ctx), _feed_of(ctx)
 
     async def work() -> None:
-        if connection.interests.watches(uri):
-            connection.interests.unwatch(uri)
-            await authored(server.unsubscribe(uri, context))
-        connection.reply(exchange, {})
+        if feed.subscriptions.watches(uri):
+            feed.subscriptions.unwatch(uri)
+            await run_user_code(server.unsubscribe(uri, ctx))
+        ctx.complete({})
 
-    return connection.in_background(exchange, work)
+    return ctx.in_time(work)
 
 
-def _uri(exchange: Exchange) -> str:
-    params: Mapping[str, Any] = exchange.request.params or {}
+def _feed_of(ctx: RequestContext) -> ChangeFeed:
+    if ctx.dispatcher is None:  # these methods belong to revisions with sessions
+        raise McpError(INVALID_REQUEST, f"{ctx.request.method} needs a session")
+    return ctx.dispatcher.feed
+
+
+def _uri(ctx: RequestContext) -> str:
+    params: Mapping[str, Any] = ctx.request.params or {}
     uri = params.get("uri")
     if not isinstance(uri, str):
-        raise McpError(INVALID_PARAMS, f"{exchange.request.method} requires a uri")
+        raise McpError(INVALID_PARAMS, f"{ctx.request.method} requires a uri")
     if len(uri) > MAX_URI:
         raise McpError(INVALID_PARAMS, f"uri may have {MAX_URI} characters")
     return uri

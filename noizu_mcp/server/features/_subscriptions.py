@@ -6,15 +6,15 @@ from contextlib import suppress
 import trio
 
 from ..._errors import InsufficientScope, McpError
-from ...engine import Exchange, Job
-from ...protocol import ACKNOWLEDGED, Listening
-from .._authored import authored
-from .._connection import Connection
-from .._registry import Registry
-from .._task_calls import owner_of, require_tasks
+from ...engine import Job, run_user_code
+from ...protocol import Listening
+from .._request_context import RequestContext
+from ..changes._feed import ListenFeed, leave
+from ..registry._registry import Registry
+from ._task_call import owner_of, require_tasks
 
 
-def listen(connection: Connection, exchange: Exchange) -> Job | None:
+def listen(ctx: RequestContext) -> Job | None:
     """Open a listen request: acknowledge what can be told; it stays open without a task.
 
     What the caller may not watch is left out of the agreement, not refused.
@@ -23,55 +23,49 @@ def listen(connection: Connection, exchange: Exchange) -> Job | None:
         McpError: The filter is no filter, or too many are open (-32602); or it has tasks, and the
             client does not say that it knows any (-32021).
     """
-    server = connection.server
-    params = exchange.request.params or {}
+    server = ctx.running.server
+    params = ctx.request.params or {}
     offered = {**server.capabilities(), "extensions": server.extensions()}
-    wanted = _read(connection, exchange, connection.interests.read(exchange.id, params, offered))
+    # Over HTTP the request has no session: the feed is its own.
+    feed = ListenFeed(ctx) if ctx.dispatcher is None else ctx.dispatcher.feed
+    wanted = _read(ctx, feed.subscriptions.read(ctx.id, params, offered))
     if server.registry.scoped:
-        wanted = wanted._replace(uris=_readable(exchange, server.registry, wanted.uris))
+        wanted = wanted._replace(uris=_readable(ctx, server.registry, wanted.uris))
     if not wanted.uris or not server.overrides("can_watch", "subscribe"):
         allowed = frozenset(filter(server.registry.is_subscribable, wanted.uris))
-        _open(connection, exchange, wanted._replace(uris=allowed))
+        feed.listen(ctx, wanted._replace(uris=allowed))
         return None
-    context = connection.context(exchange)
 
     async def ask() -> None:
         taken: list[str] = []
         try:
             for uri in sorted(wanted.uris):
                 with suppress(McpError, InsufficientScope):
-                    await authored(server.subscribe(uri, context))
+                    await run_user_code(server.subscribe(uri, ctx))
                     taken.append(uri)
             # A hook may have passed over the cancellation: nothing may be opened after it.
             await trio.lowlevel.checkpoint_if_cancelled()
-            _open(connection, exchange, wanted._replace(uris=frozenset(taken)))
+            feed.listen(ctx, wanted._replace(uris=frozenset(taken)))
         except BaseException:
-            connection.leave(taken, exchange)
+            leave(ctx.running, taken, ctx)
             raise
 
-    return connection.in_background(exchange, ask)
+    return ctx.in_time(ask)
 
 
-def _read(connection: Connection, exchange: Exchange, wanted: Listening) -> Listening:
+def _read(ctx: RequestContext, wanted: Listening) -> Listening:
     """Leave out the tasks that the caller does not have, or may not see."""
     if not wanted.tasks:
         return wanted
-    require_tasks(exchange.envelope)
-    owner, caller = owner_of(exchange.envelope), exchange.envelope.origin.principal
-    found = map(connection.task_store.get, wanted.tasks)
+    require_tasks(ctx.envelope)
+    owner, caller = owner_of(ctx.envelope), ctx.envelope.origin.principal
+    found = map(ctx.running.tasks.get, wanted.tasks)
     own = (task for task in found if task is not None and task.owner == owner)
     return wanted._replace(tasks=frozenset(task.id for task in own if task.admits(caller)))
 
 
-def _readable(exchange: Exchange, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
+def _readable(ctx: RequestContext, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
     """Leave out what the caller may not read: nor may it be watched."""
-    caller = exchange.envelope.origin.principal
+    caller = ctx.envelope.origin.principal
     required = {uri: registry.required_for(uri) for uri in uris}
     return frozenset(uri for uri, each in required.items() if each is None or each.admits(caller))
-
-
-def _open(connection: Connection, exchange: Exchange, agreed: Listening) -> None:
-    connection.interests.listen(agreed)
-    connection.listen(exchange)
-    connection.desk.send(agreed.tag(ACKNOWLEDGED, {"notifications": agreed.agreed()}))
-    connection.follow(sorted(agreed.tasks))

@@ -4,34 +4,30 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
-import trio
-
 from ..._errors import InsufficientScope, McpError
-from ..._util import UNSET
 from ...components import Context, ToolSpec, prepare
-from ...engine import Exchange, Job
+from ...engine import Job
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
 from ...protocol import Mirrored, adapt_tool_result, param_fault
 from ...types import ToolResult
-from .._call import BeginTask
-from .._calls import fate_of, find, run, run_inline, run_override
-from .._connection import Connection
-from .._task_calls import Opening
+from .._request_context import BeginTask, RequestContext
+from ..calls._invoke import CRASHED, TIMED_OUT, run, run_inline, run_override, unknown_tool
 from ._lists import list_page
+from ._task_call import Opening
 
 
-def list_tools(connection: Connection, exchange: Exchange) -> Job | None:
+def list_tools(ctx: RequestContext) -> Job | None:
     """Answer `tools/list`.
 
     Raises:
         McpError: The cursor is invalid (-32602).
     """
-    server = connection.server
+    server = ctx.running.server
     ask = server.list_tools if server.overrides("list_tools") else None
-    return list_page(connection, exchange, server.registry.tool_shelf, "tools", ask)
+    return list_page(ctx, server.registry.tools, "tools", ask)
 
 
-def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
+def call_tool(ctx: RequestContext) -> Job | None:
     """Find the tool, check the arguments, and begin the call.
 
     Bad arguments are answered with a result that the model can act on (2025-11-25
@@ -40,57 +36,55 @@ def call_tool(connection: Connection, exchange: Exchange) -> Job | None:
     Raises:
         McpError: No such tool, or no call of one (-32602).
     """
-    server = connection.server
-    name, arguments = _read(exchange.request.params or {})
-    if server.overrides("call_tool"):
-        return _call_override(connection, exchange, name, arguments)
-    spec = find(server, name)
-    _check_headers(spec, arguments, exchange.envelope.origin.headers)
+    server = ctx.running.server
+    name, arguments = _read(ctx.request.params or {})
+    if "call_tool" in server.overridden:
+        return _call_override(ctx, name, arguments)
+    spec = server.registry.tools.specs.get(name)
+    if spec is None:
+        raise unknown_tool(name)
+    if spec.mirrored:
+        _check_headers(spec, arguments, ctx.envelope.origin.headers)
     args, refusal = prepare(spec, arguments)
     if refusal is not None:
-        _reply(connection, exchange, spec, refusal)
+        _reply(ctx, spec, refusal)
         return None
     if spec.mode == "inline":
-        context = connection.context_of_round(exchange)
-        _reply(connection, exchange, spec, run_inline(server, spec, args, context))
+        ctx.take_up_rounds()
+        _reply(ctx, spec, run_inline(server, spec, args, ctx))
         return None
     if spec.task is None:
-        return _run_in_request(connection, exchange, spec, args)
-    in_request = partial(_run_in_request, connection, exchange, spec, args)
-    return _run_in_task(connection, exchange, spec, partial(run, server, spec, args), in_request)
+        return _run_in_request(ctx, spec, args)
+    in_request = partial(_run_in_request, ctx, spec, args)
+    return _run_in_task(ctx, spec, partial(run, server, spec, args), in_request)
 
 
 def _run_in_request(
-    connection: Connection,
-    exchange: Exchange,
-    spec: ToolSpec,
-    args: Any,
-    begin_task: BeginTask | None = None,
+    ctx: RequestContext, spec: ToolSpec, args: Any, begin_task: BeginTask | None = None
 ) -> Job:
-    server = connection.server
-    context = connection.context_of_round(exchange, begin_task)
-    timeout = server.options.tool_timeout if spec.timeout is UNSET else spec.timeout
-    if timeout is not None:
-        exchange.deadline = trio.current_time() + timeout
+    ctx.take_up_rounds()
+    ctx.begin_task = begin_task
+    ctx.limit_time(spec)
 
     async def call() -> None:
         try:
-            _reply(connection, exchange, spec, await run(server, spec, args, context))
+            result = await run(ctx.running.server, spec, args, ctx)
         except (McpError, InsufficientScope) as error:
-            connection.crash(exchange, error)
+            ctx.send_failure(error)
+        else:
+            _reply(ctx, spec, result)
 
     return call
 
 
 def _run_in_task(
-    connection: Connection,
-    exchange: Exchange,
+    ctx: RequestContext,
     spec: ToolSpec,
     work: Callable[[Context], Awaitable[ToolResult]],
     in_request: Callable[[BeginTask | None], Job],
 ) -> Job | None:
     """Let a call go on as a task; where that is not to be, or not yet, in its request."""
-    opening = Opening(connection, exchange, spec, work)
+    opening = Opening(ctx, spec, work)
     if opening.enter():
         return None
     return opening.leaving(in_request(opening.begin_task))
@@ -113,23 +107,18 @@ def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return name, arguments or {}
 
 
-def _reply(
-    connection: Connection, exchange: Exchange, spec: ToolSpec | None, result: ToolResult
-) -> None:
-    fate = fate_of(result)
-    if fate is not None:
-        exchange.mark(fate)
+def _reply(ctx: RequestContext, spec: ToolSpec | None, result: ToolResult) -> None:
+    if result is CRASHED or result is TIMED_OUT:
+        ctx.mark_ending("crashed" if result is CRASHED else "timed_out")
     wire = result.to_wire()
-    revision = exchange.envelope.revision
+    revision = ctx.envelope.revision
     if revision.structured != "any":
         schema = spec.output.schema if spec is not None and spec.output is not None else None
         wire = adapt_tool_result(wire, schema, revision)
-    connection.reply(exchange, wire)
+    ctx.complete(wire)
 
 
-def _call_override(
-    connection: Connection, exchange: Exchange, name: str, arguments: dict[str, Any]
-) -> Job | None:
+def _call_override(ctx: RequestContext, name: str, arguments: dict[str, Any]) -> Job | None:
     """Let the server's own `call_tool` answer, with all that a registered tool demands.
 
     It answers in the time of the tool, and in a task if the tool has one.
@@ -137,20 +126,21 @@ def _call_override(
     Raises:
         McpError: A header says something else than the arguments.
     """
-    server = connection.server
-    spec = server.registry.find(name)
+    server = ctx.running.server
+    spec = server.registry.find_tool(name)
     if spec is not None:
-        _check_headers(spec, arguments, exchange.envelope.origin.headers)
+        _check_headers(spec, arguments, ctx.envelope.origin.headers)
     work = partial(run_override, server, spec, name, arguments)
 
     def in_request(begin_task: BeginTask | None) -> Job:
-        context = connection.context_of_round(exchange, begin_task)
+        ctx.take_up_rounds()
+        ctx.begin_task = begin_task
 
         async def ask() -> None:
-            _reply(connection, exchange, spec, await work(context))
+            _reply(ctx, spec, await work(ctx))
 
-        return connection.in_background(exchange, ask, spec)
+        return ctx.in_time(ask, spec)
 
     if spec is None or spec.task is None:
         return in_request(None)
-    return _run_in_task(connection, exchange, spec, work, in_request)
+    return _run_in_task(ctx, spec, work, in_request)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ...engine import Seldom, lone, single_failure, split
+from ...engine import Seldom, single_failure, split_cancellation, unwrap_single
 from ...server import GRACE
 from ._application import Application, logger
 from ._options import HostOptions
@@ -180,11 +180,11 @@ class Host:
         try:
             await connection.run()
         except BaseException as error:  # noqa: BLE001 - what must go on does
-            crash, going_on = split(error)
+            crash, going_on = split_cancellation(error)
             if crash is not None:
                 # One connection must not end the others, and no client may fill the log.
                 verbose = logger.isEnabledFor(logging.DEBUG)
-                failure, text = lone(crash), "a connection failed: %r"
+                failure, text = unwrap_single(crash), "a connection failed: %r"
                 self._log.warning(type(failure).__name__, text, failure, exc_info=verbose and crash)
             if going_on is not None:
                 raise going_on from None

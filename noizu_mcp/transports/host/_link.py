@@ -14,7 +14,7 @@ from hypercorn.typing import (
     WorkerContext,
 )
 
-from ...engine import split
+from ...engine import split_cancellation
 from .._asgi_extension import QuickSend, WriteNowait
 from ._application import Application, Endpoint, failures
 from ._config import HostConfig
@@ -123,7 +123,7 @@ class AppTask:
         try:
             await self._carrier.app(scope, self._inbox.receive, send)
         except BaseException as error:  # noqa: BLE001 - the author's code; what must go on does
-            crash, going_on = split(error)
+            crash, going_on = split_cancellation(error)
             if crash is not None:
                 # As it was sent: decoded, it could hold lines that look like records.
                 path, method = scope["raw_path"].decode(), scope["method"]

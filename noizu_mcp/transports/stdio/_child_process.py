@@ -3,15 +3,16 @@
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from typing import Final
 
 import trio
 
 from ..._errors import ConnectionClosed, TransportError
+from ..._limits import DEFAULTS, Limits
 from ...engine import SHOWN, Seldom, single_failure
-from ...jsonrpc import MAX_MESSAGE, Oversized
+from ...jsonrpc import Oversized
 from ._command import Stdio
 from ._line_stream import LineStream
 
@@ -28,17 +29,12 @@ class ServerStream(LineStream):
     Servers that print to stdout break the protocol (`basic/transports/stdio`), but are many.
     """
 
-    def __init__(self, read_fd: int, write_fd: int, limit: int) -> None:
-        super().__init__(read_fd, write_fd, limit)
+    def __init__(self, read_fd: int, write_fd: int, limits: Limits) -> None:
+        super().__init__(read_fd, write_fd, limits)
         self._log = Seldom(shown=SHOWN)
 
-    async def receive(self) -> Sequence[bytes | Oversized]:
-        """Wait for messages; see `MessageStream`."""
-        while True:
-            lines = await super().receive()
-            messages = [line for line in lines if self._may_be_message(line)]
-            if messages or not lines:
-                return messages
+    def _keep_messages(self, lines: list[bytes | Oversized]) -> list[bytes | Oversized]:
+        return [line for line in lines if self._may_be_message(line)]
 
     def _may_be_message(self, line: bytes | Oversized) -> bool:
         if isinstance(line, Oversized):
@@ -53,7 +49,7 @@ class ServerStream(LineStream):
 
 @asynccontextmanager
 async def open_process(
-    target: Stdio, limit: int = MAX_MESSAGE
+    target: Stdio, limits: Limits = DEFAULTS
 ) -> AsyncIterator[tuple[LineStream, trio.Process]]:
     """Start a server; on the way out end it: close its stdin, wait, SIGTERM, wait, SIGKILL.
 
@@ -62,7 +58,7 @@ async def open_process(
 
     Args:
         target: The command.
-        limit: The longest message taken, in bytes.
+        limits: The limits of one message of the server.
 
     Yields:
         The stream of its messages, and the process.
@@ -71,7 +67,7 @@ async def open_process(
         TransportError: It could not be started.
         ConnectionClosed: What the block raised when the server was gone, with how it ended.
     """
-    process, stream = await _start(target, limit)
+    process, stream = await _start(target, limits)
     said = _LastWords(process.stderr)
     try:
         with single_failure():
@@ -87,7 +83,7 @@ async def open_process(
             await said.aclose()
 
 
-async def _start(target: Stdio, limit: int) -> tuple[trio.Process, LineStream]:
+async def _start(target: Stdio, limits: Limits) -> tuple[trio.Process, LineStream]:
     try:
         with ExitStack() as ours, ExitStack() as theirs:
             child_in, our_out = os.pipe()
@@ -108,7 +104,7 @@ async def _start(target: Stdio, limit: int) -> tuple[trio.Process, LineStream]:
             ours.pop_all()
     except (OSError, ValueError) as error:
         raise TransportError(f"cannot start {target.command}: {error}") from error
-    return process, ServerStream(our_in, our_out, limit)
+    return process, ServerStream(our_in, our_out, limits)
 
 
 class _LastWords:

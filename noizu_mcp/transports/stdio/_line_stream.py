@@ -7,8 +7,9 @@ from typing import Final
 
 import trio
 
+from ..._limits import DEFAULTS, Limits
 from ...engine import MessageStream
-from ...jsonrpc import LineBuffer, Oversized
+from ...jsonrpc import LineBuffer, Oversized, Received, read_message
 
 #: Bytes asked for in one read: what a pipe holds on Linux.
 CHUNK: Final = 65536
@@ -23,16 +24,17 @@ class LineStream(MessageStream):
     Args:
         read_fd: Where messages come from.
         write_fd: Where messages go; may be the same, for a socket.
-        limit: The longest line taken, in bytes.
+        limits: The limits of one message; a line over its size is skipped.
 
     Attributes:
         ended: True once `receive` has seen that no more can come.
     """
 
-    def __init__(self, read_fd: int, write_fd: int, limit: int) -> None:
+    def __init__(self, read_fd: int, write_fd: int, limits: Limits = DEFAULTS) -> None:
         self._read_fd = read_fd
         self._write_fd = write_fd
-        self._lines = LineBuffer(limit)
+        self._lines = LineBuffer(limits.message_size)
+        self._limits = limits
         self._rest: bytes | memoryview = b""
         self.ended = False
         self._closed = False
@@ -43,7 +45,7 @@ class LineStream(MessageStream):
         for fd in self._blocking:
             os.set_blocking(fd, False)
 
-    async def receive(self) -> Sequence[bytes | Oversized]:
+    async def receive(self) -> Sequence[Received]:
         """Wait for messages; see `MessageStream`."""
         while True:
             if self._closed:
@@ -62,9 +64,13 @@ class LineStream(MessageStream):
             if not data:
                 self.ended = True
                 return ()  # a line that never ended is no message
-            lines = self._lines.feed(data)
+            lines = self._keep_messages(self._lines.feed(data))
             if lines:
-                return lines
+                return [read_message(line, self._limits) for line in lines]
+
+    def _keep_messages(self, lines: list[bytes | Oversized]) -> list[bytes | Oversized]:
+        """Leave out lines that are not meant as messages; here every line is one."""
+        return lines
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
         """Write what the descriptor takes now; see `MessageStream`."""

@@ -10,7 +10,7 @@ from typing import Final
 import trio
 
 from ...engine import single_failure
-from ...server import GRACE, Server, StreamConnection, open_connection
+from ...server import GRACE, PipeSession, Server, open_session
 from ...types import Principal
 from ._claimed_stdio import claimed_stdio, release
 from ._line_stream import LineStream
@@ -27,7 +27,7 @@ async def serve_stdio(
     grace: float = GRACE,
     handle_signals: bool = False,
     principal: Principal | None = None,
-    task_status: trio.TaskStatus[StreamConnection] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[PipeSession] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve one client on stdin and stdout until it ends the connection.
 
@@ -63,7 +63,7 @@ async def serve_descriptors(
     grace: float = GRACE,
     handle_signals: bool = False,
     principal: Principal | None = None,
-    task_status: trio.TaskStatus[StreamConnection] = trio.TASK_STATUS_IGNORED,
+    task_status: trio.TaskStatus[PipeSession] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve one client on two descriptors as `serve_stdio` does on stdin and stdout.
 
@@ -73,32 +73,30 @@ async def serve_descriptors(
         write_fd: Where messages go; closed at the end.
         grace: Seconds that running requests get at the end.
         handle_signals: See `serve_stdio`.
-        principal: The same.
+        principal: See `serve_stdio`.
         task_status: Started with the connection.
     """
-    stream = LineStream(read_fd, write_fd, server.options.limits.message_size)
-    connection: StreamConnection | None = None
+    stream = LineStream(read_fd, write_fd, server.options.limits)
+    session: PipeSession | None = None
     everything = trio.CancelScope()
 
     def end() -> None:
         # Nothing to end in order before the connection; nothing more to wait for after its end.
-        if connection is None or stream.ended:
+        if session is None or stream.ended:
             everything.cancel()
         else:
-            connection.stop()
+            session.stop()
 
     signals = ending_on_signals(end) if handle_signals else contextlib.nullcontext()
     try:
         with single_failure(), signals, everything:
             async with (
-                open_connection(
-                    server, stream, transport="stdio", principal=principal
-                ) as connection,
+                open_session(server, stream, transport="stdio", principal=principal) as session,
                 trio.open_nursery() as watchers,
             ):
-                watchers.start_soon(_stop_with_parent, connection)
-                task_status.started(connection)
-                await connection.run(grace)
+                watchers.start_soon(_stop_with_parent, session)
+                task_status.started(session)
+                await session.run(grace)
                 watchers.cancel_scope.cancel()
     finally:
         with trio.CancelScope(shield=True):
@@ -106,13 +104,13 @@ async def serve_descriptors(
         release(read_fd, write_fd)
 
 
-async def _stop_with_parent(connection: StreamConnection) -> None:
+async def _stop_with_parent(session: PipeSession) -> None:
     await parent_exit()
-    connection.stop()
+    session.stop()
 
 
 def _nothing() -> None:
-    """What has to happen at once when a signal comes, unless somebody says more."""
+    """Do nothing at once when a signal comes."""
 
 
 @contextlib.contextmanager

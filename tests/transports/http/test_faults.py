@@ -147,11 +147,11 @@ async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
         await settled()
         assert crowd.answered > CALLS // 10
         assert crowd.fetched > CALLS // 20
-        assert not wire.endpoint._single
+        assert not wire.endpoint._stateless
         assert wire.endpoint._open == 0
         assert len(wire.tasks) == 1
         assert trio.lowlevel.current_statistics().tasks_living == tasks
         for session in sessions:
             assert session.served.peer.ledger.inbound == 0
-            assert not session.served.desk.busy
+            assert not session.served.requests
             assert not session.served.is_used

@@ -142,8 +142,8 @@ async def test_whoever_stays_is_answered(version):
                 await trio.testing.wait_all_tasks_blocked(0.01)
             endpoint = app._endpoint
             assert endpoint._open == 0
-            assert not endpoint._single
-            assert not any(session.desk.busy for session in endpoint.sessions)
+            assert not endpoint._stateless
+            assert not any(session.requests for session in endpoint.sessions)
             host.stop()
     assert sum(visitor.stayed for visitor in visitors) > CALLS * 0.75
     assert [visitor.answered for visitor in visitors] == [visitor.stayed for visitor in visitors]

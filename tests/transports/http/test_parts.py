@@ -17,7 +17,7 @@ from noizu_mcp.transports.http.server._event_writer import (
     priming_event,
 )
 from noizu_mcp.transports.http.server._quotas import Account, Accounts
-from noizu_mcp.transports.http.server._task_group import TaskSet
+from noizu_mcp.transports.http.server._task_group import TaskGroup
 
 from .wire import settled
 
@@ -176,7 +176,7 @@ async def test_no_event_overtakes_a_part_that_is_being_sent(nursery, autojump_cl
 
 async def test_tasks_of_a_set(nursery, caplog):
     """They end together; what they raise is logged; afterwards nothing runs."""
-    tasks, done = TaskSet(nursery), []
+    tasks, done = TaskGroup(nursery), []
 
     async def fail():
         raise ValueError("mine")

@@ -20,7 +20,7 @@ from noizu_mcp import (
     connect,
 )
 from noizu_mcp.client import _renewal
-from noizu_mcp.transports.http.client import _client_state as _reading
+from noizu_mcp.transports.http.client import _event_reader
 
 from .scripted import EVENTS, Holding, Script, call_closed, serving
 
@@ -472,7 +472,7 @@ async def test_a_question_of_an_earlier_session_is_not_asked(caplog):
             await client.call_tool("t")
             renewed.set()
     assert ears.asked == []
-    assert "skipped a question of a session that is over" in caplog.text
+    assert "skipped a request of a session that has ended" in caplog.text
 
 
 async def test_an_answer_that_is_lost_is_not_asked_for_again():
@@ -554,7 +554,7 @@ async def test_a_standing_stream_of_an_earlier_session():
 async def test_a_standing_stream_that_comes_back_too_late(monkeypatch):
     """What it hears of a session that is over ends not the one that has begun."""
     monkeypatch.setattr(_renewal, "LIVED", 0.0)
-    monkeypatch.setattr(_reading, "RETRY", 0.001)
+    monkeypatch.setattr(_event_reader, "RETRY", 0.001)
     ended = trio.Event()
 
     async def stand(heard):
@@ -582,7 +582,7 @@ async def test_a_standing_stream_that_comes_back_too_late(monkeypatch):
 
 async def test_a_stream_of_a_server_without_sessions(monkeypatch, caplog):
     """There is nothing that 404 could end."""
-    monkeypatch.setattr(_reading, "RETRY", 0.001)
+    monkeypatch.setattr(_event_reader, "RETRY", 0.001)
 
     async def initialize(heard):
         result = {"protocolVersion": VERSION, "capabilities": {}, "serverInfo": script.info}
@@ -596,7 +596,7 @@ async def test_a_stream_of_a_server_without_sessions(monkeypatch, caplog):
 
     async with serving(Sessions(initialize=initialize, GET=stand)) as script:
         async with connect(script.url, version=VERSION) as client:
-            while "says nothing unasked" not in caplog.text:
+            while "refused the GET stream" not in caplog.text:
                 await client.call_tool("t")
     assert len(script.of("initialize")) == 1
 
@@ -616,7 +616,7 @@ async def test_a_stream_that_never_was_ends_no_session(caplog):
 
 async def test_a_server_that_ends_each_session_at_once(monkeypatch):
     """It is left alone after a few handshakes, until there is a request."""
-    monkeypatch.setattr(_reading, "RETRY", 0.001)
+    monkeypatch.setattr(_event_reader, "RETRY", 0.001)
     monkeypatch.setattr(_renewal, "MAX_PAUSE", 0.001)
     pauses = []
 
@@ -663,7 +663,7 @@ async def test_short_sessions_come_after_longer_and_longer_pauses(autojump_clock
 
 async def test_a_handshake_that_fails_for_who_only_listens(monkeypatch, caplog):
     """It is tried again after a while; so often and no more."""
-    monkeypatch.setattr(_reading, "RETRY", 0.001)
+    monkeypatch.setattr(_event_reader, "RETRY", 0.001)
     monkeypatch.setattr(_renewal, "MAX_PAUSE", 0.001)
     monkeypatch.setattr(_renewal, "LIVED", 0.0)
 

@@ -8,7 +8,7 @@ from noizu_mcp import Server, Tool
 from noizu_mcp.transports.http import HttpLimits
 from noizu_mcp.transports.http.server._event_writer import Pace
 from noizu_mcp.transports.http.server._reply import Reply
-from noizu_mcp.transports.http.server._task_group import TaskSet
+from noizu_mcp.transports.http.server._task_group import TaskGroup
 
 from .shop import Shop
 from .wire import CAPABILITIES, call, message, serving, settled
@@ -199,7 +199,7 @@ async def test_leaving_cancels_a_stateless_request(autojump_clock, wire, seconds
     await running.ended.wait()
     assert trio.current_time() < 10
     assert not running.complete
-    assert not wire.endpoint._single
+    assert not wire.endpoint._stateless
 
 
 async def test_leaving_does_not_cancel_a_request_of_a_session(autojump_clock, wire):
@@ -349,7 +349,7 @@ async def test_a_patient_handler_waits_for_room(autojump_clock):
         running = session.open(call("flood", {"patient": True}))
         running.stall()
         await trio.sleep(20)
-        assert session.served.desk.busy
+        assert session.served.requests
         running.read_on()
         await running.ended.wait()
         assert len(running.messages) == 101
@@ -441,9 +441,11 @@ async def test_nobody_is_sent_away_after_the_answer(autojump_clock):
 
 async def test_what_comes_after_the_end(nursery, mock_clock):
     """Is dropped; and a silence that ends with the request begins no stream."""
-    tasks, sent = TaskSet(nursery), []
+    tasks, sent = TaskGroup(nursery), []
 
     class Http:
+        entered = None
+
         async def gone(self):
             await trio.sleep_forever()
 
@@ -482,7 +484,7 @@ async def test_a_host_cancels_the_task(autojump_clock, wire, era, seconds):
     await settled()
     assert session.served.peer.ledger.inbound == 0
     assert not session.served.is_used
-    assert not wire.endpoint._single
+    assert not wire.endpoint._stateless
     assert len(wire.tasks) == 1  # the one that ends idle sessions
     assert (await session.post(call("echo"))).status == 200
 
@@ -495,5 +497,5 @@ async def test_a_host_cancels_an_array(autojump_clock, wire):
     running.cancel.cancel()
     await running.ended.wait()
     await trio.sleep(2)
-    assert not session.served.desk.busy
+    assert not session.served.requests
     assert not session.served.is_used

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from noizu_mcp import Server, Toolkit, mcp
-from noizu_mcp.server._seal import KEYS_VARIABLE
+from noizu_mcp.server.registry._state_keys import KEYS_VARIABLE
 from noizu_mcp.transports.http.server import _session_id
 from noizu_mcp.types import Principal
 

@@ -128,10 +128,10 @@ async def test_streams(host):
     other = Client(await connect())
     await other.send("POST", body, **headers)
     await other.until(b"\r\n\r\n")  # after a while of silence
-    assert len(app._endpoint._single) == 1
+    assert len(app._endpoint._stateless) == 1
     await other.stream.aclose()
     with trio.fail_after(20):
-        while app._endpoint._single:
+        while app._endpoint._stateless:
             await trio.testing.wait_all_tasks_blocked(0.01)
 
 

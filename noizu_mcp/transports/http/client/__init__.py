@@ -1,1 +1,1 @@
-"""Streamable HTTP, the client's side: many requests that look like one stream of messages."""
+"""The client side of Streamable HTTP: many HTTP requests that look like one message stream."""

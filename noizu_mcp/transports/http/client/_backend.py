@@ -1,4 +1,4 @@
-"""The one seam to the HTTP library: requests out, answers in, its exceptions as ours."""
+"""The one module that talks to the HTTP library: requests out, answers in, its errors as ours."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -8,32 +8,37 @@ import trio
 
 from ...._errors import TransportError
 from ...._version import __version__
-from ....engine import lone
+from ....engine import unwrap_single
 from ..._http_target import Http
 
 if TYPE_CHECKING:
     import httpx2
 
-#: Seconds for a server to take a part of what we send.
+#: Seconds for a server to take a part of a body. A call may take long, but taking bytes may not.
 WRITE_TIMEOUT: Final = 30.0
-#: Connections that are kept open while nothing travels on them.
+#: Idle connections that are kept open for later requests.
 IDLE_CONNECTIONS: Final = 20
-#: Seconds that they are kept; servers close theirs after about five, and a call must not meet that.
+#: Seconds that they are kept. Servers close theirs after about five: a request that meets such a
+#: connection while it closes would fail, and must not be repeated.
 IDLE_SECONDS: Final = 4.0
-#: Moves within one origin that one request follows.
+#: Redirects within one origin that one request follows.
 MAX_MOVES: Final = 3
 _MOVED: Final = (307, 308)  # those that keep method and body
 _WRITTEN: Final = ("http11.send_request_body.complete", "http2.send_request_body.complete")
-#: Compression would hold events back, and a small answer could become a large one.
-_DEFAULTS: Final = {"accept-encoding": "identity", "user-agent": f"noizu-mcp/{__version__}"}
+_DEFAULTS: Final = {
+    "accept": "*/*",
+    # Compression would hold events back, and a small answer could become a large one.
+    "accept-encoding": "identity",
+    "user-agent": f"noizu-mcp/{__version__}",
+}
 _INSTALL: Final = "connecting to a URL needs httpx2: pip install 'noizu-mcp[http]'"
 
 
 class NetworkFailure(Exception):
-    """No answer, or only a part of one.
+    """No answer arrived, or only a part of it.
 
     Args:
-        text: Why.
+        text: The reason.
         connected: False if the server was never reached, so that it cannot have done anything.
     """
 
@@ -43,57 +48,55 @@ class NetworkFailure(Exception):
 
 
 class Answer:
-    """The answer to one request; its body is read as it comes.
+    """The answer to one HTTP request; its body is read as it arrives.
 
     Attributes:
         status: The HTTP status.
-        headers: Its headers; names in any case.
+        headers: The headers; names are found in any case.
+        media_type: The media type of the body, without parameters; empty if there is none.
     """
 
     def __init__(self, response: "httpx2.Response") -> None:
         self.status = response.status_code
         self.headers: Mapping[str, str] = response.headers
+        kind = self.headers.get("content-type", "")
+        self.media_type = kind.partition(";")[0].strip().lower()
         self._response = response
         self._body = aiter(response.aiter_bytes())
-
-    @property
-    def kind(self) -> str:
-        """The media type of the body, without parameters."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def title(self) -> str:
         """The status for messages: `404 Not Found`."""
         return f"{self.status} {self._response.reason_phrase}".strip()
 
-    async def next(self) -> bytes:
-        """Read the next part of the body; nothing at its end."""
+    async def read_chunk(self) -> bytes:
+        """Read the next part of the body; empty at its end."""
         return await anext(self._body, b"")
 
     async def read(self, limit: int) -> bytes | None:
-        """Read the whole body; None if it is longer than that."""
+        """Read the whole body; None if it is longer than the limit, in bytes."""
         parts, left = [], limit
-        while chunk := await self.next():
+        while chunk := await self.read_chunk():
             left -= len(chunk)
             if left < 0:
                 return None
             parts.append(chunk)
         return b"".join(parts)
 
-    async def leave(self) -> None:
-        """Read no more of it.
+    async def discard(self) -> None:
+        """Give up what is left of the body.
 
         The library iterates through layers, not all of which close the one below: what is left at
         a `yield` would be closed by the garbage collector. Cancelled inside, all of them end.
         """
         with trio.CancelScope(shield=True) as scope, suppress(Exception):
             scope.cancel()
-            while await self.next():
+            while await self.read_chunk():
                 pass
 
 
 class Backend:
-    """Sends requests to one server.
+    """Sends HTTP requests to one server over a pool of connections.
 
     Args:
         target: The server.
@@ -109,16 +112,19 @@ class Backend:
             raise TransportError(_INSTALL) from None
         self._library = httpx2
         self._target = target
-        self._url = target.url
+        # Parsed here and not for each request: a tenth of the time of a call.
+        self._url = httpx2.URL(target.url)
         limits = httpx2.Limits(
+            # The requests in flight are limited above; a pool limit would make a long call, or an
+            # event stream, block all others.
             max_connections=None,
             max_keepalive_connections=IDLE_CONNECTIONS,
             keepalive_expiry=IDLE_SECONDS,
         )
         timeout = httpx2.Timeout(None, connect=target.connect_timeout, write=WRITE_TIMEOUT)
-        secure = target.url.startswith("https:")
+        self._timeout = timeout.as_dict()
         # The authorities of the system take 20 ms to load: plain HTTP needs none.
-        verify = (target.tls or True) if secure else False
+        verify = (target.tls or True) if self._url.scheme == "https" else False
         self._client = httpx2.AsyncClient(limits=limits, timeout=timeout, verify=verify)
 
     @asynccontextmanager
@@ -133,52 +139,63 @@ class Backend:
 
         Args:
             method: `POST` and the like.
-            headers: Beside those of the target, which they win over.
-            body: What it carries.
-            on_written: Called once all of it is written.
+            headers: Headers of the protocol; they win over those of the target.
+            body: The bytes of the body.
+            on_written: Called once all of the body is written.
 
         Yields:
             The answer; leaving the block gives up what was not read of it.
 
         Raises:
-            NetworkFailure: There is none, or the block was reading it when it broke off.
+            NetworkFailure: No answer arrived, or it broke off while the block was reading it.
         """
+        extensions: dict[str, Any] = {"timeout": self._timeout}
+        if on_written is not None:
+            extensions["trace"] = _call_when_written(on_written)
         merged = await self._merge(headers)
         try:
             for _ in range(MAX_MOVES + 1):
-                async with self._client.stream(
+                # Built here, since `build_request` merges and parses again what never changes.
+                request = self._library.Request(
                     method,
                     self._url,
-                    content=body,
                     headers=merged,
-                    extensions=_traced(on_written),
-                ) as response:
-                    if self._has_moved(response):
+                    cookies=self._client.cookies,
+                    content=body,
+                    extensions=extensions,
+                )
+                response = await self._client.send(request, stream=True)
+                try:
+                    if self._follow(response):
                         continue
                     answer = Answer(response)
                     try:
                         yield answer
                     finally:
-                        await answer.leave()
-                    return
-            raise NetworkFailure("it moves in circles", connected=True)
+                        await answer.discard()
+                finally:
+                    await response.aclose()
+                return
+            raise NetworkFailure("it redirects in circles", connected=True)
         except (self._library.ConnectError, self._library.ProxyError) as error:
-            raise NetworkFailure(_why(error), connected=False) from error
+            raise NetworkFailure(_reason(error), connected=False) from error
         except self._library.ConnectTimeout as error:
             text = f"no connection within {self._target.connect_timeout:g} s"
             raise NetworkFailure(text, connected=False) from error
         except self._library.RequestError as error:
-            raise NetworkFailure(_why(error), connected=True) from error
+            raise NetworkFailure(_reason(error), connected=True) from error
 
     async def _merge(self, headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-        given = await self._target.current_headers()
+        given = self._target.headers
+        if callable(given):
+            given = await given()  # credentials that change are looked up for each request
         merged = dict(_DEFAULTS)
-        for each in (given, headers):
+        for each in (given or {}, headers):
             merged.update((name.lower(), value) for name, value in each.items())
         return [(name.encode(), value.encode()) for name, value in merged.items()]
 
-    def _has_moved(self, response: "httpx2.Response") -> bool:
-        """Follow a move within the origin; anything else would take the credentials elsewhere."""
+    def _follow(self, response: "httpx2.Response") -> bool:
+        """Follow a redirect within the origin; another one would take credentials elsewhere."""
         if response.status_code not in _MOVED:
             return False
         try:
@@ -188,7 +205,7 @@ class Backend:
         there, here = ((each.scheme, each.host, each.port) for each in (url, response.url))
         if there != here or url.userinfo:
             return False
-        self._url = str(url)
+        self._url = url
         return True
 
     async def aclose(self) -> None:
@@ -196,16 +213,15 @@ class Backend:
         await self._client.aclose()
 
 
-def _traced(on_written: Callable[[], object] | None) -> dict[str, Any]:
-    if on_written is None:
-        return {}
+def _call_when_written(callback: Callable[[], object]) -> Any:
+    """Make a trace function of the library that reports the end of the request body."""
 
     async def trace(name: str, _info: Any) -> None:
         if name in _WRITTEN:
-            on_written()
+            callback()
 
-    return {"trace": trace}
+    return trace
 
 
-def _why(error: Exception) -> str:
-    return str(lone(error)) or type(error).__name__
+def _reason(error: Exception) -> str:
+    return str(unwrap_single(error)) or type(error).__name__

@@ -1,6 +1,6 @@
-"""What the requests of one client share, and how their answers are read."""
+"""State that all HTTP requests of one client share: the session, the inbox, and refusals."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -8,40 +8,89 @@ import trio
 
 from ...._errors import AuthError, McpError, ProtocolError, TransportError
 from ...._limits import Limits
-from ....engine import SessionEnded
-from ....jsonrpc import ErrorResponse, decode
+from ....engine import SessionEnded, Unanswered, seldom
+from ....jsonrpc import ErrorResponse, Malformed, Received, decode, read_message
 from ....protocol import HANDSHAKE_VERSIONS
 from ._backend import Answer, Backend
 from ._event_reader import EventParser, EventTooLarge
-from ._received import Inbox
 
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 SESSION: Final = "Mcp-Session-Id"
 VERSION: Final = "MCP-Protocol-Version"
-#: Other credentials are wanted, whatever else is said.
+#: Statuses that ask for other credentials, whatever the body says.
 CHALLENGES: Final = (401, 403)
-#: Bytes of an error that are looked at.
+#: Bytes of the body of a refusal that are read.
 ERROR_SIZE: Final = 64 * 1024
+#: Characters of a server's text that error messages and logs show.
 SHOWN: Final = 200
-#: Seconds before coming back to a stream that says nothing about it, and at most.
-RETRY: Final = 1.0
-MAX_RETRY: Final = 60.0
+#: Bytes in the inbox above which streams are no longer read.
+CAPACITY: Final = 1024 * 1024
+
+
+class Inbox:
+    """Messages of all HTTP answers that wait for `HttpStream.receive`, in order of arrival.
+
+    Bounded in bytes: a reader of an event stream waits for `room` after each message, so each
+    open stream adds at most one message to a full inbox. A complete answer is added without
+    waiting, since its bytes are in memory already and the requests in flight are limited.
+    """
+
+    def __init__(self) -> None:
+        self._arrived = trio.Event()
+        self._taken = trio.Event()
+        self._messages: list[Received | Unanswered] = []
+        self._size = 0
+        self._closed = False
+
+    def put(self, message: Received | Unanswered) -> None:
+        """Add a message; a closed inbox drops it."""
+        if not self._closed:
+            self._messages.append(message)
+            if isinstance(message, Received):
+                self._size += len(message.data)
+            self._arrived.set()
+
+    async def room(self) -> None:
+        """Wait until there is room for more; a checkpoint."""
+        # Always a checkpoint: a chunk with many events must not keep the loop to itself.
+        await trio.lowlevel.checkpoint()
+        while self._size > CAPACITY:
+            await self._taken.wait()
+
+    async def take_all(self) -> Sequence[Received | Unanswered]:
+        """Wait for messages and take all of them; nothing once it is closed and empty."""
+        if self._messages or self._closed:
+            await trio.lowlevel.checkpoint()
+        while not self._messages and not self._closed:
+            self._arrived = trio.Event()
+            await self._arrived.wait()
+        messages, self._messages = self._messages, []
+        self._size = 0
+        self._taken.set()
+        self._taken = trio.Event()
+        return messages
+
+    def close(self) -> None:
+        """End the inbox: waiting messages can still be taken, no more are added."""
+        self._closed = True
+        self._arrived.set()
 
 
 @attrs.define(eq=False)
-class Shared:
-    """What the requests of one client share.
+class ClientState:
+    """State that all HTTP requests of one client share.
 
     Attributes:
-        shown: The URL for messages.
-        backend: Sends them.
-        inbox: Where what comes goes.
-        limits: Of one message.
-        session: The id that the server gave; None: none, or no handshake yet.
+        shown: The URL of the server for error messages, without secrets.
+        backend: Sends the requests.
+        inbox: Takes the messages of all answers.
+        limits: The limits of one message of the server.
+        session: The session id that the server gave; None before a handshake, and with a server
+            that keeps no sessions.
         version: The revision of the handshake; None before it.
-        reached: True once the server has answered anything.
-        ended: Set once the server says, with no request asked, that the session is over.
+        reached: True once the server has answered any request.
+        session_ended: Set when the GET stream finds that the session is gone.
     """
 
     shown: str
@@ -51,21 +100,22 @@ class Shared:
     session: str | None = None
     version: str | None = None
     reached: bool = False
-    ended: trio.Event = attrs.field(factory=trio.Event)
+    session_ended: trio.Event = attrs.field(factory=trio.Event)
 
-    def begin(self, head: Mapping[str, str], result: Any) -> None:
-        """Note what `initialize` was answered with, for all that follows.
+    def start_session(self, head: Mapping[str, str], result: Any) -> None:
+        """Note the session and the revision that the answer to `initialize` begins.
 
         Args:
             head: The headers of the answer.
-            result: Its result.
+            result: The result in its body.
         """
+        # An unknown revision is refused by the negotiation; no header must name it.
         version = result.get("protocolVersion") if isinstance(result, Mapping) else None
         self.version = version if version in HANDSHAKE_VERSIONS else None
         self.session = head.get(SESSION)
 
-    def headers(self) -> dict[str, str]:
-        """Write what every request has once there is a session (2025-11-25 `basic/transports`)."""
+    def session_headers(self) -> dict[str, str]:
+        """Make the headers of every request in a session (2025-11-25 `basic/transports`)."""
         headers = {}
         if self.session is not None:
             headers[SESSION] = self.session
@@ -73,79 +123,78 @@ class Shared:
             headers[VERSION] = self.version
         return headers
 
-    def is_over(self, headers: Mapping[str, str]) -> bool:
-        """Tell whether a session has begun since these headers were written.
+    def is_stale(self, headers: Mapping[str, str]) -> bool:
+        """Tell whether request headers name a session other than the present one.
 
-        The answer to a question of an earlier one would be taken for that to another question.
+        Questions that such a request brings must not be answered: ids begin anew in each session,
+        so the answer would be taken for that to another question.
         """
         return SESSION in headers and headers[SESSION] != self.session
 
+    async def read_event_stream(
+        self, answer: Answer, parser: EventParser, deliver: Callable[[Received], None]
+    ) -> None:
+        """Read an event stream to its end and deliver its messages.
 
-async def read_events(
-    answer: Answer, parser: EventParser, take: Callable[[bytes], Awaitable[None]]
-) -> None:
-    """Read an event stream to its end.
+        An event that is not JSON-RPC is skipped with a log entry: the stream may go on with the
+        answer.
 
-    Args:
-        answer: Its body is the stream.
-        parser: Keeps the place in it.
-        take: Gets each message.
+        Args:
+            answer: The answer whose body is the stream.
+            parser: Keeps the place in the stream, for a later resumption.
+            deliver: Takes each message.
 
-    Raises:
-        ProtocolError: A message is over the size limit.
-        NetworkFailure: The stream broke, from the block that holds the answer.
-    """
-    parser.begin()
-    try:
-        while chunk := await answer.next():
-            for event in parser.feed(chunk):
-                if event.type == "message" and event.data:
-                    await take(event.data)
-    except EventTooLarge:
-        raise ProtocolError("the server sent an event over the size limit") from None
+        Raises:
+            ProtocolError: An event is over the size limit.
+            NetworkFailure: The stream broke; raised by the block that holds the answer.
+        """
+        parser.begin()
+        try:
+            while chunk := await answer.read_chunk():
+                for event in parser.feed(chunk):
+                    if event.type != "message" or not event.data:
+                        continue
+                    received = read_message(event.data, self.limits)
+                    if isinstance(received.message, Malformed):
+                        text = "skipped an event that is not a JSON-RPC message: %r"
+                        seldom.warning(text, text, event.data[:SHOWN])
+                    else:
+                        deliver(received)
+                        await self.inbox.room()
+        except EventTooLarge:
+            raise ProtocolError("the server sent an event over the size limit") from None
+
+    def refusal(
+        self, answer: Answer, error: ErrorResponse | None, *, in_session: bool
+    ) -> Exception:
+        """Make the exception for an HTTP status that refuses a request.
+
+        Args:
+            answer: The answer of the server.
+            error: The JSON-RPC error in its body, if there is one.
+            in_session: The request named a session; then 404 means that it has ended.
+        """
+        said = "" if error is None else f": {error.message[:SHOWN]}"
+        text = f"{self.shown} answered {answer.title}{said}"
+        if answer.status in CHALLENGES:
+            return AuthError(text)
+        if answer.status == 404 and in_session:
+            return SessionEnded(f"the server has ended the session ({text})")
+        # A 5xx often comes from a proxy; its body is not the server's answer to the request.
+        if error is not None and answer.status < 500:
+            return McpError(error.code, error.message, error.data)
+        if 300 <= answer.status < 400:
+            text += f"; it has moved to {answer.headers.get('location', 'nowhere')[:SHOWN]}"
+        return TransportError(text, status=answer.status)
 
 
-def pause(parser: EventParser, failures: int) -> float:
-    """Say how long to wait before coming back to a stream.
-
-    Args:
-        parser: Knows what the stream has said about it.
-        failures: Attempts that failed since it last went well.
-    """
-    first = RETRY if parser.retry is None else parser.retry
-    return min(max(first, RETRY * failures) * 2.0 ** min(failures, 10), max(first, MAX_RETRY))
-
-
-async def read_error(answer: Answer) -> tuple[bytes, ErrorResponse | None]:
+async def read_refusal(answer: Answer) -> tuple[bytes, ErrorResponse | None]:
     """Read the body of a refusal.
 
     Returns:
-        The body, and the JSON-RPC error that it is, if it is one.
+        The body, and the JSON-RPC error in it; None if it is something else.
     """
+    # A long body, such as an HTML page of a proxy, is not read: the status says enough.
     body = await answer.read(ERROR_SIZE) or b""
-    message = decode(body) if answer.kind == JSON else None
+    message = decode(body) if answer.media_type == JSON else None
     return body, message if isinstance(message, ErrorResponse) else None
-
-
-def refusal(
-    shared: Shared, answer: Answer, error: ErrorResponse | None, *, in_session: bool
-) -> Exception:
-    """Make the exception for an answer that is none.
-
-    Args:
-        shared: Whose it is.
-        answer: The answer.
-        error: What it says.
-        in_session: The request named a session.
-    """
-    said = "" if error is None else f": {error.message[:SHOWN]}"
-    text = f"{shared.shown} answered {answer.title}{said}"
-    if answer.status in CHALLENGES:
-        return AuthError(text)
-    if answer.status == 404 and in_session:
-        return SessionEnded(f"the server has ended the session ({text})")
-    if error is not None and answer.status < 500:
-        return McpError(error.code, error.message, error.data)
-    if 300 <= answer.status < 400:
-        text += f"; it has moved to {answer.headers.get('location', 'nowhere')[:SHOWN]}"
-    return TransportError(text, status=answer.status)

@@ -1,11 +1,14 @@
-"""Server-sent events as a client reads them, in chunks of any size.
+"""Parser of server-sent events, fed with chunks of any size; no I/O.
 
 Source: the HTML standard, section 9.2.6 "Interpreting an event stream".
 """
 
 from typing import Final, NamedTuple
 
-#: A `retry` with more digits is none.
+#: Seconds before the first return to a stream that names no time, and the longest wait.
+RETRY: Final = 1.0
+MAX_RETRY: Final = 60.0
+#: A `retry` with more digits is ignored: it would be more than eleven days.
 _DIGITS: Final = 9
 _CR, _LF = b"\r", b"\n"
 
@@ -14,8 +17,8 @@ class ServerEvent(NamedTuple):
     """One event.
 
     Attributes:
-        type: Its type; `message` where it has none.
-        data: Its lines, joined by line feeds.
+        type: Its type; `message` by default.
+        data: Its data lines, joined by line feeds.
     """
 
     type: str
@@ -27,14 +30,16 @@ class EventTooLarge(Exception):
 
 
 class EventParser:
-    """Cuts one event stream into events.
+    """Splits one event stream into events.
+
+    A stream that breaks off can be resumed: the parser outlives it and keeps the last event id.
 
     Args:
-        limit: Bytes that one event may have.
+        limit: Bytes of one event, its field names included.
 
     Attributes:
-        last_id: The id to come back with; empty for none. It outlives the stream.
-        retry: Seconds to wait before coming back, if the stream has said so.
+        last_id: The value of `Last-Event-ID` for a resumption; empty if the stream gave no id.
+        retry: Seconds to wait before a resumption, if the stream named them.
     """
 
     def __init__(self, limit: int) -> None:
@@ -44,7 +49,7 @@ class EventParser:
         self.begin()
 
     def begin(self) -> None:
-        """Begin a new stream, which goes on where the last one broke off."""
+        """Expect the start of a stream: a new one, or the continuation of one that broke off."""
         self._rest: list[bytes] = []
         self._size = 0
         self._after_cr = False
@@ -53,16 +58,17 @@ class EventParser:
         self._clear()
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """Take the next bytes.
+        """Parse the next bytes.
 
         Returns:
-            The events that are complete now. One whose blank line never came is lost, as it must.
+            The events that these bytes complete. An event without its blank line at the end of
+            the stream is discarded, as the standard demands.
 
         Raises:
-            EventTooLarge: One is over the limit.
+            EventTooLarge: An event is over the limit.
         """
         if self._after_cr and chunk:
-            # The line has ended with the last chunk; CR and LF together are one end.
+            # CR ended the line in the chunk before; CR and LF together are one line end.
             chunk = chunk[1:] if chunk.startswith(_LF) else chunk
             self._after_cr = False
         if not chunk:
@@ -79,9 +85,19 @@ class EventParser:
         self._keep(rest)
         return events
 
+    def resume_delay(self, failures: int) -> float:
+        """Compute the seconds to wait before returning to the stream.
+
+        Args:
+            failures: Attempts in a row that failed; the delay doubles with each.
+        """
+        first = RETRY if self.retry is None else self.retry
+        return min(max(first, RETRY * failures) * 2.0 ** min(failures, 10), max(first, MAX_RETRY))
+
     def _keep(self, rest: bytes) -> None:
         if rest:
             self._rest.append(rest)
+            # Counted before its line ends: a line without an end must not grow for ever.
             self._count(rest)
 
     def _count(self, data: bytes) -> None:
@@ -92,7 +108,7 @@ class EventParser:
     def _take(self, line: bytes) -> ServerEvent | None:
         if self._first:
             self._first = False
-            line = line.removeprefix(b"\xef\xbb\xbf")
+            line = line.removeprefix(b"\xef\xbb\xbf")  # the stream may begin with a BOM
         if not line:
             return self._dispatch()
         name, _, value = line.partition(b":")
@@ -103,14 +119,15 @@ class EventParser:
         elif name == b"event":
             self._count(line)
             self._type = value.decode(errors="replace")
-        elif name == b"id" and b"\0" not in value:
+        elif name == b"id" and b"\0" not in value:  # the standard ignores an id with NUL
             self._id = value.decode(errors="replace")
         elif name == b"retry" and value.isdigit() and len(value) <= _DIGITS:
             self.retry = int(value) / 1000
         return None
 
     def _dispatch(self) -> ServerEvent | None:
-        # An id alone counts as well: so a stream gives one before its first event.
+        # An event with only an id counts: servers send one first, so that a stream that breaks
+        # before its first message can be resumed (2025-11-25 `basic/transports`).
         self.last_id = self._id
         data, kind = self._data, self._type
         self._clear()

@@ -1,4 +1,17 @@
-"""The stream for what a server says unasked, in sessions with a handshake.
+"""The GET stream of a session, on which the server speaks without being asked.
+
+Theory of operation. The stream opens once the handshake is complete, and is read until one of:
+
+- it ends or breaks: the client returns to it after a delay that doubles with each failure, from
+  the last event on. A stream that brought an event, or lasted `_LIVED` seconds, counts as a
+  success and resets the delay; so neither a server that hangs up at once nor a dead network is
+  asked more often than once a minute;
+- 405 or 404 at the first attempt: the server has no such stream, which the specification allows;
+- 404 later, on a session: the session has ended. `state.session_ended` tells the renewal;
+- any other refusal: the stream is given up with a log entry. Calls go on without it.
+
+The stream ends with its session: `leave` cancels it, and its messages are dropped from the moment
+on that another session begins, since ids begin anew there.
 
 Source: 2025-11-25 `basic/transports`, "Listening for Messages from the Server".
 """
@@ -7,101 +20,96 @@ from typing import Final
 
 import trio
 
-from ....engine import logger, seldom
-from ....jsonrpc import Malformed, decode
+from ....engine import logger
+from ....jsonrpc import Received
 from ._backend import Answer, NetworkFailure
-from ._client_state import EVENTS, SESSION, SHOWN, Shared, pause, read_error, read_events, refusal
+from ._client_state import EVENTS, SESSION, ClientState, read_refusal
 from ._event_reader import EventParser
 
-#: A server that cannot answer now, but may later.
-_LATER: Final = (408, 429, 500, 502, 503, 504)
-#: Seconds after which a stream without any event counts as one that went well.
+#: Statuses of a server that cannot answer now, but may later.
+_TEMPORARY: Final = (408, 429, 500, 502, 503, 504)
+#: Seconds after which a stream counts as a success even without an event.
 _LIVED: Final = 10.0
 
 
-class Standing:
-    """Keeps the stream open for as long as the session lasts.
+class GetStream:
+    """Keeps the GET stream of one session open.
 
     Args:
-        shared: What it shares with the messages.
+        state: The state of the client, in the session that the stream belongs to.
 
     Attributes:
-        answered: Set once the server has answered for the first time, or will not.
+        answered: Set once the server has answered for the first time, or never will.
     """
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, state: ClientState) -> None:
         self.answered = trio.Event()
-        self._shared = shared
-        self._headers = shared.headers()
-        self._opened = False
+        self._state = state
+        self._headers = state.session_headers()
+        self._parser = EventParser(state.limits.message_size)
+        self._opened = False  # at least once
+        self._heard = False  # an event since the stream was opened last
         self._scope = trio.CancelScope()
-        self._parser = EventParser(shared.limits.message_size)
-        self._heard = False
 
     def leave(self) -> None:
-        """Read no more: the session is over."""
+        """End the stream: its session is over."""
         self._scope.cancel()
 
     async def run(self) -> None:
-        """Read the stream, and come back whenever it ends; until the server has none."""
+        """Read the stream until the server has none; see the theory of operation."""
         try:
             with self._scope:
-                await self._keep()
+                await self._keep_open()
         finally:
             self.answered.set()
 
-    async def _keep(self) -> None:
+    async def _keep_open(self) -> None:
         failures = 0
         while True:
             began, self._heard = trio.current_time(), False
             try:
-                if not await self._read():
+                if not await self._read_once():
                     return
             except NetworkFailure as error:
                 self.answered.set()
-                logger.debug("the standing stream of %s broke: %s", self._shared.shown, error)
-            except Exception:  # noqa: BLE001 - what headers are made of; requests meet it as well
-                logger.exception("the standing stream of %s failed", self._shared.shown)
+                logger.debug("the GET stream of %s broke: %s", self._state.shown, error)
+            except Exception:  # noqa: BLE001 - a headers function failed; requests raise it as well
+                logger.exception("the GET stream of %s failed", self._state.shown)
                 return
-            went_well = self._heard or trio.current_time() - began > _LIVED
-            failures = 0 if went_well else failures + 1
-            await trio.sleep(pause(self._parser, failures))
+            succeeded = self._heard or trio.current_time() - began > _LIVED
+            failures = 0 if succeeded else failures + 1
+            await trio.sleep(self._parser.resume_delay(failures))
 
-    async def _read(self) -> bool:
-        """Read the stream once; False: there will be none."""
+    async def _read_once(self) -> bool:
+        """Open the stream and read it to its end; False if there is no use in returning."""
         headers = {**self._headers, "Accept": EVENTS}
         if self._parser.last_id:
             headers["Last-Event-ID"] = self._parser.last_id
-        async with self._shared.backend.send("GET", headers) as answer:
+        async with self._state.backend.send("GET", headers) as answer:
             self.answered.set()
-            if answer.status == 200 and answer.kind == EVENTS:
+            if answer.status == 200 and answer.media_type == EVENTS:
                 self._opened = True
-                await read_events(answer, self._parser, self._deliver)
+                await self._state.read_event_stream(answer, self._parser, self._deliver)
                 return True
             return await self._may_return(answer)
 
     async def _may_return(self, answer: Answer) -> bool:
-        if answer.status in _LATER:
+        if answer.status in _TEMPORARY:
             return True
         if answer.status == 400 and self._parser.last_id:
-            self._parser.last_id = ""  # no longer known: what was missed is lost
+            # The server no longer knows the event; what it sent since then is lost.
+            self._parser.last_id = ""
             return True
         if answer.status == 404 and self._opened and SESSION in self._headers:
-            if not self._shared.is_over(self._headers):
-                self._shared.ended.set()
+            if not self._state.is_stale(self._headers):
+                self._state.session_ended.set()
         elif answer.status != 405 and (answer.status != 404 or self._opened):
-            # Those mean that the server has no such stream, which is fine. Anything else does not.
-            _, error = await read_error(answer)
-            why = refusal(self._shared, answer, error, in_session=False)
-            logger.warning("the server says nothing unasked: %s", why)
+            _, error = await read_refusal(answer)
+            why = self._state.refusal(answer, error, in_session=False)
+            logger.warning("the server refused the GET stream: %s", why)
         return False
 
-    async def _deliver(self, data: bytes) -> None:
-        if self._shared.is_over(self._headers):
-            return
-        self._heard = True
-        if isinstance(decode(data, self._shared.limits), Malformed):
-            text = "skipped an event that is no message: %r"
-            seldom.warning(text, text, data[:SHOWN])
-        else:
-            await self._shared.inbox.put(data)
+    def _deliver(self, received: Received) -> None:
+        if not self._state.is_stale(self._headers):
+            self._heard = True
+            self._state.inbox.put(received)

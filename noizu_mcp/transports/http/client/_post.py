@@ -1,10 +1,26 @@
-"""One message to a server, each by a POST of its own, and all that comes back for it.
+"""One message to the server: its POST, the answer as JSON or as an event stream, resumption.
 
-Sources: 2025-11-25 `basic/transports`, "Sending Messages to the Server" and "Resumability";
-2026-07-28 `basic/transports/streamable-http`.
+Theory of operation. A POST passes through these states:
+
+- *sending*: until the body is written (`written` is set) and the head of the answer arrives;
+- *reading*: the body is one JSON message, or an event stream that brings messages of all kinds, the
+  answer among them;
+- *broken*: an event stream ended before the answer came. If its events had ids, and the revision
+  allows it, a GET with `Last-Event-ID` goes on where it broke (2025-11-25 `basic/transports`,
+  "Resumability and Redelivery"); it leads back to *reading*;
+- *done*: every request in the message has an answer, or has failed.
+
+Each request gets exactly one outcome: its answer, or an `Unanswered` with the error, put into the
+inbox when the POST fails or ends without it. Only `give_up` makes it end without a word, since
+nobody waits then. A server that keeps an event stream open after the answer is left after `LINGER`
+seconds; a stream that breaks is resumed `MAX_ATTEMPTS` times in a row at most. So every POST ends
+if its server answers; how long that may take is decided by the timeout of the waiting request.
+
+Sources: 2025-11-25 `basic/transports`, "Sending Messages to the Server"; 2026-07-28
+`basic/transports/streamable-http`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import trio
@@ -18,98 +34,90 @@ from ....jsonrpc import (
     ErrorResponse,
     Id,
     Malformed,
+    Received,
     Request,
     Response,
-    decode,
+    read_message,
 )
 from ._backend import Answer, NetworkFailure
-from ._client_state import (
-    CHALLENGES,
-    EVENTS,
-    JSON,
-    SESSION,
-    SHOWN,
-    Shared,
-    pause,
-    read_error,
-    read_events,
-    refusal,
-)
+from ._client_state import CHALLENGES, EVENTS, JSON, SESSION, ClientState, read_refusal
 from ._event_reader import EventParser
 
-#: Seconds for a stream to end after its answer; then we end it.
+#: Seconds for an event stream to end after the answer; then the client ends it.
 LINGER: Final = 1.0
-#: Attempts in a row to come back to a stream that broke.
+#: Attempts in a row to resume an event stream.
 MAX_ATTEMPTS: Final = 5
 
 
 class Post:
-    """One message on its way.
+    """The POST of one message.
 
     Args:
-        shared: What it shares with the others.
-        data: The message.
-        message: The same, read.
-        headers: What its era wants in the head.
-        resumable: The answer can be read on after a break (up to 2025-11-25).
+        state: The state of the client.
+        data: The bytes of the message.
+        message: The message that they encode.
+        headers: Headers that its revision demands.
+        resumable: The event stream of the answer can be resumed (up to 2025-11-25).
 
     Attributes:
-        written: Set once the server has all of it, or will not get it.
-        resumable: As given.
+        ids: The ids of the requests in the message.
+        resumable: See above.
+        written: Set once all bytes are written, or never will be.
     """
 
     def __init__(
         self,
-        shared: Shared,
+        state: ClientState,
         data: bytes,
         message: Decoded,
         headers: Mapping[str, str],
         *,
         resumable: bool,
     ) -> None:
+        self.ids = request_ids(message)
+        self.resumable = resumable
         self.written = trio.Event()
-        self._shared = shared
+        self._state = state
         self._data = data
         self._headers = headers
-        self.resumable = resumable
-        self._waiting = set(ids_of(message))
-        self._asks = bool(self._waiting)
-        # Nobody knows whose it is; the error that it comes to has no id either.
-        self._is_unreadable = isinstance(message, Malformed) and not self._asks and message.answer
         self._method = message.method if isinstance(message, Request) else "a message"
+        # A broken message without an id is refused by an error without an id; that is its answer.
+        self._is_unreadable = isinstance(message, Malformed) and not self.ids and message.answer
+        # What is left in here when the POST ends gets an error: no request may hang.
+        self._unanswered = set(self.ids)
         self._head: Mapping[str, str] = {}
-        self._parser = EventParser(shared.limits.message_size)
+        self._parser: EventParser | None = None  # of the event stream, if one comes
         self._scope = trio.CancelScope()
         self._given_up = False
 
-    @property
-    def ids(self) -> frozenset[Id]:
-        """The requests in it that have no answer yet."""
-        return frozenset(self._waiting)
-
     def give_up(self, seconds: float = 0.0) -> None:
-        """Expect no answer any more; before 2026-07-28 the stream gets time to end by itself."""
+        """Stop waiting for the answer; the stream gets some seconds to end by itself.
+
+        Up to 2025-11-25 the server is told by a message, and the connection can be used again if
+        the stream then ends. On 2026-07-28 closing the stream is the cancellation itself.
+        """
         self._given_up = True
         self._scope.deadline = trio.current_time() + seconds
 
     async def run(self) -> None:
-        """Send it, and take what comes; what fails is said to whoever waits for an answer."""
+        """Send the message and deliver the answer; errors go to the tasks that await answers."""
         try:
             with self._scope:
-                await self._converse()
+                await self._exchange()
         except NetworkFailure as error:
-            self._fail(self._broken(error))
+            self._fail(self._explain(error))
         except Exception as error:  # noqa: BLE001 - raised where the answer is awaited
             self._fail(error)
         else:
-            if self._waiting:
+            if self._unanswered:
                 self._fail(ConnectionClosed(f"the answer to {self._method} broke off"))
         finally:
             self.written.set()
 
-    def _broken(self, error: NetworkFailure) -> Exception:
-        shown = self._shared.shown
-        if not error.connected or not self._shared.reached:
+    def _explain(self, error: NetworkFailure) -> Exception:
+        """Tell a server that was never reached from one that may have carried out the request."""
+        shown = self._state.shown
+        if not error.connected or not self._state.reached:
             return TransportError(f"cannot reach {shown}: {error}")
         text = f"the connection to {shown} broke before {self._method} was answered: {error}"
         return ConnectionClosed(text)
@@ -117,116 +125,126 @@ class Post:
     def _fail(self, error: Exception) -> None:
         if self._given_up:
             return
-        for id_ in self._waiting:
-            self._shared.inbox.put_nowait(Unanswered(id_, error))
-        if not self._asks:
+        for id_ in self._unanswered:
+            self._state.inbox.put(Unanswered(id_, error))
+        if not self.ids:
             logger.warning("%s was not delivered: %s", self._method, error)
 
-    async def _converse(self) -> None:
+    async def _exchange(self) -> None:
         headers = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENTS}", **self._headers}
-        written = self.written.set
+        send, body = self._state.backend.send, None
         try:
-            async with self._shared.backend.send("POST", headers, self._data, written) as answer:
-                self._shared.reached = True
+            async with send("POST", headers, self._data, self.written.set) as answer:
+                # From now on a failure may mean that the server has done the work.
+                self._state.reached = True
                 self._head = answer.headers
-                await self._take(answer)
+                if not 200 <= answer.status < 300:
+                    await self._take_refusal(answer)
+                elif not self.ids:
+                    pass  # the server has taken the message; the body has no meaning
+                elif answer.media_type == JSON:
+                    body = await answer.read(self._state.limits.message_size)
+                    if body is None:
+                        raise ProtocolError(f"the answer to {self._method} is over the size limit")
+                else:
+                    await self._read_events(answer)
         except NetworkFailure:
-            if not self._parser.last_id:
+            if self._parser is None or not self._parser.last_id:
                 raise
+        if body is not None:
+            # Outside of the block: the connection is free for the next request by now.
+            received = read_message(body, self._state.limits)
+            if isinstance(received.message, Malformed):
+                raise ProtocolError(f"the answer to {self._method} is not a JSON-RPC message")
+            self._deliver(received)
+        elif self._parser is not None and self.resumable:
+            await self._resume_until_answered(self._parser)
+
+    async def _read_events(self, answer: Answer) -> None:
+        if answer.media_type != EVENTS:
+            raise ProtocolError(
+                f"{self._state.shown} answered {self._method} with {answer.title} and "
+                f"{answer.media_type or 'no content type'}; expected {JSON} or {EVENTS}"
+            )
+        self._parser = EventParser(self._state.limits.message_size)
+        await self._state.read_event_stream(answer, self._parser, self._deliver)
+
+    async def _resume_until_answered(self, parser: EventParser) -> None:
         failures = 0
-        while self._waiting and self.resumable and self._parser.last_id:
-            await trio.sleep(pause(self._parser, failures))
+        while self._unanswered and parser.last_id:
+            await trio.sleep(parser.resume_delay(failures))
             try:
-                await self._resume()
+                await self._resume(parser)
                 failures = 0
             except NetworkFailure:
+                # Not every break is final: a proxy may have closed an idle connection.
                 failures += 1
                 if failures == MAX_ATTEMPTS:
                     raise
 
-    async def _resume(self) -> None:
-        """Come back to the stream of the answer; always by a GET, however it began."""
-        headers = {**self._headers, "Accept": EVENTS, "Last-Event-ID": self._parser.last_id}
+    async def _resume(self, parser: EventParser) -> None:
+        """Go on with the event stream; always by a GET, however the stream began."""
+        headers = {**self._headers, "Accept": EVENTS, "Last-Event-ID": parser.last_id}
         if SESSION in self._head:  # an `initialize` belongs to the session that it begins
             headers.setdefault(SESSION, self._head[SESSION])
-        async with self._shared.backend.send("GET", headers) as answer:
-            if answer.status != 200 or answer.kind != EVENTS:
-                raise await self._lost(answer)
-            await read_events(answer, self._parser, self._deliver)
+        async with self._state.backend.send("GET", headers) as answer:
+            if answer.status == 200 and answer.media_type == EVENTS:
+                await self._state.read_event_stream(answer, parser, self._deliver)
+                return
+            _, error = await read_refusal(answer)
+            why = self._state.refusal(answer, error, in_session=False)
+            if isinstance(why, AuthError):
+                raise why
+            # Not `SessionEnded`, even for 404: the request may have been carried out, and must
+            # not be sent again in a new session.
+            raise ConnectionClosed(f"the answer to {self._method} is lost: {why}")
 
-    async def _lost(self, answer: Answer) -> Exception:
-        """Say that the answer is lost: the request may have been carried out."""
-        _, error = await read_error(answer)
-        why = refusal(self._shared, answer, error, in_session=False)
-        if isinstance(why, AuthError):
-            return why
-        return ConnectionClosed(f"the answer to {self._method} is lost: {why}")
-
-    async def _take(self, answer: Answer) -> None:
-        if not 200 <= answer.status < 300:
-            await self._refused(answer)
-        elif not self._asks:
-            return  # taken; what else it may say has no meaning
-        elif answer.kind == EVENTS:
-            await read_events(answer, self._parser, self._deliver)
-        elif answer.kind == JSON:
-            await self._take_json(answer)
-        else:
-            shown = answer.kind or "nothing"
-            text = f"{self._shared.shown} answered {self._method} with {answer.title} and {shown}"
-            raise ProtocolError(f"{text}, which is no answer of this protocol")
-
-    async def _take_json(self, answer: Answer) -> None:
-        body = await answer.read(self._shared.limits.message_size)
-        if body is None:
-            raise ProtocolError(f"the answer to {self._method} is over the size limit")
-        if isinstance(decode(body, self._shared.limits), Malformed):
-            raise ProtocolError(f"the answer to {self._method} is no message of JSON-RPC")
-        await self._deliver(body)
-
-    async def _refused(self, answer: Answer) -> None:
-        body, error = await read_error(answer)
+    async def _take_refusal(self, answer: Answer) -> None:
+        body, error = await read_refusal(answer)
         in_session = SESSION in self._headers
-        ends_session = in_session and answer.status == 404
-        if answer.status not in CHALLENGES and self._is_answer(error, ends_session=ends_session):
-            await self._deliver(body)
-        if self._waiting or not self._asks:
-            raise refusal(self._shared, answer, error, in_session=in_session)
+        if (
+            error is not None
+            and answer.status not in CHALLENGES
+            and self._is_answered_by(error, ends_session=in_session and answer.status == 404)
+        ):
+            self._deliver(Received(error, body, len(body)))
+        if self._unanswered or not self.ids:
+            raise self._state.refusal(answer, error, in_session=in_session)
 
-    def _is_answer(self, error: ErrorResponse | None, *, ends_session: bool) -> bool:
-        """Tell an answer from a text that goes with the status.
+    def _is_answered_by(self, error: ErrorResponse, *, ends_session: bool) -> bool:
+        """Tell the answer to a request from an error that only explains the HTTP status.
 
         404 ends a session whatever its body says (2025-11-25 `basic/transports`, "Session
-        Management"). But servers of both eras say so of a method that they do not have.
+        Management"). But servers of both eras also answer 404 to a method that they do not have.
         """
-        if error is None or (ends_session and error.code != METHOD_NOT_FOUND):
+        if ends_session and error.code != METHOD_NOT_FOUND:
             return False
-        return error.id in self._waiting or self._is_unreadable
+        return error.id in self._unanswered or self._is_unreadable
 
-    async def _deliver(self, data: bytes) -> None:
-        message = decode(data, self._shared.limits)
-        if isinstance(message, Malformed):
-            text = "skipped an event that is no message: %r"
-            seldom.warning(text, text, data[:SHOWN])
-            return
-        messages = message.messages if isinstance(message, Batch) else (message,)
-        if self._shared.is_over(self._headers) and any(isinstance(m, Request) for m in messages):
-            text = "skipped a question of a session that is over"
+    def _deliver(self, received: Received) -> None:
+        """Put one message into the inbox, and note the requests that it answers."""
+        message = received.message
+        messages: Sequence[Any] = message.messages if isinstance(message, Batch) else (message,)
+        if any(isinstance(m, Request) for m in messages) and self._state.is_stale(self._headers):
+            text = "skipped a request of a session that has ended"
             seldom.warning(text, text)
             return
         for each in messages:
-            if isinstance(each, Response | ErrorResponse) and each.id in self._waiting:
-                self._waiting.discard(each.id)
+            if isinstance(each, Response | ErrorResponse) and each.id in self._unanswered:
+                self._unanswered.discard(each.id)
                 if self._method == "initialize" and isinstance(each, Response):
-                    self._shared.begin(self._head, each.result)
-        if self._asks and not self._waiting:
+                    self._state.start_session(self._head, each.result)
+        # Servers may keep the stream open after the answer; it has nothing more for us.
+        if self.ids and not self._unanswered:
             self._scope.deadline = trio.current_time() + LINGER
-        await self._shared.inbox.put(data)
+        self._state.inbox.put(received)
 
 
-def ids_of(message: Decoded) -> list[Id]:
-    """List the ids of the requests in a message, broken ones too."""
-    messages: Any = message.messages if isinstance(message, Batch) else (message,)
+def request_ids(message: Decoded) -> Sequence[Id]:
+    """List the ids of the requests in a message, malformed ones with a readable id included."""
+    if isinstance(message, Request):
+        return (message.id,)
+    messages: Sequence[Any] = message.messages if isinstance(message, Batch) else (message,)
     ids = [each.id for each in messages if isinstance(each, Request)]
     broken = [each for each in messages if isinstance(each, Malformed) and each.answer]
     return ids + [each.error.id for each in broken if each.error.id is not None]

@@ -1,4 +1,28 @@
-"""The client's end of Streamable HTTP: many requests that look like one stream of messages.
+"""`HttpStream`: Streamable HTTP as a message stream.
+
+Theory of operation. A message stream is ordered, HTTP requests are not. Each message travels in a
+POST of its own, and order is kept where it matters:
+
+- *requests* start at once, each in a task of its own, side by side;
+- *every other message* (notifications, answers) is awaited: it waits until all POSTs that began
+  before are written, and what comes behind it waits until the server has taken it. So a
+  cancellation never overtakes its request, and no request overtakes the end of the handshake.
+
+`send_nowait` starts requests until it meets another message; `send`, which runs in the one writing
+task, delivers those. Answers of all POSTs, and the messages of the GET stream, meet in the inbox,
+from which `receive` takes them.
+
+On 2026-07-28 a cancellation is no message: closing the POST is what the server sees. Up to
+2025-11-25 it is sent, and the POST gets some time to end in order.
+
+A handshake begins a session: its id goes with every later request, its end opens the GET stream,
+`aclose` ends it by a DELETE. A second handshake on the same stream begins another session and
+leaves the GET stream of the first.
+
+Why it cannot deadlock: awaited messages are bounded by `TAKE_TIMEOUT`, the head of the GET stream
+by `STAND_TIMEOUT`, the end by `END_TIMEOUT`; bodies are written within the write timeout of the
+backend. Why it cannot grow: the requests in flight are limited above, the inbox is bounded in
+bytes, and the queue holds only what waits behind one awaited message (see `engine.Outbox`).
 
 Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
 """
@@ -12,23 +36,24 @@ import trio
 
 from ...._limits import DEFAULTS, Limits
 from ....engine import MessageStream, Unanswered, logger
-from ....jsonrpc import Decoded, Id, Notification, Request, decode
+from ....jsonrpc import Decoded, Encoded, Id, Notification, Received, Request, decode
 from ....protocol import STATELESS, is_stateless, mirroring_headers
 from ..._http_target import Http
 from ._backend import Backend, NetworkFailure
-from ._client_state import VERSION, Shared
-from ._get_stream import Standing
-from ._post import LINGER, Post, ids_of
-from ._received import Inbox
+from ._client_state import VERSION, ClientState, Inbox
+from ._get_stream import GetStream
+from ._post import LINGER, Post
 
-#: Seconds that a server gets to take a notification or an answer; what is behind it waits.
+#: Seconds for the server to take a notification or an answer; later messages wait meanwhile.
 TAKE_TIMEOUT: Final = 10.0
-#: Seconds to wait for the head of the standing stream; some servers send it with the first event.
+#: Seconds to wait for the head of the GET stream; some servers send it with the first event.
 STAND_TIMEOUT: Final = 1.0
-#: Seconds to say at the end that the session is over.
+#: Seconds for the DELETE that ends the session, and for closing connections.
 END_TIMEOUT: Final = 1.0
-#: Our own messages are read whatever their size, to know what they are.
-_OWN: Final = Limits(message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31)
+#: Our own messages may have any size: they are only read to know their ids.
+_UNLIMITED: Final = Limits(
+    message_size=2**40, message_values=2**40, message_depth=10_000, batch=2**31
+)
 _CANCELLED: Final = "notifications/cancelled"
 _INITIALIZED: Final = "notifications/initialized"
 
@@ -39,18 +64,14 @@ class _Outgoing(NamedTuple):
 
 
 class HttpStream(MessageStream):
-    """Carries the messages of one client; works while `run` does.
-
-    Requests travel side by side. Any other message waits until what was sent before it is written,
-    and what comes behind it waits until the server has taken it: so a cancellation never overtakes
-    its request, and no request the end of the handshake.
+    """Carries the messages of one client over HTTP; works while `run` does.
 
     Args:
         target: The server.
-        limits: What one message of it may be.
+        limits: The limits of one message of the server.
 
     Attributes:
-        mirrored: As every stream has it; here it is never None.
+        mirrored: The arguments that `Mcp-Param-*` headers mirror, by tool; never None here.
 
     Raises:
         TransportError: The HTTP library is not installed.
@@ -61,13 +82,12 @@ class HttpStream(MessageStream):
     def __init__(self, target: Http, limits: Limits = DEFAULTS) -> None:
         self.mirrored = {}
         self._inbox = Inbox()
-        self._backend = Backend(target)
-        self._shared = Shared(target.shown, self._backend, self._inbox, limits)
+        self._state = ClientState(target.shown, Backend(target), self._inbox, limits)
         self._queue: deque[_Outgoing] = deque()
         self._posts: dict[Id, Post] = {}
         self._unwritten: set[Post] = set()
         self._handshake: Post | None = None
-        self._standing: Standing | None = None
+        self._get_stream: GetStream | None = None
         self._nursery: trio.Nursery | None = None
         self._closing = trio.Event()
         self._closed = trio.Event()
@@ -84,36 +104,37 @@ class HttpStream(MessageStream):
                 await self._closing.wait()
                 self._nursery.cancel_scope.cancel()
         finally:
+            # First, so that a late message raises instead of waiting for a nursery that is gone.
             self._closing.set()
             self._inbox.close()
             with trio.CancelScope(shield=True):
-                await self._end()
+                await self._end_session()
             self._closed.set()
 
-    async def receive(self) -> Sequence[bytes | Unanswered]:
+    async def receive(self) -> Sequence[Received | Unanswered]:
         """Wait for messages; see `MessageStream`."""
-        return await self._inbox.take()
+        return await self._inbox.take_all()
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Send requests; what is none is left to `send`, and what comes behind it."""
-        self._enter(messages)
-        while self._queue and self._starts(self._queue[0]):
+        """Start requests; another message, and all behind it, is left to `send`."""
+        self._enqueue(messages)
+        while self._queue and self._start(self._queue[0]):
             self._queue.popleft()
         return not self._queue
 
     async def send(self, messages: Sequence[bytes]) -> None:
         """Send messages, in order; see `MessageStream`."""
         await trio.lowlevel.checkpoint()
-        self._enter(messages)
+        self._enqueue(messages)
         while self._queue:
             outgoing = self._queue.popleft()
-            if not self._starts(outgoing):
-                await self._deliver(outgoing)
+            if not self._start(outgoing):
+                await self._deliver_in_order(outgoing)
 
     async def wait_session_end(self) -> None:
-        """Wait for the standing stream to find the session gone; see `MessageStream`."""
-        await self._shared.ended.wait()
-        self._shared.ended = trio.Event()
+        """Wait until the GET stream finds that the session is gone; see `MessageStream`."""
+        await self._state.session_ended.wait()
+        self._state.session_ended = trio.Event()  # for the end of the next session
 
     async def aclose(self) -> None:
         """End the session, within `END_TIMEOUT`; see `MessageStream`."""
@@ -121,117 +142,120 @@ class HttpStream(MessageStream):
         if self._nursery is not None:
             await self._closed.wait()
         else:
-            await self._backend.aclose()
+            await self._state.backend.aclose()
 
-    def _enter(self, messages: Sequence[bytes]) -> None:
+    def _enqueue(self, messages: Sequence[bytes]) -> None:
         if self._closing.is_set() or self._nursery is None:
             raise trio.ClosedResourceError
-        self._queue.extend(_Outgoing(data, decode(data, _OWN)) for data in messages)
+        for data in messages:
+            # Bytes without a message are answers to the server, and what tests send.
+            message = data.message if isinstance(data, Encoded) else decode(data, _UNLIMITED)
+            self._queue.append(_Outgoing(data, message))
 
-    def _starts(self, outgoing: _Outgoing) -> bool:
-        """Start what need not be waited for; False if it must."""
-        message = outgoing.message
-        if ids_of(message):
-            self._start(outgoing)
-            return True
-        return self._gives_up(message)
-
-    def _start(self, outgoing: _Outgoing) -> None:
-        post = self._post(outgoing)
-        if _is_handshake(outgoing.message):
+    def _start(self, outgoing: _Outgoing) -> bool:
+        """Start a request in a task of its own; False for a message that must be awaited."""
+        data, message = outgoing
+        if isinstance(message, Notification):
+            return message.method == _CANCELLED and self._cancel_stateless(message)
+        post = self._create_post(data, message)
+        if not post.ids:
+            return False
+        if isinstance(message, Request) and message.method == "initialize":
             if self._handshake is not None:
-                self._handshake.give_up()  # answered now, it would begin a session that nobody uses
+                # Answered now, it would begin a session that nobody uses.
+                self._handshake.give_up()
             self._handshake = post
         self._unwritten.add(post)
         for id_ in post.ids:
             self._posts[id_] = post
-        # Messages are taken only while there is one.
-        cast(trio.Nursery, self._nursery).start_soon(self._run, post, post.ids)
+        cast(trio.Nursery, self._nursery).start_soon(self._run, post)  # `_enqueue` has checked it
+        return True
 
-    async def _run(self, post: Post, ids: frozenset[Id]) -> None:
+    async def _run(self, post: Post) -> None:
         try:
             await post.run()
         finally:
             self._unwritten.discard(post)
-            for id_ in ids:
+            for id_ in post.ids:
+                # Another request may have the id by now; its answer must still find it.
                 if self._posts.get(id_) is post:
                     del self._posts[id_]
 
-    def _gives_up(self, message: Decoded) -> bool:
-        """End a request of 2026-07-28: the end of the HTTP request is all that the server hears."""
-        post = self._named(message)
+    def _cancel_stateless(self, message: Notification) -> bool:
+        """End the POST that a cancellation names, if that is all that the server is to see.
+
+        Returns:
+            False if the cancellation must be sent (up to 2025-11-25).
+        """
+        post = self._cancelled_post(message)
         if post is None or post.resumable:
-            # Without a session it was answered meanwhile, and nobody else is to be told.
-            return _is_cancellation(message) and self._shared.version is None
+            # Without a session the request was answered meanwhile: nothing is to be sent either.
+            return self._state.version is None
         post.give_up()
         return True
 
-    def _named(self, message: Decoded) -> Post | None:
-        """Find the request that a cancellation names; None for anything else."""
-        if not isinstance(message, Notification) or not _is_cancellation(message):
+    def _cancelled_post(self, message: Decoded) -> Post | None:
+        """Find the POST that a cancellation names; None for any other message."""
+        if not isinstance(message, Notification) or message.method != _CANCELLED:
             return None
         id_ = (message.params or {}).get("requestId")
         return self._posts.get(id_) if isinstance(id_, str | int) else None
 
-    async def _deliver(self, outgoing: _Outgoing) -> None:
+    async def _deliver_in_order(self, outgoing: _Outgoing) -> None:
+        """Send a message after all before it, and wait until the server has taken it."""
+        # Written is enough: waiting for answers would let one slow call block a cancellation.
         for post in list(self._unwritten):
             await post.written.wait()
             self._unwritten.discard(post)
-        message = outgoing.message
-        cancelled = self._named(message)
+        data, message = outgoing
+        cancelled = self._cancelled_post(message)
+        # Its answer may still come, and is ignored; the stream must not outlive this for long.
         if cancelled is not None:
             cancelled.give_up(TAKE_TIMEOUT + LINGER)
         with trio.move_on_after(TAKE_TIMEOUT) as patience:
-            await self._post(outgoing).run()
+            await self._create_post(data, message).run()
         if patience.cancelled_caught:
-            logger.warning("%s did not take a message in time", self._shared.shown)
+            logger.warning("%s did not take a message in time", self._state.shown)
         if cancelled is not None:
             cancelled.give_up(LINGER)
         elif isinstance(message, Notification) and message.method == _INITIALIZED:
-            await self._stand()
+            await self._open_get_stream()
 
-    async def _stand(self) -> None:
+    async def _open_get_stream(self) -> None:
         """Listen in the session that has begun, and no longer in the one before.
 
-        What comes behind waits for the head of the answer: a server that asks at once, in a call,
-        would otherwise find nobody who listens.
+        Later messages wait for the head of its answer: a server that asks a question at once, in
+        a call, would find nobody listening otherwise, and the call would hang.
         """
-        if self._standing is not None:
-            self._standing.leave()
-        self._standing = Standing(self._shared)
-        cast(trio.Nursery, self._nursery).start_soon(self._standing.run)
+        if self._get_stream is not None:
+            self._get_stream.leave()
+        self._get_stream = GetStream(self._state)
+        cast(trio.Nursery, self._nursery).start_soon(self._get_stream.run)
         with trio.move_on_after(STAND_TIMEOUT):
-            await self._standing.answered.wait()
+            await self._get_stream.answered.wait()
 
-    def _post(self, outgoing: _Outgoing) -> Post:
-        message = outgoing.message
-        stateless = isinstance(message, Request) and is_stateless(message.params)
-        if isinstance(message, Request) and stateless:
-            headers = mirroring_headers(message, self.mirrored)
-        elif _is_handshake(message):
-            headers = {}  # it begins a session, whatever there was
-        elif isinstance(message, Notification) and self._shared.version is None:
+    def _create_post(self, data: bytes, message: Decoded) -> Post:
+        """Choose the headers of a message by its era, and make its POST."""
+        state, stateless = self._state, False
+        if isinstance(message, Request) and is_stateless(message.params):
+            headers, stateless = mirroring_headers(message, self.mirrored), True
+        elif isinstance(message, Request) and message.method == "initialize":
+            headers = {}  # it begins a session, whatever there was before
+        elif isinstance(message, Notification) and state.version is None:
             headers = {VERSION: STATELESS.name, "Mcp-Method": message.method}
         else:
-            headers = self._shared.headers()
-        return Post(self._shared, outgoing.data, message, headers, resumable=not stateless)
+            headers = state.session_headers()
+        return Post(state, data, message, headers, resumable=not stateless)
 
-    async def _end(self) -> None:
-        """Say that the session is over (2025-11-25 `basic/transports`, "Session Management")."""
-        if self._shared.session is not None:
+    async def _end_session(self) -> None:
+        """Tell the server that the session is over (2025-11-25 `basic/transports`)."""
+        backend = self._state.backend
+        if self._state.session is not None:
             try:
                 with trio.move_on_after(END_TIMEOUT), suppress(NetworkFailure):
-                    async with self._backend.send("DELETE", self._shared.headers()):
-                        pass  # 405 is fine, and anything else too: we leave
-            except Exception:  # noqa: BLE001 - what headers are made of; the end must come
-                logger.exception("the session at %s was not ended", self._shared.shown)
+                    async with backend.send("DELETE", self._state.session_headers()):
+                        pass  # any status is fine, also 405: servers need not support it
+            except Exception:  # noqa: BLE001 - a headers function failed; the end must come
+                logger.exception("the session at %s was not ended", self._state.shown)
         with trio.move_on_after(END_TIMEOUT):
-            await self._backend.aclose()
-
-
-def _is_handshake(message: Decoded) -> bool:
-    return isinstance(message, Request) and message.method == "initialize"
-
-
-def _is_cancellation(message: Decoded) -> bool:
-    return isinstance(message, Notification) and message.method == _CANCELLED
+            await backend.aclose()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ....engine import Exchange, LoopGate, logger, single_failure
+from ....engine import enter_user_code, logger, single_failure
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
-from ....server import Server, TaskStore, Windows, entered
+from ....server import ROUTES, RequestContext, RunningServer, Server
 from ....telemetry import Metrics
 from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._connection import Host
@@ -19,7 +19,7 @@ from ._http_options import LOCAL_HOSTS, HttpOptions
 from ._origin_check import Guard, preflight
 from ._quotas import Accounts
 from ._signals import hearing_signals, soon
-from ._task_group import TaskSet
+from ._task_group import TaskGroup
 
 if TYPE_CHECKING:
     from ._asyncio_bridge import Bridge
@@ -65,7 +65,7 @@ class HttpApp:
         self._ready = False
         self._settling = trio.Lock()
         self._settle_soon: Callable[[], None]  # from any thread, and from signal handlers
-        self._working: dict[Exchange, None] = {}
+        self._working: dict[RequestContext, None] = {}
 
     @asynccontextmanager
     async def lifespan(self, _app: Any = None) -> AsyncIterator[None]:
@@ -105,8 +105,11 @@ class HttpApp:
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[None]:
         with single_failure():
-            async with entered(self.server.lifespan()) as state, trio.open_nursery() as nursery:
-                tasks = TaskSet(nursery)
+            async with (
+                enter_user_code(self.server.lifespan()) as state,
+                trio.open_nursery() as nursery,
+            ):
+                tasks = TaskGroup(nursery)
                 self._settle_soon = soon(partial(tasks.spawn, self.settle))
                 self._endpoint = endpoint = Endpoint(self._host(state, tasks))
                 tasks.spawn(endpoint.sessions.sweep)
@@ -139,7 +142,7 @@ class HttpApp:
         """The requests that are being worked on, refused ones too; for any thread."""
         return [each.request for each in list(self._working)]
 
-    def _host(self, state: Any, tasks: TaskSet) -> Host:
+    def _host(self, state: Any, tasks: TaskGroup) -> Host:
         limits = self.options.limits
         pace = Pace(
             silence=limits.silence,
@@ -148,12 +151,10 @@ class HttpApp:
             room=limits.room,
             streams=self.server.telemetry.streams,
         )
-        server = self.server
-        store = TaskStore(server.options, tasks.spawn, server.telemetry)
-        windows = Windows(tasks.spawn)
-        gate, accounts = LoopGate(), Accounts(limits)
-        host = Host(server, state, self.options, tasks, gate, pace, store, windows, accounts)
-        self._working = host.working
+        running = RunningServer(self.server, ROUTES, state, "http", tasks.spawn)
+        host = Host(running, self.options, tasks, pace, Accounts(limits))
+        running.on_denied = host.challenge
+        self._working = running.working
         return host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

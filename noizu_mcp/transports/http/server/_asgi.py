@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any, Final
 
-import trio
-
+from ....engine import TaskScope
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, encode_error
 from ..._asgi_extension import WRITE_NOWAIT, WriteNowait
 
@@ -29,7 +28,7 @@ class Refused(Exception):
         headers: More headers.
 
     Attributes:
-        status: As given.
+        status: See Args.
         headers: All headers.
         id: The id of the request, once that is known.
     """
@@ -87,9 +86,11 @@ class HttpRequest:
         principal: Who asks, verified; None where nobody verifies it.
         extra: Headers that every answer to it has.
         size: Bytes of the body that was read.
+        entered: The scope around the task that answers a POST; see `TaskScope`.
     """
 
     __slots__ = (
+        "entered",
         "extra",
         "headers",
         "method",
@@ -111,6 +112,7 @@ class HttpRequest:
         self.principal: Any = None
         self.extra: tuple[Header, ...] = ()
         self.size = 0
+        self.entered: TaskScope | None = None
         headers = self.headers
         for raw, value in scope["headers"]:
             name = raw.decode("latin-1")
@@ -135,36 +137,33 @@ class HttpRequest:
         """Writes a part of the answer at once, where the host can do that; see `WriteNowait`."""
         return getattr(self.send, WRITE_NOWAIT, None)
 
-    async def read(self, limit: int, seconds: float, hold: Callable[[int], None]) -> bytes:
+    async def read(self, limit: int, hold: Callable[[int], None]) -> bytes:
         """Read the whole body.
 
         Args:
             limit: Bytes that it may have.
-            seconds: Time that it may take.
             hold: Called with the length of each part, before it is kept.
 
         Raises:
-            Refused: It is longer (413), or takes longer (408), or `hold` refuses it.
+            Refused: It is longer (413), or `hold` refuses it.
             Disconnected: The client went away.
         """
         body = bytearray()
-        with trio.CancelScope(relative_deadline=seconds):
-            while True:
-                message = await self.receive()
-                if message["type"] == "http.disconnect":
-                    raise Disconnected
-                part: bytes = message.get("body", b"")
-                hold(len(part))
-                self.size += len(part)
-                if self.size > limit:
-                    raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
-                more = message.get("more_body", False)
-                if not more and not body:
-                    return part
-                body += part
-                if not more:
-                    return bytes(body)
-        raise Refused(408, f"The body took over {seconds:g} seconds", code=INVALID_REQUEST)
+        while True:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            part: bytes = message.get("body", b"")
+            hold(len(part))
+            self.size += len(part)
+            if self.size > limit:
+                raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
+            more = message.get("more_body", False)
+            if not more and not body:
+                return part
+            body += part
+            if not more:
+                return bytes(body)
 
     async def gone(self) -> None:
         """Wait until the client has gone; once the body is read."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import trio
 
-from ....engine import lone
+from ....engine import unwrap_single
 from ._asgi import Message, Receive, Send
 
 Result = TypeVar("Result")
@@ -162,7 +162,7 @@ def _run(
     try:
         trio.run(main)
     except BaseException as error:  # noqa: BLE001 - it is raised on the other side
-        error = lone(error)
+        error = unwrap_single(error)
         (ended if started.done() else started).set_exception(error)
     finally:
         if not ended.done():

@@ -1,4 +1,4 @@
-"""Who may call: the token of each request, and the documents that say where to get one.
+"""Authorization: the token of each request, and the documents that say where to get one.
 
 Loads with the first application that is given `auth`.
 """

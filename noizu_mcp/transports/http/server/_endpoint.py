@@ -3,10 +3,12 @@
 Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
 """
 
+import math
 from typing import Final
 
 import trio
 
+from ....engine import TaskScope, run_eager
 from ....jsonrpc import (
     HTTP_STATUS,
     INVALID_REQUEST,
@@ -24,18 +26,16 @@ from ....protocol import (
     STATELESS,
     SUPPORTED_VERSIONS,
     Dispatch,
-    Event,
-    Fanout,
-    Origin,
     Send,
     is_stateless,
     unsupported,
 )
 from ._asgi import Header, HttpRequest, Refused, unavailable
-from ._connection import VERSION, Host, HttpConnection
-from ._http_session import STATUSES, Session, Sessions
+from ._connection import VERSION, Host
+from ._http_session import HttpSession, Sessions
 from ._quotas import Account
-from ._stateless import SingleRequests, refuse
+from ._reply import send_refusal
+from ._stateless import StatelessPosts
 
 SESSION: Final = "mcp-session-id"
 #: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
@@ -48,7 +48,7 @@ class Endpoint:
     """Serves the path for as long as the application runs.
 
     Args:
-        host: What its connections share.
+        host: The shared part of the application.
 
     Attributes:
         sessions: The sessions with a handshake.
@@ -60,8 +60,8 @@ class Endpoint:
         self.stopping = False
         self._host = host
         self._limits = host.options.limits
-        self._messages = host.server.options.limits
-        self._single = SingleRequests(host)
+        self._messages = host.running.server.options.limits
+        self._stateless = StatelessPosts(host)
         self._open = 0
         self._quiet = trio.Event()  # set once no HTTP request is open, at the end
 
@@ -110,14 +110,34 @@ class Endpoint:
         account = self._host.accounts.of(http)
         try:
             await self._take_post(http, await self._read(http, account), account)
+        except BaseException as error:
+            entered = http.entered
+            if entered is None or entered.left:
+                raise
+            if entered.__exit__(type(error), error, error.__traceback__):
+                seconds = self._limits.body_time
+                text = f"The body took over {seconds:g} seconds"
+                raise Refused(408, text, code=INVALID_REQUEST) from None
+            raise
         finally:
             account.release(http.size)
+            if http.entered is not None and not http.entered.left:
+                http.entered.__exit__(None, None, None)
 
     async def _read(self, http: HttpRequest, account: Account) -> Decoded:
-        # Without a name for the body: what is answered for long would keep it as long.
-        size, seconds = self._messages.message_size, self._limits.body_time
-        message = decode(await http.read(size, seconds, account.hold), self._messages)
-        self._check_running()  # it may have come slowly
+        def start_clock() -> None:
+            scope.deadline = trio.current_time() + self._limits.body_time
+
+        # Without a name for the body: what is answered for long would keep it as long. A body that
+        # is there already needs no deadline, which would cost as much as parsing it.
+        reading = http.read(self._messages.message_size, account.hold)
+        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`).
+        http.entered = entered = TaskScope()
+        scope = entered.scope
+        message = decode(await run_eager(reading, start_clock), self._messages)
+        if scope.deadline != math.inf:
+            scope.deadline = math.inf
+            self._check_running()  # it came slowly
         return message
 
     async def _take_post(self, http: HttpRequest, message: Decoded, account: Account) -> None:
@@ -139,18 +159,18 @@ class Endpoint:
         if isinstance(message, Malformed):
             await self._refuse_malformed(http, message)
         elif _is_stateless(http, message):
-            await self._single.post(http, message)
+            await self._stateless.post(http, message)
         else:
             await self._post_handshake(http, message)
 
     async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
-        self._host.hear(http, message, Send(message.error))
+        self._host.observe(http, message, Send(message.error))
         if not message.answer and SESSION in http.headers:
             # What we asked for has been answered, in whatever way: nobody must wait for it.
             session = self._session(http)
-            event = session.peer.receive(message)
+            event = session.decide(message)
             if event is not None:
-                session.desk.take(event, session.standing)
+                session.take(event, session.standing)
         await http.respond(400, encode(message.error))
 
     # Up to 2025-11-25: sessions
@@ -159,50 +179,20 @@ class Endpoint:
         version = http.headers.get(VERSION)
         if isinstance(message, Request) and not _is_handshake(version):
             refusal = unsupported(message, version or "")
-            self._host.hear(http, message, refusal)
-            await refuse(http, refusal, HTTP_STATUS, 400)
+            self._host.observe(http, message, refusal)
+            await send_refusal(http, refusal, HTTP_STATUS, 400)
         elif isinstance(message, Request) and message.method == "initialize":
             await self._initialize(http, message)
         else:
-            session = self._session(http)
-            event = session.peer.receive(message, Origin(None, http.principal))
-            session.heard(message, event, http.size)
-            await self._take(http, session, event)
+            await self._session(http).post(http, message)
 
     async def _initialize(self, http: HttpRequest, request: Request) -> None:
         session = self.sessions.make(http)
-        event = session.peer.receive(request)
-        session.heard(request, event, http.size)
+        event = session.receive_from(http, request)
         if isinstance(event, Dispatch):
             self.sessions.add(session)
             http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
-        await self._take(http, session, event)
-
-    async def _take(self, http: HttpRequest, session: Session, event: Event | None) -> None:
-        if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
-            await self._serve(http, session, event)
-            return
-        self.sessions.touch(session)
-        if isinstance(event, Send):
-            await refuse(http, event, STATUSES, 200)
-        else:
-            if event is not None:
-                session.desk.take(event, session.standing)
-            await http.respond(202, headers=())
-
-    async def _serve(self, http: HttpRequest, session: Session, event: Dispatch | Fanout) -> None:
-        reply = session.make_reply(http)
-        session.replies[reply] = None
-        try:
-            if isinstance(event, Dispatch):
-                await session.desk.lead(event, reply, tied=False)
-            else:
-                session.desk.take(event, reply)
-                await reply.finish()
-        finally:
-            reply.close()
-            del session.replies[reply]
-            self.sessions.touch(session)
+        await session.act_on(http, event)
 
     async def _get(self, http: HttpRequest) -> None:
         accepted = http.headers.get("accept", "*/*").lower()
@@ -210,7 +200,7 @@ class Endpoint:
             raise Refused(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
         await self._session(http).read(http, http.headers.get("last-event-id"))
 
-    def _session(self, http: HttpRequest) -> Session:
+    def _session(self, http: HttpRequest) -> HttpSession:
         version = http.headers.get(VERSION)
         if not _is_handshake(version):
             raise _unsupported(str(version))
@@ -227,20 +217,21 @@ class Endpoint:
                 and it takes at most `DRAIN_TIMEOUT` more to write what is left.
         """
         self.stopping = True
-        connections: list[HttpConnection] = [*self._single, *self.sessions]
-        for connection in connections:
-            connection.closing()
-        for session in self.sessions:
+        sessions, requests = list(self.sessions), self._stateless.requests
+        requests.end_subscriptions()
+        for session in sessions:
+            session.end_subscriptions()
             session.standing.end()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._host.task_store.settle, grace)
-            for connection in connections:
-                if connection.desk.busy:
-                    nursery.start_soon(connection.desk.settle, grace)
+            nursery.start_soon(self._host.running.tasks.settle, grace)
+            nursery.start_soon(requests.settle, grace)
+            for session in sessions:
+                if session.requests:
+                    nursery.start_soon(session.settle, grace)
         if self._open:
             with trio.move_on_after(DRAIN_TIMEOUT):
                 await self._quiet.wait()
-        self._single.hang_up()
+        self._stateless.hang_up()
         for session in self.sessions:
             session.hang_up()
             self.sessions.end(session)
@@ -250,16 +241,15 @@ def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
     """Tell the era of a POST; the headers may say it as well as the body."""
     if http.headers.get(VERSION) == STATELESS.name:
         return True
-    return isinstance(message, Request | Notification) and is_stateless(message.params)
+    if not isinstance(message, Request | Notification) or not message.params:
+        return False
+    # Most params of the other era have no `_meta` at all.
+    return "_meta" in message.params and is_stateless(message.params)
 
 
 def _is_handshake(version: str | None) -> bool:
     """Tell whether the header allows a session; without it, what was negotiated counts."""
     return version is None or version in HANDSHAKE_VERSIONS
-
-
-def _is_asking(fanout: Fanout) -> bool:
-    return any(isinstance(event, Dispatch | Send) for event in fanout.events)
 
 
 def _not_allowed(text: str, methods: bytes) -> Refused:

@@ -21,7 +21,7 @@ OVERHEAD: Final = 128
 
 
 class EventStream:
-    """One stream: its last events, and who reads it now; a `Channel`.
+    """One stream: its last events, and who reads it now; a `ReplyChannel`.
 
     Args:
         name: Unique in its session; part of every event id.
@@ -101,16 +101,16 @@ class EventStream:
     # Channel
 
     def answer(self, message: bytes, _code: int | None = None, /) -> None:
-        """Send the last message; see `Channel`."""
+        """Send the last message; see `ReplyChannel`."""
         self.deliver(message)
         self.end()
 
     def abandon(self) -> None:
-        """End without an answer; see `Channel`."""
+        """End without an answer; see `ReplyChannel`."""
         self.end()
 
     def release(self, seconds: float, /) -> None:
-        """End the reader's answer; it is to come back for the rest; see `Channel`."""
+        """End the reader's answer; it is to come back for the rest; see `ReplyChannel`."""
         if self._writer is not None:
             self.prime(seconds)
             self._writer.end()
@@ -130,11 +130,11 @@ class EventStream:
 
     @property
     def has_room(self) -> bool:
-        """False while too much is waiting for the reader; see `Channel`."""
+        """False while too much is waiting for the reader; see `ReplyChannel`."""
         return self._writer is None or self._writer.has_room
 
     async def room(self) -> None:
-        """Wait until the reader has room; see `Channel`."""
+        """Wait until the reader has room; see `ReplyChannel`."""
         if self._writer is None:
             await trio.lowlevel.checkpoint()
         else:

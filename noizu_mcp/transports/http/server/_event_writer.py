@@ -47,7 +47,7 @@ def priming_event(id_: str, retry: float) -> bytes:
 
 @attrs.frozen(kw_only=True)
 class Pace:
-    """How an event stream treats its reader.
+    """The timing of an event stream, and its limits.
 
     Attributes:
         silence: Seconds without anything to say after which an answer becomes a stream.
@@ -65,7 +65,7 @@ class Pace:
 
 
 class EventWriter:
-    """What waits to be written to one reader: bounded, in order, one writing task.
+    """Events that wait to be written to one reader: bounded, in order, one writing task.
 
     Args:
         pace: How it treats the reader.

@@ -1,4 +1,4 @@
-"""What is served over HTTP, to whom, and within which bounds."""
+"""Options of serving over HTTP: paths, callers, limits."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +29,7 @@ def _limit(default: float) -> Any:
 
 @attrs.frozen(kw_only=True)
 class HttpLimits:
-    """What a client can make the HTTP side hold or wait for. Messages have `Limits`, too.
+    """Limits of the memory and time that a client can take over HTTP; messages have `Limits`.
 
     Attributes:
         body_time: Seconds in which the body of a request must have come.
@@ -117,7 +117,7 @@ def _are_limits(_: object, field: Any, value: Any) -> None:
 
 @attrs.frozen(kw_only=True)
 class HttpOptions:
-    """How a server is served over HTTP.
+    """Options of serving a server over HTTP.
 
     Attributes:
         path: The one path of the protocol.

@@ -1,26 +1,27 @@
 """Sessions with a handshake: what one keeps between requests, and the table of all.
 
-Source: 2025-11-25 `basic/transports`, "Session Management".
+Source: 2025-11-25 `basic/transports`, "HttpSession Management".
 """
 
 from collections.abc import Hashable, Iterator
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import trio
 
-from ....jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR, Id, Notification
-from ....protocol import Origin
+from ....jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR, Decoded, Id, Notification
+from ....protocol import Dispatch, Event, Fanout, Origin, Send
+from ....server import ChangeFeed, Session, serve_in_task
 from ....types import Principal
 from ._asgi import HttpRequest, Refused, unavailable
-from ._connection import Host, HttpConnection
+from ._connection import Host
 from ._event_store import EventStream, History
 from ._event_writer import EventWriter
-from ._quotas import Account
-from ._reply import Reply
+from ._quotas import Account, SessionTable
+from ._reply import Reply, send_refusal
 from ._session_id import SessionIds
-from ._session_table import SessionTable
 from ._stream_lifetime import time_left
+from ._task_group import Work
 
 #: Seconds that a session must have been idle before another one may take its place, unless its
 #: client has more of them than others.
@@ -31,26 +32,28 @@ ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
 STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400, **ANSWERS}
 
 
-class Session(HttpConnection):
+class HttpSession(Session):
     """One session: a connection whose messages come in many requests.
 
     Args:
-        host: What it shares with the others.
+        host: The shared part of the application.
         owner: Names the principal that began it; None where nobody is verified.
         account: What its client holds.
         table: Forgets it when it ends.
 
     Attributes:
         id: What the client names it by.
-        owner: As given.
-        account: As given.
+        owner: See Args.
+        account: See Args.
         standing: The stream for what belongs to no request; a GET reads it.
         used: When it was last used, on trio's clock.
         replies: The answers to its requests that are being given.
     """
 
     def __init__(self, host: Host, owner: str | None, account: Account, table: "Sessions") -> None:
-        super().__init__(host)
+        super().__init__(host.running)
+        self._host = host
+        self._tasks = host.tasks.sibling()
         self.id = ""  # until it is entered
         self.owner = owner
         self.account = account
@@ -59,7 +62,7 @@ class Session(HttpConnection):
         self._table = table
         self._history = History(host.options.limits.history, account)
         self.standing = self._history.open()
-        self.begin(self.standing)
+        self.channel = self.standing
 
     @property
     def is_used(self) -> bool:
@@ -132,31 +135,73 @@ class Session(HttpConnection):
             stream.detach(writer)
             self._table.touch(self)
 
-    # Who hears of resources that need scopes: the standing stream knows its reader, whose token
-    # may be another one than that of the subscription.
+    def receive_from(self, http: HttpRequest, message: Decoded) -> Event | None:
+        """Decide what a message means that came with a POST; see `Dispatcher.receive`."""
+        event = self.peer.receive(message, Origin(None, http.principal))
+        if self.listeners:
+            self.observe_received(message, event, http.size)
+        return event
 
-    def watch(self, uri: str) -> None:
-        """Watch a resource, and send a reader away who could not hear of it; see `Connection`."""
-        super().watch(uri)
-        self.standing.dismiss(self.server.registry.required_for(uri))
+    async def post(self, http: HttpRequest, message: Decoded) -> None:
+        """Answer a POST of the session (2025-11-25 `basic/transports`, "Sending Messages").
 
-    def may_hear(self, _uri: str, _id: Id | None) -> bool:
-        """Tell who may hear of a resource; see `Connection`."""
-        return True
+        Args:
+            http: The POST.
+            message: Its body.
+        """
+        await self.act_on(http, self.receive_from(http, message))
 
-    def send_notice(self, notice: Notification, change: Hashable) -> None:
-        """Send the notice of a change; see `Connection`."""
-        uri = change[0] if isinstance(change, tuple) else None
-        requires = None if uri is None else self.server.registry.required_for(uri)
-        self.standing.deliver(self.desk.encode(notice), requires)
+    async def act_on(self, http: HttpRequest, event: Event | None) -> None:
+        """Act on a message that came with a POST, and answer the POST.
+
+        Args:
+            http: The POST.
+            event: The meaning of the message.
+        """
+        if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
+            await self._serve(http, event)
+            return
+        self._table.touch(self)
+        if isinstance(event, Send):
+            await send_refusal(http, event, STATUSES, 200)
+        else:
+            if event is not None:
+                self.take(event, self.standing)
+            await http.respond(202, headers=())
+
+    async def _serve(self, http: HttpRequest, event: Dispatch | Fanout) -> None:
+        reply = self.make_reply(http)
+        self.replies[reply] = None
+        try:
+            if isinstance(event, Dispatch):
+                ctx, job = self.begin(event.request, event.envelope, reply)
+                await serve_in_task(ctx, job, reply)
+            else:
+                self.take(event, reply)
+                await reply.finish()
+        finally:
+            reply.close()
+            del self.replies[reply]
+            self._table.touch(self)
+
+    def make_feed(self) -> ChangeFeed:
+        """Make the feed of the session; see `Session`."""
+        limit = self.running.server.options.limits.subscriptions
+        return _StandingFeed(self.running, self, limit)
+
+    def spawn(self, work: Work) -> None:
+        """Run something beside the requests; see `InFlight`."""
+        self._tasks.spawn(work)
 
     def stop(self) -> None:
-        """End in order: what runs is refused, who waits is told, streams end."""
+        """End in order: open requests are refused, waiting code is woken, streams end."""
         self._table.end(self)
 
     def end(self) -> None:
         """End, after the table has forgotten it."""
-        super().end()
+        self.end_session()
+        self.close("The session has ended")
+        self._tasks.close()
         self._history.end()
 
     def hang_up(self) -> None:
@@ -164,37 +209,70 @@ class Session(HttpConnection):
         self._history.hang_up()
 
 
+def _is_asking(fanout: Fanout) -> bool:
+    return any(isinstance(event, Dispatch | Send) for event in fanout.events)
+
+
+class _StandingFeed(ChangeFeed):
+    """The changes of a session, on its standing stream.
+
+    The standing stream knows its reader, whose token may differ from that of the subscription. So
+    the stream decides who hears of a resource that needs scopes.
+    """
+
+    @property
+    def _standing(self) -> EventStream:
+        session: Any = self.session
+        standing: EventStream = session.standing
+        return standing
+
+    def watch(self, uri: str) -> None:
+        """Watch a resource, and send a reader away who could not hear of it; see `ChangeFeed`."""
+        super().watch(uri)
+        self._standing.dismiss(self.running.server.registry.required_for(uri))
+
+    def may_hear(self, _uri: str, _id: Id | None) -> bool:
+        """Tell everybody: the stream checks its reader; see `ChangeFeed`."""
+        return True
+
+    def send_notice(self, notice: Notification, change: Hashable) -> None:
+        """Send the notice of a change to readers who may have it; see `ChangeFeed`."""
+        uri = change[0] if isinstance(change, tuple) else None
+        requires = None if uri is None else self.running.server.registry.required_for(uri)
+        self._standing.deliver(self.session.encode_notice(notice), requires)
+
+
 class Sessions:
     """The sessions of one endpoint.
 
     Args:
-        host: What they share.
+        host: The shared part of the application.
     """
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._limits = host.options.limits
-        self._sessions: SessionTable[Session] = SessionTable()
-        self._ids = SessionIds(host.server, sealed=host.options.seal_sessions)
+        self._sessions: SessionTable[HttpSession] = SessionTable()
+        self._ids = SessionIds(host.running.server, sealed=host.options.seal_sessions)
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def __iter__(self) -> Iterator[Session]:
+    def __iter__(self) -> Iterator[HttpSession]:
         return iter(list(self._sessions.values()))
 
-    def make(self, http: HttpRequest) -> Session:
+    def make(self, http: HttpRequest) -> HttpSession:
         """Make a session, which `add` enters.
 
         Args:
             http: The request that begins it.
         """
         account = self._host.accounts.of(http)
-        session = Session(self._host, owner_of(http.principal), account, self)
+        session = HttpSession(self._host, owner_of(http.principal), account, self)
         session.peer.origin = Origin(None, http.principal)
         return session
 
-    def add(self, session: Session) -> None:
+    def add(self, session: HttpSession) -> None:
         """Enter a session, once its handshake has begun.
 
         Raises:
@@ -202,14 +280,14 @@ class Sessions:
         """
         self._enter(session, self._ids.make(session))
 
-    def _enter(self, session: Session, id_: str) -> None:
+    def _enter(self, session: HttpSession, id_: str) -> None:
         if len(self._sessions) >= self._limits.sessions:
             self.end(self._spare(session.account))
         session.id = id_
         self._sessions[id_] = session.account.sessions[id_] = session
         self._host.accounts.note(session.account)
 
-    def _spare(self, account: Account) -> Session:
+    def _spare(self, account: Account) -> HttpSession:
         """Find a session that makes room for another one of a client."""
         heaviest = self._host.accounts.heaviest()
         if heaviest is account and len(account.sessions) > 1:
@@ -222,7 +300,7 @@ class Sessions:
             raise unavailable(f"More than {self._limits.sessions} sessions", EVICTABLE)
         return found
 
-    def find(self, id_: str | None, http: HttpRequest) -> Session:
+    def find(self, id_: str | None, http: HttpRequest) -> HttpSession:
         """Find the session of a request; one that another process began is taken up.
 
         Args:
@@ -237,34 +315,34 @@ class Sessions:
         owner = owner_of(http.principal)
         session = self._sessions.get(id_) or self._take_up(id_, http)
         if session is None or session.owner != owner:
-            raise Refused(404, "Session not found; initialize again", code=INVALID_REQUEST)
+            raise Refused(404, "HttpSession not found; initialize again", code=INVALID_REQUEST)
         # Another process may have heard that the handshake is complete.
         if self._ids.sealed and session.peer.handshake.complete():
-            session.ready()
+            session.complete_handshake()
         return session
 
-    def _take_up(self, id_: str, http: HttpRequest) -> Session | None:
+    def _take_up(self, id_: str, http: HttpRequest) -> HttpSession | None:
         agreed = self._ids.read(id_, owner_of(http.principal))
         if agreed is None:
             return None
         session = self.make(http)
         session.peer.handshake.resume(agreed)
         self._enter(session, id_)
-        session.ready()
+        session.complete_handshake()
         return session
 
-    def touch(self, session: Session) -> None:
+    def touch(self, session: HttpSession) -> None:
         """Note that a session has been used, once that is over: until then it says so itself."""
         session.used = trio.current_time()
         self._sessions.touch(session)
         session.account.sessions.touch(session)
 
-    def delete(self, session: Session) -> None:
+    def delete(self, session: HttpSession) -> None:
         """End a session for good, as its client wants it."""
         self._ids.end(session.id)
         self.end(session)
 
-    def end(self, session: Session) -> None:
+    def end(self, session: HttpSession) -> None:
         """End a session and forget it; ending it twice is fine."""
         if self._sessions.pop(session.id, None) is not None:
             del session.account.sessions[session.id]

@@ -1,4 +1,4 @@
-"""Who may call: the host that was asked for, and the web page that asks.
+"""Checks of `Host` and `Origin`: the host that was asked for, and the web page that asks.
 
 A page of any web site can make its visitor's browser send requests to a local server, and with DNS
 rebinding read the answers (2025-11-25 `basic/transports`, "Security Warning").

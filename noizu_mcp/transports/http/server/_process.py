@@ -37,7 +37,7 @@ def run_process(
     *,
     parent: int | None,
 ) -> None:
-    """Serve until a signal comes; see `run_http` in `_run.py`, which loads this late."""
+    """Serve until a signal comes; see `run_http` in `_serving.py`, which loads this late."""
     app = make_app(server, options, host)
     seconds = _longest_end(options, host_options)
     with ending_within(seconds, partial(_say_overdue, app, seconds)) as due:

@@ -1,31 +1,76 @@
-"""What clients make the HTTP side hold: each of them, and all together.
+"""Quotas: the memory and the requests of each client, and of all together.
 
 A bound on all of them alone would let one client use up what is there for everybody.
 """
 
 import ipaddress
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from weakref import WeakValueDictionary, ref
 
 from ...._limits import PART
 from ._asgi import HttpRequest, unavailable
 from ._http_options import HttpLimits
-from ._session_table import SessionTable
 
 if TYPE_CHECKING:
-    from ._http_session import Session
+    from ._http_session import HttpSession
+
+
+#: Sessions that are looked at to find an idle one: more would cost each refused client too much.
+LOOKS: Final = 100
+
+
+class Idle(Protocol):
+    """A session, as a table sees it."""
+
+    @property
+    def id(self) -> str:
+        """The name that the client uses."""
+
+    @property
+    def idle(self) -> float:
+        """Seconds since it was used."""
+
+    @property
+    def is_used(self) -> bool:
+        """True while a client waits for an answer or reads a stream."""
+
+
+Each = TypeVar("Each", bound=Idle)
+
+
+class SessionTable(OrderedDict[str, Each]):
+    """Sessions by their ids, the least recently used first."""
+
+    def touch(self, session: Each) -> None:
+        """Note that a session is used now, if it is there."""
+        if session.id in self:
+            self.move_to_end(session.id)
+
+    def find_idle(self, seconds: float) -> Each | None:
+        """Find the session that has been idle for longest.
+
+        Args:
+            seconds: How long that has to be at least.
+        """
+        for _ in range(min(LOOKS, len(self))):
+            oldest = next(iter(self.values()))
+            if not oldest.is_used:
+                return oldest if oldest.idle >= seconds else None  # what is behind was used later
+            self.move_to_end(oldest.id)
+        return None
 
 
 class Account:
-    """What one client holds: a principal, or an address where nobody is verified.
+    """The quota of one client: a principal, or an address where nobody is verified.
 
     Args:
         name: Whose it is.
         accounts: Those of all clients.
 
     Attributes:
-        name: As given.
+        name: See Args.
         sessions: Its sessions.
         requests: How many of its requests are being answered.
         held: Bytes of its requests.
@@ -36,7 +81,7 @@ class Account:
 
     def __init__(self, name: str, accounts: "Accounts") -> None:
         self.name = name
-        self.sessions: SessionTable[Session] = SessionTable()
+        self.sessions: SessionTable[HttpSession] = SessionTable()
         self.requests = 0
         self.held = 0
         self.kept = 0
@@ -85,7 +130,7 @@ class Account:
 
     @property
     def excess(self) -> int:
-        """How many bytes of events too many are kept."""
+        """Bytes of events beyond the limits."""
         room = self._accounts.limits.memory
         return max(self.kept - room // PART, self._accounts.kept - room)
 
@@ -97,7 +142,7 @@ class Accounts:
         limits: Their bounds.
 
     Attributes:
-        limits: As given.
+        limits: See Args.
         requests: How many requests are being answered.
         held: Bytes of requests.
         kept: Bytes of events that are kept.
@@ -117,7 +162,13 @@ class Accounts:
 
     def of(self, http: HttpRequest) -> Account:
         """Find the account of who sends a request; it goes when nothing is held any more."""
-        name = address_of(http.client) if http.principal is None else http.principal.key
+        # Written out: each POST comes here, nearly always from the latest client.
+        client = http.scope.get("client")
+        name = str(client[0]) if client else "unknown"
+        if http.principal is not None:
+            name = http.principal.key
+        elif ":" in name:
+            name = network_of(name)
         account = self._latest
         if account is None or account.name != name:
             account = self._accounts.get(name)
@@ -142,14 +193,12 @@ class Accounts:
 
 
 def _nobody() -> None:
-    """What a reference to nothing refers to."""
+    """Refer to nothing, as a dead weak reference does."""
 
 
-def address_of(client: str) -> str:
-    """Name whom an address belongs to: with IPv6 a client has a whole network of them."""
-    if ":" not in client:
-        return client
+def network_of(address: str) -> str:
+    """Name the network of an IPv6 address: there a client has a whole network of addresses."""
     try:
-        return str(ipaddress.ip_network((client.partition("%")[0], 64), strict=False))
+        return str(ipaddress.ip_network((address.partition("%")[0], 64), strict=False))
     except ValueError:
-        return client
+        return address

@@ -5,14 +5,16 @@ from functools import partial
 
 import trio
 
+from ....jsonrpc import ErrorResponse, encode
+from ....protocol import Send
 from ._asgi import JSON, Header, HttpRequest
 from ._event_store import EventStream
 from ._event_writer import EVENT_STREAM, EventWriter, Pace, event
-from ._task_group import TaskSet
+from ._task_group import TaskGroup
 
 
 class Reply:
-    """What a POST is answered with; the `Channel` of its request.
+    """The answer to one POST; the `ReplyChannel` of its request.
 
     Nothing is sent before there is something to send: the first message decides the form, and an
     error that is the first one decides the status.
@@ -29,6 +31,7 @@ class Reply:
     Attributes:
         gone: True once the client has gone, or does not read what it is sent.
         on_gone: Called then, if the answer was not complete.
+        entered: The scope around the task that answers; see `TaskScope`.
         challenge: Headers that an answer with 403 has, and no other one.
     """
 
@@ -48,6 +51,7 @@ class Reply:
         "_watching",
         "_writer",
         "challenge",
+        "entered",
         "gone",
         "on_gone",
     )
@@ -55,7 +59,7 @@ class Reply:
     def __init__(
         self,
         http: HttpRequest,
-        tasks: TaskSet,
+        tasks: TaskGroup,
         pace: Pace,
         *,
         statuses: Mapping[int, int],
@@ -65,6 +69,7 @@ class Reply:
         self.gone = False
         self.on_gone: Callable[[], None] | None = None
         self.challenge: Sequence[Header] = ()
+        self.entered = http.entered
         self._http = http
         self._tasks = tasks
         self._pace = pace
@@ -83,7 +88,7 @@ class Reply:
     # Channel
 
     def answer(self, message: bytes, code: int | None = None, /) -> None:
-        """Send the answer; see `Channel`."""
+        """Send the answer; see `ReplyChannel`."""
         if code is not None:
             self._status = self._statuses.get(code, 200)
         if self._writer is None:
@@ -93,7 +98,7 @@ class Reply:
         self.abandon()
 
     def abandon(self) -> None:
-        """End; see `Channel`."""
+        """End; see `ReplyChannel`."""
         self._over = True
         if self._stream is not None:
             self._stream.end()
@@ -110,23 +115,23 @@ class Reply:
                 self._stream.release(seconds)
 
     def deliver(self, message: bytes) -> None:
-        """Send a message; see `Channel`."""
+        """Send a message; see `ReplyChannel`."""
         if not self._over:
             self._put(self._begin_stream(), message)
 
     def offer(self, message: bytes) -> None:
-        """Send a message if there is room; see `Channel`."""
+        """Send a message if there is room; see `ReplyChannel`."""
         if not self._over:
             self._put(self._begin_stream(), message, droppable=True)
 
     @property
     def has_room(self) -> bool:
-        """False while too much is waiting; see `Channel`."""
+        """False while too much is waiting; see `ReplyChannel`."""
         reader = self._stream or self._writer
         return reader is None or reader.has_room
 
     async def room(self) -> None:
-        """Wait until there is room; see `Channel`."""
+        """Wait until there is room; see `ReplyChannel`."""
         reader = self._stream or self._writer
         if reader is None:
             await trio.lowlevel.checkpoint()
@@ -217,3 +222,19 @@ class Reply:
             self._writer.close()
         if self.on_gone is not None and not self._over:
             self.on_gone()
+
+
+async def send_refusal(
+    http: HttpRequest, refusal: Send, statuses: Mapping[int, int], default: int
+) -> None:
+    """Answer with the error that a peer has found.
+
+    Args:
+        http: The request.
+        refusal: The error.
+        statuses: The HTTP status by the code of the error.
+        default: The status of other codes.
+    """
+    error = refusal.message
+    code = error.code if isinstance(error, ErrorResponse) else 0
+    await http.respond(statuses.get(code, default), encode(error))

@@ -1,4 +1,4 @@
-"""How sessions are named: at random, or by what they began with, sealed.
+"""Session ids: random, or the sealed result of the handshake.
 
 A sealed name lets any process that has the keys serve the session, and a new one after a restart:
 what `initialize` agreed on stands in it. What handlers stored with `put_session` does not; `init`
@@ -17,7 +17,7 @@ from ....engine import logger
 from ....server import Sealer, Server
 
 if TYPE_CHECKING:
-    from ._http_session import Session
+    from ._http_session import HttpSession
 
 #: Random bytes of a name.
 ENTROPY: Final = 24
@@ -39,11 +39,15 @@ class SessionIds:
 
     Args:
         server: Whose sessions they are; its `state_keys` seal them.
-        sealed: Whether they are sealed.
+        sealed: True if they are sealed: then other processes may serve the sessions as well.
+
+    Attributes:
+        sealed: See Args.
     """
 
     def __init__(self, server: Server, *, sealed: bool) -> None:
         self._server = server.options.name
+        self.sealed = sealed
         self._sealer: Sealer | None = None
         if sealed:
             self._sealer = _make_sealer(server.options.state_keys)
@@ -51,12 +55,7 @@ class SessionIds:
                 logger.warning(_NO_KEYS)
         self._ended: OrderedDict[bytes, None] = OrderedDict()
 
-    @property
-    def sealed(self) -> bool:
-        """True if other processes may serve the sessions as well."""
-        return self._sealer is not None
-
-    def make(self, session: "Session") -> str:
+    def make(self, session: "HttpSession") -> str:
         """Name a session whose handshake has begun."""
         if self._sealer is not None:
             name = self._sealer.seal(session.peer.handshake.agreed(), self._binding(session.owner))

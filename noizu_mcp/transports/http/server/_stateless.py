@@ -1,9 +1,8 @@
-"""POST requests of 2026-07-28: each is a connection of its own, and carries its own context.
+"""POST requests of 2026-07-28: each carries its own context, and needs no session.
 
 Source: 2026-07-28 `basic/transports/streamable-http`.
 """
 
-from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
@@ -18,20 +17,19 @@ from ....jsonrpc import (
     MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
     Decoded,
-    ErrorResponse,
     Notification,
     Request,
-    encode,
 )
-from ....protocol import STATELESS, Mirrored, Origin, Send
+from ....protocol import STATELESS, Mirrored, Origin, Send, read_stateless
+from ....server import StatelessRequests
 from ....types import Principal
 from ._asgi import HttpRequest, Refused
-from ._connection import VERSION, Host, HttpConnection
-from ._reply import Reply
+from ._connection import VERSION, Host
+from ._reply import Reply, send_refusal
 from ._stream_lifetime import time_left
 
 _PARAM: Final = "mcp-param-"
-#: What an error of a handler is answered with; every other one with 200.
+#: The HTTP status of an error of a handler, by its code; every other one travels with 200.
 _STATUSES: Final = {
     METHOD_NOT_FOUND: 404,
     INSUFFICIENT_SCOPE: 403,
@@ -41,22 +39,23 @@ _STATUSES: Final = {
 }
 
 
-class SingleRequests:
-    """The requests that are being answered.
+class StatelessPosts:
+    """The POST requests of 2026-07-28 that are being answered.
 
     Args:
-        host: What they share.
+        host: The shared part of the application.
+
+    Attributes:
+        requests: Those without an answer.
     """
 
     def __init__(self, host: Host) -> None:
+        self.requests = StatelessRequests(host.running)
         self._host = host
-        self._replies: dict[HttpConnection, Reply] = {}
+        self._replies: dict[Reply, None] = {}
 
     def __len__(self) -> int:
         return len(self._replies)
-
-    def __iter__(self) -> Iterator[HttpConnection]:
-        return iter(list(self._replies))
 
     async def post(self, http: HttpRequest, message: Decoded) -> None:
         """Answer one POST.
@@ -67,67 +66,46 @@ class SingleRequests:
         if isinstance(message, Request):
             await self._serve(http, message)
         elif isinstance(message, Notification):
-            self._host.hear(http, message, None)
-            # None is defined ("Sending Messages"); unknown ones mean nothing.
+            self._host.observe(http, message, None)
+            # The revision defines none ("Sending Messages"); unknown ones are ignored.
             await http.respond(202, headers=())
         else:
             text = f"{STATELESS.name} takes one request or notification in a POST"
             raise Refused(400, text, code=INVALID_REQUEST)
 
     async def _serve(self, http: HttpRequest, request: Request) -> None:
-        connection = HttpConnection(self._host)
-        reply = Reply(http, self._host.tasks, self._host.pace, statuses=_STATUSES)
-        connection.begin(reply)
-        origin = Origin(_mirrored(http), http.principal)
-        event = connection.peer.stateless.receive_request(request, origin)
-        connection.heard(request, event, http.size)
+        host, headers = self._host, http.headers
+        mirrored = Mirrored(
+            headers.get(VERSION),
+            headers.get("mcp-method"),
+            headers.get("mcp-name"),
+            {name[len(_PARAM) :]: headers[name] for name in headers if name.startswith(_PARAM)},
+        )
+        event = read_stateless(request, Origin(mirrored, http.principal))
         if isinstance(event, Send):
-            await refuse(http, event, HTTP_STATUS, 400)
+            host.observe(http, request, event)
+            await send_refusal(http, event, HTTP_STATUS, 400)
             return
-        self._replies[connection] = reply
+        reply = Reply(http, host.tasks, host.pace, statuses=_STATUSES)
+        self._replies[reply] = None
+        life: trio.CancelScope | None = None
         if request.method == "subscriptions/listen" and http.principal is not None:
-            connection.tasks.spawn(partial(self._end_with_token, connection, http.principal))
+            life = host.tasks.spawn(partial(self._end_with_token, reply, http.principal))
         try:
-            # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
-            await connection.desk.lead(event, reply, tied=True)
+            await self.requests.serve_one(event, reply, http.size)
         finally:
-            del self._replies[connection]
+            del self._replies[reply]
             reply.close()
-            connection.stop()
+            if life is not None:
+                life.cancel()
 
-    async def _end_with_token(self, connection: HttpConnection, principal: Principal) -> None:
-        """End a listen request in order when its token does, or as soon as it is open after."""
+    async def _end_with_token(self, reply: Reply, principal: Principal) -> None:
+        """End a listen request in order when its token expires, or once it is open after that."""
         while True:
             await trio.sleep(time_left(principal, self._host.options.limits.stream_life))
-            connection.closing()
+            self.requests.end_subscriptions(reply)
 
     def hang_up(self) -> None:
         """Wait no longer for clients that have not read everything."""
-        for reply in self._replies.values():
+        for reply in self._replies:
             reply.close()
-
-
-def _mirrored(http: HttpRequest) -> Mirrored:
-    headers = http.headers
-    params = {
-        name[len(_PARAM) :]: value for name, value in headers.items() if name.startswith(_PARAM)
-    }
-    return Mirrored(
-        headers.get(VERSION), headers.get("mcp-method"), headers.get("mcp-name"), params
-    )
-
-
-async def refuse(
-    http: HttpRequest, refusal: Send, statuses: Mapping[int, int], default: int
-) -> None:
-    """Answer with the error that a peer has found.
-
-    Args:
-        http: The request.
-        refusal: The error.
-        statuses: The HTTP status by its code.
-        default: The status of codes that are not there.
-    """
-    error = refusal.message
-    code = error.code if isinstance(error, ErrorResponse) else 0
-    await http.respond(statuses.get(code, default), encode(error))

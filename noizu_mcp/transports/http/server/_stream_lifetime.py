@@ -1,4 +1,4 @@
-"""How long a stream may live whose reader was let in once: until that is to be asked again."""
+"""Lifetime of an SSE stream: it ends when its token must be verified again."""
 
 import math
 import time
@@ -12,7 +12,7 @@ LEAST: Final = 30.0
 
 
 def time_left(principal: Principal | None, life: float) -> float:
-    """Give the seconds after which a stream is ended; infinite where nobody is verified.
+    """Return the seconds after which a stream is ended; infinite where nobody is verified.
 
     Args:
         principal: Who opened it.

@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from ....engine import crashes_logged
+from ....engine import seldom, split_cancellation
 
 Work = Callable[[], Awaitable[object]]
 
 
-class TaskSet:
+class TaskGroup:
     """The tasks of one session or one request.
 
     A nursery of its own would cost each idle session a task.
@@ -28,9 +28,9 @@ class TaskSet:
     def __len__(self) -> int:
         return len(self._scopes)
 
-    def sibling(self) -> "TaskSet":
+    def sibling(self) -> "TaskGroup":
         """Make another set in the same nursery."""
-        return TaskSet(self._nursery)
+        return TaskGroup(self._nursery)
 
     def spawn(self, work: Work) -> trio.CancelScope:
         """Run something until it ends or `close` is called; what it raises is logged.
@@ -51,9 +51,17 @@ class TaskSet:
             scope.cancel()
 
     async def _run(self, work: Work, scope: trio.CancelScope) -> None:
-        with crashes_logged("a task of an HTTP connection failed"):
-            try:
-                with scope:
-                    await work()
-            finally:
-                del self._scopes[scope]
+        try:
+            with scope:
+                await work()
+        except BaseException as error:
+            # The nursery is that of the application: a failure must not end what others do in it.
+            crash, going_on = split_cancellation(error)
+            if crash is None:
+                raise
+            text = "a task of an HTTP connection failed"
+            seldom.crash(text, text, error=crash)
+            if going_on is not None:
+                raise going_on from None
+        finally:
+            del self._scopes[scope]

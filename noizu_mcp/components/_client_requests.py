@@ -1,0 +1,207 @@
+"""Questions to the client as they go over the wire, and answers as handlers get them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from .._errors import DefinitionError, ProtocolError
+from .._util import is_uri
+from ..schema import Shape, flat_for, flat_shape, to_problems
+from ..types import (
+    ELICIT,
+    ROOTS,
+    SAMPLE,
+    Accept,
+    Cancel,
+    Content,
+    Decline,
+    InputRequest,
+    PromptMessage,
+    Root,
+    SamplingResult,
+    ToolDefinition,
+    camel_case,
+)
+
+#: Seconds that a person gets to answer, unless the handler says otherwise.
+ELICIT_TIMEOUT: Final = 300.0
+#: Seconds that a model gets to answer, unless the handler says otherwise.
+SAMPLE_TIMEOUT: Final = 60.0
+#: Seconds that a client gets to list its roots: it has them at hand.
+ROOTS_TIMEOUT: Final = 30.0
+#: The same by method, for handlers that ask by hand.
+TIMEOUTS: Final[Mapping[str, float]] = {
+    ELICIT: ELICIT_TIMEOUT,
+    SAMPLE: SAMPLE_TIMEOUT,
+    ROOTS: ROOTS_TIMEOUT,
+}
+_FORM: Final = "requestedSchema"
+
+
+def form_shape(model: Any) -> Shape:
+    """Read what a form asks for.
+
+    Args:
+        model: A class with fields, fields as data, or a raw JSON Schema; flat in any case.
+
+    Raises:
+        DefinitionError: It cannot be asked for in a form (client/elicitation, Requested Schema).
+    """
+    shape, faults = flat_shape(model)
+    if shape is None:
+        raise DefinitionError(to_problems(faults, getattr(model, "__name__", "elicit")))
+    return shape
+
+
+def elicit_request(message: str, shape: Shape) -> InputRequest:
+    """Ask the user to fill in a form, in the words of the newest revision.
+
+    Raises:
+        TypeError: The message is no text.
+    """
+    return InputRequest(ELICIT, {"message": _text(message), "requestedSchema": shape.schema})
+
+
+def read_by_hand(request: InputRequest) -> InputRequest:
+    """Read a question that a handler wrote by hand: its form is made flat, as that of `elicit`.
+
+    Raises:
+        DefinitionError: It asks for what no form can.
+    """
+    form = request.params.get(_FORM)
+    if form is None:
+        return request
+    return InputRequest(request.method, {**request.params, _FORM: form_shape(form).schema})
+
+
+def adapt_request(
+    request: InputRequest, revision: str
+) -> tuple[dict[str, Any], InputRequest | None]:
+    """Write a question in the words of a revision.
+
+    Args:
+        request: The question; a form in it is flat.
+        revision: The revision of the client.
+
+    Returns:
+        The capability that it needs, in the shape of `ClientCapabilities`; and the question, or
+        None if the revision has no form field for what is asked.
+    """
+    needs = needed_by(request)
+    form = request.params.get(_FORM)
+    if form is None:
+        return needs, request
+    form = flat_for(form, revision)
+    if form is None:
+        return needs, None
+    return needs, InputRequest(request.method, {**request.params, _FORM: form})
+
+
+def needed_by(request: InputRequest) -> dict[str, Any]:
+    """Say which capability a question needs, in the shape of `ClientCapabilities`."""
+    if request.method == ROOTS:
+        return {"roots": {}}
+    if request.method == SAMPLE:
+        with_tools = "tools" in request.params or "toolChoice" in request.params
+        return {"sampling": {"tools": {}} if with_tools else {}}
+    return {"elicitation": {"url": {}} if request.params.get("mode") == "url" else {}}
+
+
+def elicit_url_request(message: str, url: str) -> InputRequest:
+    """Ask the user to open a URL; since 2025-11-25.
+
+    Raises:
+        TypeError: The message is no text.
+        ValueError: The URL is none.
+    """
+    if not is_uri(url):
+        raise ValueError(f"must be an absolute URL like 'https://example.com/login', got {url!r}")
+    return InputRequest(ELICIT, {"mode": "url", "message": _text(message), "url": url})
+
+
+def _text(message: Any) -> str:
+    if not isinstance(message, str):
+        raise TypeError(f"the message to the user must be a text, got {message!r}")
+    return message
+
+
+def read_elicited(answer: Any, shape: Shape | None) -> Accept[Any] | Decline | Cancel:
+    """Read an `ElicitResult`.
+
+    Args:
+        answer: As it came.
+        shape: What the form asked for; None for a URL.
+
+    Raises:
+        ProtocolError: It is none, or what was filled in breaks the form.
+    """
+    action = answer.get("action") if isinstance(answer, Mapping) else None
+    if action == "decline":
+        return Decline()
+    if action == "cancel":
+        return Cancel()
+    if action != "accept":
+        raise ProtocolError("the answer to an elicitation has no known action")
+    if shape is None:
+        return Accept(None)
+    content = answer.get("content")
+    if not shape.compiled.is_valid(content):
+        raise ProtocolError("the answer to an elicitation breaks the schema that was asked for")
+    return Accept(content if shape.build is None else shape.build(content))
+
+
+def sample_request(
+    messages: str | Sequence[Any], max_tokens: int, options: Mapping[str, Any]
+) -> InputRequest:
+    """Ask the client's model.
+
+    Args:
+        messages: One text of the user, or a list of texts, `PromptMessage`s and mappings.
+        max_tokens: How much it may say.
+        options: More params by their Python names; None for absent.
+
+    Raises:
+        TypeError: A message is none.
+        ValueError: `max_tokens` is no whole number above 0.
+    """
+    if type(max_tokens) is not int or max_tokens < 1:
+        raise ValueError(f"max_tokens must be a whole number above 0, got {max_tokens!r}")
+    listed = [messages] if isinstance(messages, str) else messages
+    params: dict[str, Any] = {
+        "messages": [_sampling_message(message) for message in listed],
+        "maxTokens": max_tokens,
+        **{camel_case(name): value for name, value in options.items() if value is not None},
+    }
+    if "tools" in params:
+        tools = params["tools"]
+        params["tools"] = [t.to_wire() if isinstance(t, ToolDefinition) else t for t in tools]
+    return InputRequest(SAMPLE, params)
+
+
+def _sampling_message(message: Any) -> dict[str, Any]:
+    if isinstance(message, str):
+        return {"role": "user", "content": Content.text(message).to_wire()}
+    if isinstance(message, PromptMessage):
+        return message.to_wire()
+    if isinstance(message, SamplingResult):
+        wire = message.to_wire()
+        return {"role": wire["role"], "content": wire["content"]}
+    if isinstance(message, Mapping):
+        return dict(message)
+    raise TypeError(f"{message!r} is no message: give a text, a PromptMessage or a mapping")
+
+
+def roots_request() -> InputRequest:
+    """Ask where the server may work."""
+    return InputRequest(ROOTS)
+
+
+def read_roots(answer: Any) -> list[Root]:
+    """Read a `ListRootsResult`.
+
+    Raises:
+        ProtocolError: It is none.
+    """
+    roots = answer.get("roots") if isinstance(answer, Mapping) else None
+    if not isinstance(roots, list):
+        raise ProtocolError("the answer to roots/list has no roots")
+    return [Root.from_wire(root, "root") for root in roots]

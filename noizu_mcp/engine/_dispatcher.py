@@ -1,0 +1,224 @@
+"""The messages of one peer, whatever carries them: each is taken to where it belongs.
+
+Both ends of a connection derive from `Dispatcher`. It knows no feature: a request goes to `begin`,
+a notification to `receive_notice`, an answer to whichever task waits for it.
+"""
+
+import abc
+import math
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, Protocol
+
+import trio
+
+from .._errors import RequestTimeout
+from ..jsonrpc import Decoded, ErrorResponse, Notification, Request, encode
+from ..protocol import (
+    Cancel,
+    Dispatch,
+    Envelope,
+    Event,
+    Fanout,
+    Ledger,
+    Notice,
+    Progress,
+    Ready,
+    Resolve,
+    Send,
+)
+from ._pending import OnProgress, PendingRequest, PendingRequests
+from ._request import BatchReply, InboundRequest, InFlight, Job, ReplyChannel
+
+
+class Peer(Protocol):
+    """The sans-IO side of a connection: `ServerPeer` or `ClientPeer`."""
+
+    ledger: Ledger
+
+    def receive(self, message: Decoded) -> Event | None:
+        """Decide what a message means."""
+
+
+class Dispatcher(InFlight):
+    """Takes the messages of one peer, and sends requests and notifications to it.
+
+    Args:
+        peer: Knows the protocol.
+
+    Attributes:
+        channel: Takes messages that belong to no request of the peer; set before any message.
+        decide: Decides what a message means; see `Peer.receive`.
+        pending: Requests of ours that have no answer yet.
+    """
+
+    channel: ReplyChannel
+
+    def __init__(self, peer: Peer) -> None:
+        super().__init__()
+        self.pending = PendingRequests()
+        self._ledger = peer.ledger
+        self._methods = peer.ledger.methods
+        self.decide = peer.receive
+
+    # What the two ends do with what their peer wants. None of these may raise.
+
+    @abc.abstractmethod
+    def begin(
+        self,
+        request: Request,
+        envelope: Envelope,
+        channel: ReplyChannel,
+        batch: BatchReply | None = None,
+    ) -> tuple[InboundRequest, Job | None]:
+        """Begin a request: answer it at once, or return the rest of the work.
+
+        A request that has no answer yet must stand in `requests` afterwards.
+        """
+
+    @abc.abstractmethod
+    def receive_notice(self, notification: Notification) -> None:
+        """Take a notification."""
+
+    def complete_handshake(self) -> None:
+        """Note that the client has sent `notifications/initialized`."""
+
+    def end_subscriptions(self) -> None:
+        """End requests that would never end by themselves: no more messages come."""
+
+    def observe_received(self, message: Decoded, event: Event | None, size: int | None) -> None:
+        """Observe a message and its meaning, before it is acted on.
+
+        Args:
+            message: The message.
+            event: Its meaning.
+            size: Its bytes; None if they are not known.
+        """
+
+    # Messages of the peer
+
+    def take(self, event: Event, channel: ReplyChannel, batch: BatchReply | None = None) -> None:
+        """Act on a message.
+
+        Args:
+            event: Its meaning.
+            channel: Takes its answer.
+            batch: Gathers its answer instead, if it came in an array.
+        """
+        if isinstance(event, Dispatch):
+            request, job = self.begin(event.request, event.envelope, channel, batch)
+            if job is not None:
+                self.spawn(partial(_work_later, request, job))
+        elif isinstance(event, Send):
+            _answer(event, channel, batch)
+        elif isinstance(event, Resolve):
+            self.pending.resolve(event.answer.id, event.answer)
+        elif isinstance(event, Progress):
+            self.pending.report_progress(event.token, event.params)
+        elif isinstance(event, Cancel):
+            request_ = self.requests.get(event.id)
+            if request_ is not None:
+                request_.withdraw()
+        elif isinstance(event, Notice):
+            self.receive_notice(event.notification)
+        elif isinstance(event, Ready):
+            self.complete_handshake()
+        else:
+            self._fan_out(event, channel)
+
+    def _fan_out(self, fanout: Fanout, channel: ReplyChannel) -> None:
+        """Act on each message of an array; their answers travel as one array (2025-03-26)."""
+        events = [event for event in fanout.events if event is not None]
+        answers = sum(isinstance(event, Dispatch | Send) for event in events)
+        batch = BatchReply(answers, channel)
+        for event in events:
+            self.take(event, channel, batch)
+
+    def strike_out(self, request: InboundRequest) -> None:
+        """Forget a request: its id may be used again."""
+        # Written out, not `super()`: every request passes here.
+        id_ = request.request.id
+        self._methods.pop(id_, None)  # as `Ledger.finish` does
+        self.requests.pop(id_, None)
+        if self.all_answered is not None and not self.requests:
+            self.all_answered.set()
+
+    # Messages to the peer
+
+    def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Send a notification that belongs to no request in flight."""
+        notice = Notification(method, None if params is None else dict(params))
+        self.channel.deliver(self.encode_notice(notice))
+
+    def hold_timeouts(self) -> AbstractContextManager[None]:
+        """Stop the timeouts of our requests while the block runs: the peer waits for us."""
+        return self.pending.hold_timeouts()
+
+    async def send_request(
+        self,
+        request: Request,
+        *,
+        channel: ReplyChannel | None = None,
+        patience: float | None = None,
+        on_progress: OnProgress | None = None,
+        cancellable: bool = True,
+    ) -> Mapping[str, Any]:
+        """Send a request, made by the peer's ledger, and wait for its answer.
+
+        Args:
+            request: The request.
+            channel: Takes it, if it belongs to a request of the peer.
+            patience: Seconds without answer or progress; None for no limit.
+            on_progress: Called with the params of each progress notice.
+            cancellable: Tell the peer when we stop waiting; `initialize` must not be cancelled
+                (2025-11-25 `basic/utilities/cancellation`).
+
+        Returns:
+            The result.
+
+        Raises:
+            McpError: The peer answered with an error.
+            RequestTimeout: It did not answer in time; it has been told to stop.
+            ConnectionClosed: The connection ended first.
+        """
+        channel = channel or self.channel
+        seconds = math.inf if patience is None else patience
+        pending = PendingRequest(request.method, seconds, on_progress)
+        try:
+            self.pending.add(request.id, pending)
+            channel.deliver(encode(request))
+            return await pending.wait()
+        except (RequestTimeout, trio.Cancelled) as error:
+            if cancellable:
+                reason = "timeout" if isinstance(error, RequestTimeout) else "cancelled"
+                params = {"requestId": request.id, "reason": reason}
+                notice = Notification("notifications/cancelled", params)
+                channel.deliver(self.encode_notice(notice))
+            raise
+        finally:
+            self.pending.discard(request.id)
+            self._ledger.close(request.id)
+
+    def close(self, reason: str) -> None:
+        """Refuse every open request, and wake all that wait for the peer.
+
+        Args:
+            reason: The text for the peer.
+        """
+        self.refuse_all(reason)
+        self.pending.close()
+
+
+async def _work_later(request: InboundRequest, job: Job) -> None:
+    if not request.withdrawn:  # by a message of the same array
+        await request.run(job())
+
+
+def _answer(event: Send, channel: ReplyChannel, batch: BatchReply | None) -> None:
+    answer = encode(event.message)
+    code = event.message.code if isinstance(event.message, ErrorResponse) else None
+    if batch is None:
+        channel.answer(answer, code)
+    else:
+        batch.add(answer)

@@ -1,0 +1,217 @@
+"""The loop over the messages of a pipe: one nursery, one reader, one writer, few tasks.
+
+Theory of operation. One task reads at any time, the *reader*. It takes the messages that arrived
+together one after the other and runs their handlers itself (see `run_eager`). When a handler waits
+for the first time, the task *detaches*: it belongs to that handler from then on, and a new
+task resumes reading where the old one stopped, in the same inbox. So a handler that never waits, as
+most do, costs neither a task nor a cancel scope: the scope around the reader becomes that of the
+handler when it detaches.
+
+States of the loop: *reading*, *ended* (the peer has ended the stream, or `stop` was called) and
+then, in this order: requests that run get their grace, the rest is refused, the nursery is
+cancelled, the outbox is drained, the stream is closed.
+
+Why it cannot deadlock: the reader never waits for a handler; it waits for the peer, or for room in
+the outbox, which the writer makes. A peer that leaves the outbox full is given up after
+`STALL_TIMEOUT`. Why it cannot grow: the ledger bounds the requests in flight, each of which holds
+at most one task; the inbox holds what one read brought.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, cast
+
+import trio
+
+from .._limits import Limits
+from .._log import seldom
+from ..jsonrpc import Received
+from ..protocol import Dispatch
+from ._dispatcher import Dispatcher
+from ._failure import split_cancellation
+from ._outbox import Outbox
+from ._request import InboundRequest, run_eager
+from ._stream import MessageStream, Unanswered
+
+#: Seconds to write what is left once everything else has ended; a peer that reads needs far less.
+DRAIN_TIMEOUT: Final = 2.0
+#: Seconds that a peer may leave a full outbox unread before the connection is given up.
+STALL_TIMEOUT: Final = 60.0
+#: Messages taken in a row before other tasks get their turn and the answers are written.
+MAX_STREAK: Final = 100
+
+
+class MessageLoop:
+    """Drives a dispatcher over a stream.
+
+    Args:
+        stream: Carries the messages; closed when `run` ends.
+        dispatcher: Takes the messages; its channel becomes the outbox of the loop.
+        limits: The limits of the connection.
+
+    Attributes:
+        outbox: The messages that wait to be written.
+    """
+
+    def __init__(self, stream: MessageStream, dispatcher: Dispatcher, limits: Limits) -> None:
+        self.outbox = dispatcher.channel = Outbox(stream, limits.outbox, dispatcher.requests)
+        self._stream = stream
+        self._dispatcher = dispatcher
+        self._inbox: deque[Received | Unanswered] = deque()
+        self._reading: trio.CancelScope | None = None
+        self._ended = trio.Event()
+        self._nursery: trio.Nursery
+
+    async def run(
+        self,
+        *,
+        grace: float = 5.0,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
+        """Serve the connection until the peer ends it, or `stop` is called.
+
+        Args:
+            grace: Seconds that running requests get then.
+            task_status: Started once requests can be sent.
+        """
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.outbox.write)
+                try:
+                    await self._serve(grace, task_status)
+                finally:
+                    nursery.cancel_scope.cancel()
+        finally:
+            self._dispatcher.pending.close()
+            self.outbox.close()
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + DRAIN_TIMEOUT):
+                await self._stream.aclose()
+
+    async def _serve(self, grace: float, task_status: trio.TaskStatus[None]) -> None:
+        async with trio.open_nursery() as self._nursery:
+            task_status.started()
+            self.resume_reading()
+            await self._ended.wait()
+            # No answer of the peer can come any more: who waits for one must not use up the grace.
+            self._dispatcher.pending.close()
+            self._dispatcher.end_subscriptions()
+            await self._dispatcher.settle(grace)
+            self._nursery.cancel_scope.cancel()
+        with trio.move_on_after(DRAIN_TIMEOUT):
+            await self.outbox.drain()
+
+    def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Run something beside the requests; it is cancelled when they are."""
+        self._nursery.start_soon(work)
+
+    def stop(self) -> None:
+        """Take no more messages and let `run` end in order."""
+        self._ended.set()
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def resume_reading(self) -> None:
+        """Start a task that reads from here on."""
+        self._nursery.start_soon(self._read)
+
+    async def _read(self) -> None:
+        """Read, and run handlers until one of them waits; then another task resumes reading."""
+        task = _EagerTask(self)
+        try:
+            with task.scope:
+                await self._read_until_detached(task)
+        except BaseException as error:
+            crash, going_on = split_cancellation(error)
+            if task.current is None or crash is None:
+                raise
+            method = task.current.request.method
+            seldom.crash(method, "%s failed", method, error=crash)
+            if going_on is not None:
+                raise going_on from None
+            if task.detached is None:
+                task.detach()  # the messages behind the one that failed must still be read
+        if task.detached is not None:
+            task.detached.conclude(task.scope)
+
+    async def _read_until_detached(self, task: "_EagerTask") -> None:
+        outbox = self.outbox
+        while not self._ended.is_set():
+            outbox.corked = True
+            for _ in range(min(len(self._inbox), MAX_STREAK)):
+                work = self._take(self._inbox.popleft(), task)
+                if work is not None:
+                    await run_eager(work, task.detach)
+                    if task.detached is not None:
+                        return
+            outbox.corked = False
+            outbox.flush_now()
+            if self._inbox:
+                await trio.lowlevel.checkpoint()
+            else:
+                task.current = None  # failures from here on are not those of a request
+                await self._fill_inbox(task.scope)
+        # Messages that the task before left corked.
+        outbox.corked = False
+        outbox.flush_now()
+
+    async def _fill_inbox(self, scope: trio.CancelScope) -> None:
+        messages: Sequence[Received | Unanswered] = ()
+        self._reading = scope
+        try:
+            # While there is no room nothing is read, not even the end of the stream: a peer that
+            # has stopped reading must not hold the connection for ever.
+            if not self.outbox.has_room:
+                with trio.move_on_after(STALL_TIMEOUT):
+                    await self.outbox.room()
+            if self.outbox.has_room:
+                messages = await self._stream.receive()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass  # the peer is gone, or the owner of the stream closed it: both are its end
+        finally:
+            self._reading = None
+        self._inbox.extend(messages)
+        if not messages:
+            self._ended.set()
+
+    def _take(
+        self, data: Received | Unanswered, task: "_EagerTask"
+    ) -> Coroutine[Any, Any, None] | None:
+        """Take one message; return the rest of the work on it."""
+        dispatcher = self._dispatcher
+        if isinstance(data, Unanswered):
+            dispatcher.pending.resolve(data.id, data.error)
+            return None
+        event = dispatcher.decide(data.message)
+        if dispatcher.listeners:
+            dispatcher.observe_received(data.message, event, data.size)
+        if isinstance(event, Dispatch):
+            task.current, job = dispatcher.begin(event.request, event.envelope, self.outbox)
+            return None if job is None else job()
+        if event is not None:
+            dispatcher.take(event, self.outbox)
+        return None
+
+
+class _EagerTask:
+    """A task that reads until a handler that it runs waits.
+
+    Attributes:
+        scope: Around all that the task does.
+        current: The request whose handler runs.
+        detached: The request whose handler waited; the task and its scope are its own.
+    """
+
+    __slots__ = ("_loop", "current", "detached", "scope")
+
+    def __init__(self, loop: MessageLoop) -> None:
+        self.scope = trio.CancelScope()
+        self.current: InboundRequest | None = None
+        self.detached: InboundRequest | None = None
+        self._loop = loop
+
+    def detach(self) -> None:
+        """Leave this task to the current handler, and let another one resume reading."""
+        request = self.detached = cast(InboundRequest, self.current)
+        request.scope = self.scope
+        self.scope.deadline = request.deadline
+        self._loop.resume_reading()

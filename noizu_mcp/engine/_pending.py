@@ -1,0 +1,150 @@
+"""Requests of ours that have no answer yet, and the tasks that wait for the answers.
+
+A pending request ends in one of four ways: its answer, an exception of the stream in its place, its
+timeout, the end of the connection. Progress starts the timeout again, up to a maximum that no peer
+can extend (2025-11-25 `basic/lifecycle`, "Timeouts": a maximum should always be enforced).
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import trio
+
+from .._errors import ConnectionClosed, McpError, RequestTimeout
+from ..jsonrpc import ErrorResponse, Id, Response
+from ._failure import crashes_logged
+
+#: However much progress a request reports, it ends after this many times its timeout.
+MAX_EXTENSIONS: Final = 10
+
+OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+class PendingRequest:
+    """One request of ours that has no answer yet.
+
+    Args:
+        method: The method, for error texts.
+        timeout: Seconds without answer or progress before it fails; infinite for never.
+        on_progress: Called with the params of each progress notice.
+    """
+
+    __slots__ = ("_arrived", "_last", "_outcome", "_scope", "_timeout", "method", "on_progress")
+
+    def __init__(self, method: str, timeout: float, on_progress: OnProgress | None) -> None:
+        self.method = method
+        self.on_progress = on_progress
+        self._timeout = timeout
+        self._last = math.inf
+        self._arrived = trio.Event()
+        self._outcome: Response | ErrorResponse | Exception | None = None
+        self._scope = trio.CancelScope()
+
+    async def wait(self) -> Mapping[str, Any]:
+        """Wait for the answer.
+
+        Returns:
+            The result.
+
+        Raises:
+            McpError: The peer answered with an error.
+            RequestTimeout: No answer, and no progress, within the timeout.
+            ConnectionClosed: The connection ended first.
+            Exception: What the stream says of an answer that will not come.
+        """
+        self._last = trio.current_time() + self._timeout * MAX_EXTENSIONS
+        with self._scope:
+            self.extend()
+            await self._arrived.wait()
+        outcome = self._outcome
+        if isinstance(outcome, Response) and isinstance(outcome.result, Mapping):
+            return outcome.result
+        if isinstance(outcome, ErrorResponse):
+            raise McpError(outcome.code, outcome.message, outcome.data)
+        if isinstance(outcome, Exception):
+            raise outcome
+        if self._arrived.is_set():
+            raise ConnectionClosed(f"the connection ended before {self.method} was answered")
+        raise RequestTimeout(f"{self.method} was not answered within {self._timeout:g} s")
+
+    def extend(self) -> None:
+        """Start the timeout again, from now, up to `MAX_EXTENSIONS` timeouts in all."""
+        self._scope.deadline = min(trio.current_time() + self._timeout, self._last)
+
+    def hold(self) -> None:
+        """Stop the timeout, but for the limit of `MAX_EXTENSIONS`; `extend` starts it again."""
+        self._scope.deadline = self._last
+
+    def report(self, params: Mapping[str, Any]) -> None:
+        """Hand progress to whoever asked for it; what that raises ends nothing else."""
+        if self.on_progress is not None:
+            with crashes_logged("the progress callback of %s failed", self.method):
+                self.on_progress(params)
+
+    def resolve(self, outcome: Response | ErrorResponse | Exception | None) -> None:
+        """Wake the waiting task; None: the connection ended."""
+        self._outcome = outcome
+        self._arrived.set()
+
+
+class PendingRequests:
+    """The requests of ours on one connection."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Id, PendingRequest] = {}
+        self._closed = False
+        self._held = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, id_: Id, pending: PendingRequest) -> None:
+        """Enter a request.
+
+        Raises:
+            ConnectionClosed: The connection has ended.
+        """
+        if self._closed:
+            raise ConnectionClosed(f"the connection ended before {pending.method} was sent")
+        self._waiting[id_] = pending
+
+    @contextmanager
+    def hold_timeouts(self) -> Iterator[None]:
+        """Stop the timeouts while the block runs: the peer waits for us meanwhile."""
+        self._held += 1
+        for pending in self._waiting.values():
+            pending.hold()
+        try:
+            yield
+        finally:
+            self._held -= 1
+            if self._held == 0:
+                for pending in self._waiting.values():
+                    pending.extend()
+
+    def discard(self, id_: Id) -> None:
+        """Strike a request out."""
+        self._waiting.pop(id_, None)
+
+    def resolve(self, id_: Id | None, outcome: Response | ErrorResponse | Exception) -> None:
+        """Hand an answer, or why there is none, to the task that waits for it."""
+        pending = self._waiting.pop(id_, None) if id_ is not None else None
+        if pending is not None:
+            pending.resolve(outcome)
+
+    def report_progress(self, id_: Id, params: Mapping[str, Any]) -> None:
+        """Hand progress to the request it belongs to, and give it more time."""
+        pending = self._waiting.get(id_)
+        if pending is not None:
+            if self._held == 0:
+                pending.extend()
+            pending.report(params)
+
+    def close(self) -> None:
+        """End every request: the connection is gone."""
+        self._closed = True
+        for pending in self._waiting.values():
+            pending.resolve(None)
+        self._waiting.clear()

@@ -1,0 +1,127 @@
+"""The ledger of request ids in both directions.
+
+An id enters when its request is accepted or made, and leaves with its answer or its cancellation.
+So the ledger is the one place that knows which answers are late, forged or awaited.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeGuard
+
+from ..jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, Malformed, Request
+from ._events import Cancel, Progress, Resolve, Send
+from ._metadata import is_id
+
+_NUMBER: Final = (int, float)
+_NUMBER_OR_NONE: Final = (int, float, type(None))
+_TEXT_OR_NONE: Final = (str, type(None))
+
+
+class Ledger:
+    """The ids of requests without an answer: the peer's (inbound) and ours (outbound).
+
+    Args:
+        limit: Inbound requests that may be in flight at once.
+
+    Attributes:
+        methods: The methods of inbound requests without an answer, by id.
+    """
+
+    __slots__ = ("_limit", "_next_id", "_outbound", "methods")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.methods: dict[Id, str] = {}  # id → method
+        self._outbound: dict[Id, None] = {}  # an empty set is three times as large
+        self._next_id = 0
+
+    @property
+    def inbound(self) -> int:
+        """Requests of the peer that have no answer yet."""
+        return len(self.methods)
+
+    @property
+    def outbound(self) -> int:
+        """Requests of ours that have no answer yet."""
+        return len(self._outbound)
+
+    def accept(self, request: Request) -> Send | None:
+        """Enter an inbound request, or return the error that refuses it."""
+        if self.holds(request.id):
+            return refuse(request, INVALID_REQUEST, "Duplicate in-flight request id")
+        if len(self.methods) >= self._limit:
+            text = f"More than {self._limit} requests in flight; wait for answers"
+            return refuse(request, INTERNAL_ERROR, text)
+        self.methods[request.id] = request.method
+        return None
+
+    def holds(self, id_: Id) -> bool:
+        """Tell whether an inbound request with that id has no answer yet."""
+        return id_ in self.methods
+
+    def finish(self, id_: Id) -> None:
+        """Strike an inbound request out: it is answered."""
+        self.methods.pop(id_, None)
+
+    def open(self, method: str, params: dict[str, Any] | None) -> Request:
+        """Make an outbound request with an id never used before."""
+        self._next_id += 1
+        self._outbound[self._next_id] = None
+        return Request(self._next_id, method, params)
+
+    def close(self, id_: Id) -> None:
+        """Forget an outbound request: a late answer to it is dropped."""
+        self._outbound.pop(id_, None)
+
+    def awaits(self, id_: Any) -> TypeGuard[Id]:
+        """Tell whether a value is the id of an outbound request without answer."""
+        return is_id(id_) and id_ in self._outbound
+
+    def cancelled(self, params: Mapping[str, Any] | None) -> Cancel | None:
+        """Read `notifications/cancelled`; unknown and malformed ones mean nothing.
+
+        Nor do those for `initialize`, which must not be cancelled (2025-11-25
+        `basic/utilities/cancellation`, "Behavior Requirements" and "Error Handling").
+        """
+        id_ = (params or {}).get("requestId")
+        if not is_id(id_) or self.methods.get(id_, "initialize") == "initialize":
+            return None
+        del self.methods[id_]
+        reason = (params or {}).get("reason")
+        return Cancel(id_, reason if isinstance(reason, str) else None)
+
+    def resolve(self, event: Resolve) -> Resolve | None:
+        """Take an answer; late, forged and id-less ones mean nothing."""
+        id_ = event.answer.id
+        if not self.awaits(id_):
+            return None
+        self._outbound.pop(id_, None)
+        return event
+
+    def progress(self, params: Mapping[str, Any] | None) -> Progress | None:
+        """Read `notifications/progress`; unknown tokens and malformed params mean nothing.
+
+        Our progress tokens are our request ids.
+        """
+        if params is None or not self.awaits(params.get("progressToken")):
+            return None
+        return Progress(params["progressToken"], params) if _is_progress(params) else None
+
+    def receive_malformed(self, message: Malformed) -> Send | Resolve | None:
+        """Answer input that is not a valid JSON-RPC message.
+
+        A malformed answer fails the request that it is for: that would wait for ever otherwise.
+        """
+        return Send(message.error) if message.answer else self.resolve(Resolve(message.error))
+
+
+def _is_progress(params: Mapping[str, Any]) -> bool:
+    return (
+        type(params.get("progress")) in _NUMBER
+        and type(params.get("total")) in _NUMBER_OR_NONE
+        and type(params.get("message")) in _TEXT_OR_NONE
+    )
+
+
+def refuse(request: Request, code: int, message: str, data: Any = None) -> Send:
+    """Answer a request with an error."""
+    return Send(ErrorResponse(request.id, code, message, data))

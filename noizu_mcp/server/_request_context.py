@@ -1,0 +1,358 @@
+"""One object per request: the request in flight, which is the `Context` that its handler gets.
+
+`RequestContext` joins the two faces of a request. As an `InboundRequest` the engine answers,
+cancels and times it. As a `Context` its handler asks, reports and reads what it needs.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+import trio
+
+from .._errors import (
+    ConnectionClosed,
+    InsufficientScope,
+    LocalProtocolError,
+    McpError,
+    RequestTimeout,
+    ToolError,
+)
+from .._util import UNSET, Unset
+from ..components import adapt_request, read_by_hand
+from ..engine import InboundRequest, Job, is_crash, unwrap_single
+from ..jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CLIENT_CAPABILITY,
+    Rendered,
+)
+from ..protocol import CLIENT_REQUESTS
+from ..types import (
+    META_SERVER_INFO,
+    InputRequest,
+    InputRequired,
+    ToolResult,
+)
+from ._server_context import EMPTY, ServerContext, no_task
+from .asking._mrtr import LiveAsker, ReplayAsker, make_asker, run_step
+from .calls._invoke import TIMED_OUT
+from .calls._refusal import timed_out
+from .calls._scope_checks import admit, denial, needed
+from .calls._time_limit import Timed
+from .events._recording import observe_request
+
+if TYPE_CHECKING:
+    from ._session import Session
+    from .changes._feed import ChangeFeed
+
+#: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`); in every era.
+ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+
+#: Begins the task of a call; does not return where there is one to begin.
+BeginTask = Callable[["RequestContext"], Awaitable[None]]
+
+
+class RequestContext(InboundRequest, ServerContext):
+    """A request of a client, in the hands of the engine and of its handler.
+
+    `Session.begin` and `StatelessRequests.serve_one` make it, and set `running` and what a session
+    adds to it.
+
+    Attributes:
+        session: The values of the session as they were when the request began.
+        completion_arguments: In a completion: the arguments that are filled in already.
+        input_responses: The answers to the questions of a handler that asks by hand.
+        request_state: The state of a handler that asks by hand.
+        asker: Asks the client; None until something is asked.
+        begin_task: Begins the task of a tool that does so by itself.
+        feed: The changes that a listen request hears of, while it is open.
+        size: Bytes of its message, if known; only while somebody listens.
+    """
+
+    # Plain attributes with defaults: most requests use none of them, so most need no store.
+    dispatcher: "Session | None" = None
+    session: Mapping[str, Any] = EMPTY
+    completion_arguments: Mapping[str, str] = EMPTY
+    input_responses: Mapping[str, Any] = EMPTY
+    request_state: str | None = None
+    asker: LiveAsker | ReplayAsker | None = None
+    begin_task: BeginTask | None = None
+    feed: "ChangeFeed | None" = None
+    size: int | None = None
+    _progress: float | None = None
+
+    # Its way through the server
+
+    def begin(self) -> Job | None:
+        """Answer the request at once, or return the rest of the work on it."""
+        running = self.running
+        if running.listeners and self.observer is None:
+            return observe_request(self)
+        method, server = CLIENT_REQUESTS[self.request.method], running.server
+        feature = method.capability
+        # Looked at before it is asked for: nearly every request is of what is registered.
+        if feature not in server.registry.offered and feature and not server.offers(feature):
+            self.refuse_method()
+            return None
+        try:
+            if server.registry.scoped or server.options.requires is not None:
+                admit(server, self)
+            return running.routes[method.name](self)
+        except BaseException as error:
+            if not is_crash(error):
+                raise
+            self.send_failure(error)
+        return None
+
+    def take_up_rounds(self) -> None:
+        """Take up the answers and the state that an earlier round of this request left.
+
+        Raises:
+            McpError: The request carries a state that is not valid for it (-32602).
+        """
+        params = self.request.params
+        if not params or not ("requestState" in params or "inputResponses" in params):
+            return
+        # Before 2026-07-28 these are params like others, which no method has.
+        if self.envelope.revision.stateless:
+            self.open_state()
+
+    def open_state(self) -> None:
+        """Read the answers and the state of an earlier round, before the handler runs.
+
+        Raises:
+            McpError: The state is not valid for this request (-32602).
+        """
+        rounds = self._rounds
+        self.input_responses, self.request_state = rounds.responses, rounds.state
+
+    def limit_time(self, component: Timed | None) -> None:
+        """Set the deadline of the request.
+
+        Args:
+            component: Its timeout goes before the server's; None where nothing is registered.
+        """
+        timeout = UNSET if component is None else component.timeout
+        if isinstance(timeout, Unset):
+            timeout = self.running.server.options.tool_timeout
+        self.deadline = math.inf if timeout is None else trio.current_time() + timeout
+
+    def in_time(
+        self, work: Callable[[], Coroutine[Any, Any, None]], component: Timed | None = None
+    ) -> Job:
+        """Make the rest of the work on the request from a call of the author's code.
+
+        Whatever the work raises becomes the one answer; cancellation passes.
+
+        Args:
+            work: The work.
+            component: See `limit_time`.
+        """
+
+        async def job() -> None:
+            try:
+                await work()
+            except BaseException as error:
+                if not is_crash(error):
+                    raise
+                self.send_failure(error)
+
+        self.limit_time(component)
+        return job
+
+    # Answers
+
+    def complete(self, result: Mapping[str, Any]) -> None:
+        """Answer with a complete result, in the form of its era."""
+        if self.envelope.revision.stateless:
+            meta = {**result.get("_meta", EMPTY), META_SERVER_INFO: self.running.server.info}
+            result = {"resultType": "complete", **result, "_meta": meta}
+        self.send_result(result)
+
+    def complete_rendered(self, body: Rendered, tail: bytes = b"") -> None:
+        """Answer with a result that is JSON already, without `_meta` of its own.
+
+        Args:
+            body: The result: a JSON object with at least one key.
+            tail: More members for 2026-07-28, each with a comma before it.
+        """
+        if self.envelope.revision.stateless:
+            end = self.running.server.result_tail
+            body = Rendered(b'{"resultType":"complete",%b%b%b' % (body[1:-1], tail, end))
+        self.send_result(body)
+
+    def refuse_method(self) -> None:
+        """Answer that the server does not offer the method."""
+        self.send_error(METHOD_NOT_FOUND, f"Method not found: {self.request.method}")
+
+    def send_failure(self, error: BaseException) -> None:
+        """Answer a request whose handler raised; the details of a crash go to the log only."""
+        error = unwrap_single(error)
+        server = self.running.server
+        if isinstance(error, InsufficientScope):
+            try:
+                scopes = needed(server, self.request, error.scopes)
+            except ValueError as wrong:  # the author's: no name of a scope
+                error = wrong
+            else:
+                error = denial(self, scopes, self.running.transport)
+                if self.running.on_denied is not None:
+                    self.running.on_denied(self, error)
+        if isinstance(error, McpError):
+            self.send_error(error.code, error.message, error.data)
+            return
+        if isinstance(error, RequestTimeout | ConnectionClosed):
+            self.send_error(INTERNAL_ERROR, timed_out(error))
+            return
+        self.mark_ending("crashed")
+        method = self.request.method
+        server.crash_log.crash(method, "the handler of %s failed", method, error=error)
+        self.send_error(INTERNAL_ERROR, "Request handler failed")
+
+    def send_reason(self, text: str) -> None:
+        """Answer that the request failed for a reason that the peer may know."""
+        if self.request.method == "tools/call":
+            # A model reads the result of a tool; an error of the protocol it never sees.
+            self.complete(ToolResult.error(text).to_wire())
+        else:
+            self.send_error(INTERNAL_ERROR, text)
+
+    def expire(self) -> None:
+        """Answer: the deadline has passed; see `InboundRequest`."""
+        if self.request.method == "tools/call":
+            self.mark_ending("timed_out")
+            self.complete(TIMED_OUT.to_wire())
+        else:
+            super().expire()
+
+    def withdraw(self) -> None:
+        """End without an answer; see `InboundRequest`."""
+        super().withdraw()
+        if self.feed is not None:
+            self.feed.hang_up(self)
+
+    # Context
+
+    @property
+    def request_id(self) -> str | int:
+        """The id of the request."""
+        return self.request.id
+
+    @property
+    def cancelled(self) -> bool:
+        """True once nobody waits for the answer: cancelled by the client, out of time, or given."""
+        return self.withdrawn or self.answered
+
+    def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> Awaitable[None]:
+        """Send progress, if it was asked for and has increased; see `Context`."""
+        nothing = super().report_progress(progress, total, message)
+        token = self.envelope.progress_token
+        last = self._progress
+        if token is None or (last is not None and progress <= last):
+            return nothing
+        self._progress = progress
+        params: dict[str, Any] = {"progressToken": token, "progress": progress}
+        if total is not None:
+            params["total"] = total
+        if message is not None:
+            params["message"] = message
+        return self._send("notifications/progress", params)
+
+    def _send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+        # Sync handlers run in other threads.
+        return self.running.portal.run(partial(self.send_notice, method, params))
+
+    def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
+        """Let the client come back for the rest; see `Context`."""
+        nothing = super().release_stream(retry_after)
+        self.running.portal.run(partial(self.release, retry_after))
+        return nothing
+
+    @property
+    def _rounds(self) -> LiveAsker | ReplayAsker:
+        if self.asker is None:
+            if self.request.method not in ASKING:
+                raise LocalProtocolError("only tools, prompts and resources can ask, or run steps")
+            self.asker = make_asker(self)
+        return self.asker
+
+    async def _ask(
+        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
+    ) -> Any:
+        return await self._rounds.ask(self._prepare(request), read, timeout)
+
+    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Run a side effect once; see `Context`."""
+        return await run_step(self._rounds, function, args)
+
+    async def start_task(self) -> None:
+        """Begin the task of a tool that does so by itself; see `Context`."""
+        if self.begin_task is None:
+            raise no_task()
+        await trio.lowlevel.checkpoint()
+        await self.begin_task(self)
+
+    async def retry(self, required: InputRequired) -> bool:
+        """Ask the questions of a handler that asks by hand; see `Context`."""
+        asked = required.requests
+        if not self.envelope.revision.modes:  # its forms have words of their own
+            asked = {key: read_by_hand(each) for key, each in asked.items()}
+        asked = {key: self._prepare(each) for key, each in asked.items()}
+        answers = await self._rounds.retry(attrs.evolve(required, requests=asked))
+        if answers is None:
+            return False
+        self.input_responses, self.request_state = answers
+        return True
+
+    def _prepare(self, request: InputRequest) -> InputRequest:
+        """Write a question in the words of the revision; the client must be able to take it.
+
+        Raises:
+            McpError: It cannot; see `_check_ability`.
+            ToolError: It cannot; see `_check_ability`.
+        """
+        revision = self.envelope.revision.name
+        needs, adapted = adapt_request(request, revision)
+        self._check_ability(needs)
+        if adapted is None:
+            text = "it has no form field for a choice of several values"
+            raise self._refusal(f"Not supported by revision {revision}: {text}")
+        return adapted
+
+    def _check_ability(self, needs: Mapping[str, Any]) -> None:
+        """Check that the client has the capabilities for a question, before anything is sent.
+
+        Raises:
+            McpError: It has not: -32021 on 2026-07-28 (`basic/index`, error codes).
+            ToolError: It has not, and the request is a tool call of an earlier revision.
+        """
+        if all(self._has_ability(*need) for need in needs.items()):
+            return
+        if self.envelope.revision.stateless:
+            data = {"requiredCapabilities": dict(needs)}
+            text = "Missing required client capability"
+            raise McpError(MISSING_CLIENT_CAPABILITY, text, data)
+        names = ", ".join(".".join((name, *parts)) for name, parts in needs.items())
+        raise self._refusal(f"Capability not supported by the client: {names}")
+
+    def _refusal(self, text: str) -> McpError | ToolError:
+        if self.request.method == "tools/call":
+            return ToolError(text)
+        return McpError(INVALID_REQUEST, text)
+
+    def _has_ability(self, name: str, parts: Mapping[str, Any]) -> bool:
+        """Presence counts; a bare elicitation capability means forms (client/elicitation)."""
+        offered = self.envelope.client_capabilities.get(name)
+        if not isinstance(offered, Mapping):
+            return False
+        revision = self.envelope.revision
+        if name == "elicitation" and not parts:
+            # Whatever the client says, the revision must have it.
+            return revision.elicitation and (not offered or "form" in offered)
+        return (not parts or revision.modes) and all(part in offered for part in parts)

@@ -1,0 +1,256 @@
+"""The context of a server: what requests and sessions have in common, and that of a session."""
+
+import abc
+import math
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from .. import types
+from .._errors import (
+    LocalProtocolError,
+    NoSessionError,
+)
+from .._util import Unset
+from ..components import Context
+from ..protocol import Envelope
+from ..types import (
+    LOG_LEVELS,
+    Implementation,
+    InputRequest,
+    InputRequired,
+    LogLevel,
+    Principal,
+    ReadResult,
+    RequireScopes,
+)
+from .calls._invoke import read_any, within
+
+if TYPE_CHECKING:
+    from ..types import ClientCapabilities
+    from ._running import RunningServer
+    from ._session import Session
+
+EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+_RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
+
+
+class _Nothing:
+    """The awaitable of a notice that was not sent."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        # Honest colours: what is awaited is a checkpoint, also when there is nothing to wait for.
+        return _checkpoint().__await__()
+
+
+async def _checkpoint() -> None:
+    await trio.lowlevel.checkpoint()
+
+
+_NOTHING: Final = _Nothing()
+
+
+def check_number(value: Any, name: str) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, not {value!r}")
+
+
+class ServerContext(Context):
+    """The part of a context that requests and sessions have in common.
+
+    Attributes:
+        running: The server while it is served.
+        envelope: The metadata of the request.
+        dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
+    """
+
+    __slots__ = ()
+
+    running: "RunningServer"
+    envelope: Envelope
+    dispatcher: "Session | None"
+
+    @property
+    def protocol_version(self) -> str:
+        """The name of the revision."""
+        return self.envelope.revision.name
+
+    @property
+    def client_info(self) -> Implementation | None:
+        """The implementation of the client, as it says."""
+        info = self.envelope.client_info
+        return None if info is None else Implementation.from_wire(info, "clientInfo")
+
+    @property
+    def client_capabilities(self) -> "ClientCapabilities":
+        """The capabilities of the client, as it says."""
+        # Named in full, the class loads when it is first asked for.
+        wire = self.envelope.client_capabilities
+        return types.ClientCapabilities.from_wire(wire, "capabilities")
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """`_meta` of the request."""
+        return MappingProxyType(dict(self.envelope.meta))
+
+    @property
+    def transport(self) -> str:
+        """`stdio`, `http` or `memory`."""
+        return self.running.transport
+
+    @property
+    def server(self) -> Any:
+        """The server."""
+        return self.running.server
+
+    @property
+    def state(self) -> Any:
+        """The value that the lifespan yielded."""
+        return self.running.state
+
+    @property
+    def auth(self) -> Principal | None:
+        """The verified caller."""
+        return self.envelope.origin.principal
+
+    @property
+    def threads(self) -> trio.CapacityLimiter:
+        """Bounds the sync handlers of the server."""
+        return self.running.server.threads
+
+    def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
+        """Go on only if the caller holds the scopes; see `Context`."""
+        if not isinstance(scopes, RequireScopes):
+            scopes = RequireScopes(*((scopes,) if isinstance(scopes, str) else scopes))
+        self.check_scopes(scopes)
+
+    def check_scopes(self, scopes: RequireScopes) -> None:
+        """Check that the caller holds the scopes.
+
+        Raises:
+            InsufficientScope: The caller does not.
+        """
+        scopes.check(self.auth)
+
+    def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> Awaitable[None]:
+        """Check the numbers; what belongs to no request has no progress."""
+        check_number(progress, "progress")
+        if total is not None:
+            check_number(total, "total")
+        return _NOTHING
+
+    def log(self, level: LogLevel, data: Any, logger: str | None = None) -> Awaitable[None]:
+        """Send a log message, if the client wants its level; see `Context`."""
+        rank = _RANKS.get(level)
+        if rank is None:
+            raise ValueError(f"no log level {level!r}; use one of {', '.join(LOG_LEVELS)}")
+        least = self.envelope.log_level
+        if self.dispatcher is not None and not self.envelope.revision.stateless:
+            # Before 2026-07-28 `logging/setLevel` holds at once, also for requests that run.
+            least = self.dispatcher.peer.handshake.log_level
+        if least is None or rank < _RANKS[least]:
+            return _NOTHING
+        params: dict[str, Any] = {"level": level, "data": data}
+        if logger is not None:
+            params["logger"] = logger
+        return self._send("notifications/message", params)
+
+    @abc.abstractmethod
+    def _send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+        """Send a notice, from any thread."""
+
+    def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
+        """Check the number; what belongs to no request has no stream."""
+        check_number(retry_after, "retry_after")
+        if retry_after < 0:
+            raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
+        return _NOTHING
+
+    async def put_session(self, key: str, value: Any) -> None:
+        """Store a value for later requests of the session; see `Context`."""
+        if self.dispatcher is None or self.envelope.revision.stateless:
+            raise NoSessionError(
+                "2026-07-28 has no sessions: return a handle and take it back as an argument"
+            )
+        await trio.lowlevel.checkpoint()
+        # The snapshots of running requests stay as they are.
+        self.dispatcher.values = MappingProxyType({**self.dispatcher.values, key: value})
+
+    async def read_resource(self, uri: str) -> ReadResult:
+        """Read a resource of the server in the name of this request; see `Context`."""
+        server = self.running.server
+        found = server.registry.find_resource(uri)
+        read = partial(read_any, server, uri, found, self)
+        result = await within(server, found and found[0], read)
+        if isinstance(result, InputRequired):
+            raise TypeError(
+                f"{uri} asks with InputRequired, which only a client can answer; let it await"
+                " ctx.elicit, ctx.sample or ctx.list_roots"
+            )
+        return result
+
+
+class SessionContext(ServerContext):
+    """The context of `init`, and of `unsubscribe` at the end of a session.
+
+    Args:
+        running: The server while it is served.
+        envelope: The metadata of the session.
+        dispatcher: The session.
+    """
+
+    __slots__ = ("dispatcher", "envelope", "running", "session")
+
+    completion_arguments: Mapping[str, str] = EMPTY
+    input_responses: Mapping[str, Any] = EMPTY
+    request_state: str | None = None
+    cancelled: bool = False
+
+    def __init__(self, running: "RunningServer", envelope: Envelope, dispatcher: "Session") -> None:
+        self.running = running
+        self.envelope = envelope
+        self.dispatcher: Session = dispatcher
+        self.session: Mapping[str, Any] = dispatcher.values
+
+    @property
+    def request_id(self) -> str | int:
+        """No id: raises."""
+        raise _no_request("there is no request id")
+
+    def _send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
+        send = partial(self.dispatcher.send_notice, method, params)
+        return self.running.portal.run(send)
+
+    async def _ask(
+        self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
+    ) -> Any:
+        raise _no_request("there is nobody to ask")
+
+    async def step(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Raise: only requests have steps."""
+        raise _no_request("there is nobody to ask")
+
+    async def retry(self, required: InputRequired) -> bool:
+        """Raise: only requests can ask."""
+        raise _no_request("there is nobody to ask")
+
+    async def start_task(self) -> None:
+        """Raise: only tools have tasks."""
+        raise no_task()
+
+
+def _no_request(text: str) -> LocalProtocolError:
+    return LocalProtocolError(f"init, and the end of a session, belong to no request: {text}")
+
+
+def no_task() -> LocalProtocolError:
+    """Make the error for code that begins a task and is no such tool."""
+    return LocalProtocolError("only a tool with starts_task=True begins a task by itself")

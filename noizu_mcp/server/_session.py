@@ -1,0 +1,170 @@
+"""A session: one client with a handshake, or one pipe, and what is kept between its requests."""
+
+import abc
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import trio
+
+from ..engine import (
+    BatchReply,
+    Delivery,
+    Dispatcher,
+    Job,
+    ReplyChannel,
+    crashes_logged,
+    logger,
+    run_user_code,
+)
+from ..jsonrpc import INTERNAL_ERROR, Batch, Decoded, Notification, Request
+from ..protocol import Envelope, Event, ServerPeer
+from ._request_context import RequestContext
+from ._running import RunningServer
+from ._server_context import EMPTY, SessionContext
+from .changes._feed import ChangeFeed
+from .events._recording import observe_notice_sent, observe_received
+
+
+class Session(Dispatcher):
+    """The server's end of one session or one pipe; on a pipe also for requests of 2026-07-28.
+
+    Whatever carries the session gives it a channel before its first message.
+
+    Args:
+        running: The server while it is served.
+
+    Attributes:
+        running: See Args.
+        peer: The protocol state of the client.
+        values: The values that handlers stored with `put_session`; replaced, never changed.
+        feed: The changes that the client hears of.
+    """
+
+    def __init__(self, running: RunningServer) -> None:
+        limits = running.server.options.limits
+        self.peer = ServerPeer(limits.in_flight)
+        super().__init__(self.peer)
+        self.running = running
+        self.values: Mapping[str, Any] = EMPTY
+        self.feed = self.make_feed()
+        self.listeners = running.listeners
+        self._size: int | None = None  # of the message that is being taken, if known
+        self._label: str | None = None
+        self._setting_up: trio.Event | None = None  # while `init` runs
+        self._failed = False
+
+    def make_feed(self) -> ChangeFeed:
+        """Make the feed of the session."""
+        return ChangeFeed(self.running, self, self.running.server.options.limits.subscriptions)
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Take no more messages and end in order."""
+
+    # engine.Dispatcher
+
+    def begin(
+        self,
+        request: Request,
+        envelope: Envelope,
+        channel: ReplyChannel,
+        batch: BatchReply | None = None,
+    ) -> tuple[RequestContext, Job | None]:
+        """Begin a request; see `Dispatcher`."""
+        ctx = RequestContext(self, request, envelope, channel, batch=batch)
+        ctx.running = self.running
+        ctx.dispatcher = self
+        if not envelope.revision.stateless:
+            ctx.session = self.values
+        if self.listeners:
+            ctx.size = self._size
+        waiting = self._setting_up
+        # Pings are answered in every phase, whatever the server is waiting for itself
+        # (2025-11-25 `basic/lifecycle`, "Initialization").
+        if waiting is None or envelope.revision.stateless or request.method == "ping":
+            job = ctx.begin()
+        else:
+            job = partial(self._begin_after, waiting, ctx)
+        if not ctx.answered:
+            self.requests[request.id] = ctx
+        return ctx, job
+
+    async def _begin_after(self, set_up: trio.Event, ctx: RequestContext) -> None:
+        """Begin a request once `init` of the server is through."""
+        await set_up.wait()
+        if self._failed:
+            ctx.send_error(INTERNAL_ERROR, "The session could not be set up")
+            return
+        if not ctx.envelope.revision.stateless:
+            ctx.session = self.values  # `init` has stored some since the request came
+        job = ctx.begin()
+        if job is not None:
+            ctx.expire_at(ctx.deadline)  # its scope is there already
+            await job()
+
+    def receive_notice(self, notification: Notification) -> None:
+        """Ignore a notification: a server acts on none of those that arrive here."""
+        logger.debug("ignored %s", notification.method)
+
+    def complete_handshake(self) -> None:
+        """Begin to push list changes, and let the server set the session up."""
+        server = self.running.server
+        server.telemetry.sessions.add(self)
+        self.feed.push()
+        if server.overrides("init"):
+            self._setting_up = trio.Event()
+            self.spawn(partial(self._set_up, self._setting_up))
+
+    async def _set_up(self, done: trio.Event) -> None:
+        server = self.running.server
+        self._failed = True  # unless it comes to its end
+        text = "init of %r failed; the session ends"
+        with crashes_logged(text, server, log=server.crash_log):
+            await run_user_code(server.init(self.context()))
+            self._failed = False
+        if self._failed:
+            self.stop()
+        self._setting_up = None
+        done.set()
+
+    def context(self) -> SessionContext:
+        """Make the context of code that belongs to the session and to no request."""
+        envelope = self.peer.handshake.envelope(origin=self.peer.origin)
+        return SessionContext(self.running, envelope, self)
+
+    def end_subscriptions(self) -> None:
+        """End the listen requests, with their results; see `Dispatcher`."""
+        self.feed.end_listens()
+
+    def end_session(self) -> None:
+        """Tell and hear nothing any more: the peer is gone."""
+        self.feed.close()
+        self.running.server.telemetry.sessions.discard(self)
+        for request in self.requests.values():
+            if request.observer is not None:
+                request.observer.observe_cancellation()
+
+    def send_notice(self, method: str, params: Mapping[str, Any]) -> Delivery:
+        """Send a notice that is dropped if there is no room; awaiting it waits for room."""
+        self.channel.offer(self.encode_notice(Notification(method, dict(params))))
+        return Delivery(self.channel.room)
+
+    # Telemetry
+
+    def observe_received(self, message: Decoded, event: Event | None, size: int | None) -> None:
+        """Observe a message of the client; see `Dispatcher`."""
+        self._size = None if isinstance(message, Batch) else size
+        observe_received(self, message, event, size)
+
+    def observe_sent(self, method: str, size: int) -> None:
+        """Observe a notification of ours; see `InFlight`."""
+        observe_notice_sent(self, method, size)
+
+    @property
+    def label(self) -> str:
+        """The name of the session in events: made up, since the id of a session is a secret."""
+        if self._label is None:
+            self._label = os.urandom(8).hex()
+        return self._label

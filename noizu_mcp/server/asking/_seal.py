@@ -1,0 +1,172 @@
+"""State that travels through the client: encrypted, authenticated, bound to its request.
+
+2026-07-28 `basic/patterns/mrtr`: the client carries `requestState` and may be hostile. AES-256-GCM
+seals it; whom and what it belongs to, and until when, stands inside. Whatever is wrong with a
+state, the peer hears the same: the reason goes to the log only.
+"""
+
+import base64
+import binascii
+import functools
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from ..._errors import McpError
+from ...engine import Seldom, logger
+from ...jsonrpc import INVALID_PARAMS, parse_json, render
+from ..registry._state_keys import STATE_TTL, read_secrets
+
+#: What a client hears about any state that is refused.
+INVALID_STATE: Final = "Invalid requestState"
+
+_KID: Final = 4
+_KEY: Final = 32
+_NONCE: Final = 12
+_TAG: Final = 16
+_PURPOSE: Final = b"noizu_mcp requestState v1"
+
+
+class _ForeignError(ValueError):
+    """It was not sealed here, or its key is forgotten."""
+
+
+class Sealer:
+    """Seals and opens state.
+
+    Args:
+        secrets: The key ring: the first one seals, every one opens. None: the environment's, else
+            a key of this process, so that state does not outlive it.
+        ttl: Seconds that a state is good for.
+        purpose: What the keys are derived for: one ring serves several, and none opens another's.
+        noun: What is sealed, in the log.
+        foreign: The level at which is logged what was never sealed with these keys.
+        clock: Tells the time in seconds; all nodes that share the keys must agree on it.
+
+    Attributes:
+        lasting: Whether there is a key ring; what a key of this process seals ends with it.
+
+    Raises:
+        ValueError: A secret is too short.
+    """
+
+    def __init__(
+        self,
+        secrets: Sequence[str] | None,
+        ttl: float = STATE_TTL,
+        *,
+        purpose: bytes = _PURPOSE,
+        noun: str = "a requestState",
+        foreign: int = logging.WARNING,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        given = read_secrets(secrets)
+        self.lasting = bool(given)
+        self._secrets = given or [_process_secret()]
+        self._ttl = ttl
+        self._purpose = purpose
+        self._noun = noun
+        self._foreign = foreign
+        self._seldom = Seldom()
+        self._clock = clock
+
+    @functools.cached_property
+    def _keys(self) -> dict[bytes, Any]:
+        """The ciphers by the public names of their keys, in the order of the ring."""
+        # Loaded by the first handler that asks: most servers never do.
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        keys = {}
+        for secret in self._secrets:
+            derived = HKDF(SHA256(), _KID + _KEY, salt=None, info=self._purpose).derive(secret)
+            keys[derived[:_KID]] = AESGCM(derived[_KID:])
+        return keys
+
+    def seal(self, content: Any, binding: Mapping[str, Any]) -> str:
+        """Seal a state.
+
+        Args:
+            content: Any JSON value.
+            binding: What it belongs to: JSON values; `open` must be given the same.
+
+        Returns:
+            Text for `requestState`.
+        """
+        plain = render([self._clock() + self._ttl, dict(binding), content])
+        kid, cipher = next(iter(self._keys.items()))
+        nonce = os.urandom(_NONCE)
+        sealed = kid + nonce + cipher.encrypt(nonce, plain, kid)
+        return _encode(sealed)
+
+    def open(self, state: Any, binding: Mapping[str, Any]) -> Any:
+        """Open a state that `seal` made for the same binding.
+
+        Returns:
+            The content.
+
+        Raises:
+            McpError: It is not, or no longer, good for this request (-32602); always the same.
+        """
+        try:
+            return self._open(state, binding)
+        except ValueError as error:
+            self._log(error)
+            raise McpError(INVALID_PARAMS, INVALID_STATE) from None
+
+    def _log(self, error: ValueError) -> None:
+        if isinstance(error, _ForeignError) and self._foreign < logging.WARNING:
+            logger.log(self._foreign, "%s was refused: %s", self._noun, error)
+        else:
+            self._seldom.warning(str(error), "%s was refused: %s", self._noun, error)
+
+    def _open(self, state: Any, binding: Mapping[str, Any]) -> Any:
+        raw = _decode(state)
+        kid, nonce, sealed = raw[:_KID], raw[_KID : _KID + _NONCE], raw[_KID + _NONCE :]
+        cipher = self._keys.get(kid)
+        if cipher is None:
+            raise _ForeignError("it was sealed with a key that is not, or no longer, in the ring")
+        expires, bound, content = parse_json(_decrypt(cipher, nonce, sealed, kid))
+        if self._clock() >= expires:
+            raise ValueError("it has expired")
+        differing = [name for name, value in binding.items() if bound.get(name) != value]
+        if differing:
+            raise ValueError(f"it belongs to another request: {', '.join(differing)} differ")
+        return content
+
+
+@functools.cache
+def _process_secret() -> bytes:
+    return os.urandom(_KEY)
+
+
+def _decrypt(cipher: Any, nonce: bytes, sealed: bytes, kid: bytes) -> bytes:
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        plain: bytes = cipher.decrypt(nonce, sealed, kid)
+    except InvalidTag:
+        raise ValueError("it was changed on its way") from None
+    return plain
+
+
+def _decode(state: Any) -> bytes:
+    if not isinstance(state, str) or not state.isascii():
+        raise _ForeignError("it is no base64 text")
+    try:
+        raw = base64.b64decode(state + "=" * (-len(state) % 4), b"-_", validate=True)
+    except binascii.Error:
+        raise _ForeignError("it is no base64 text") from None
+    # One text for what was sealed: another spelling of a name would be another name to others.
+    if _encode(raw) != state:
+        raise _ForeignError("it is not the text that was sealed, but another spelling")
+    if len(raw) < _KID + _NONCE + _TAG:
+        raise _ForeignError("it is too short")
+    return raw
+
+
+def _encode(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

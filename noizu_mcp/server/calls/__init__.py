@@ -1,0 +1,1 @@
+"""Calls of the author's code: validation, limits of time and number, scopes, results."""

@@ -1,0 +1,1 @@
+"""Changes: from one call on the server to the notices that each peer asked for."""

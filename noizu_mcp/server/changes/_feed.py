@@ -1,0 +1,264 @@
+"""Changes as one peer hears of them: subscriptions, merged notices, and their end.
+
+A feed hears of every change on the bus of its server once the peer can be told of one. It makes the
+notices of a change at the moment when they are sent, so a merged notice is never out of date. It
+ends in two steps: `end_listens` answers the open listen requests while messages can still be sent,
+`close` lets go of everything when the peer is gone.
+"""
+
+from collections.abc import Collection, Hashable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from ...engine import InFlight, crashes_logged, logger, run_user_code
+from ...jsonrpc import Id, Notification
+from ...protocol import ACKNOWLEDGED, Listening, Subscriptions
+from ...types import META_SUBSCRIPTION_ID, Principal
+from ..tasks._running_task import RunningTask
+from ..tasks._task_store import TaskChange
+from ._bus import Merger
+
+if TYPE_CHECKING:
+    from ...components import Context
+    from .._request_context import RequestContext
+    from .._running import RunningServer
+    from .._session import Session
+
+#: Seconds that `unsubscribe` gets after the end of a subscription, whoever cancels meanwhile; to
+#: stop a watcher takes far less.
+UNSUBSCRIBE_TIME: Final = 2.0
+
+
+class ChangeFeed:
+    """The changes that one peer hears of, in either era.
+
+    Args:
+        running: The server while it is served.
+        in_flight: Encodes the notices; for a session, the session.
+        limit: Listen requests and watched URIs, together, that may be open at once.
+
+    Attributes:
+        subscriptions: The notices that the peer asked for.
+        running: See Args.
+    """
+
+    def __init__(self, running: "RunningServer", in_flight: InFlight, limit: int) -> None:
+        self.running = running
+        self.subscriptions = Subscriptions(limit)
+        self._in_flight = in_flight
+        self._listening: dict[Id, RequestContext] = {}
+        self._merger: Merger | None = None  # once there was something to tell
+        self._hears = False
+
+    # What a session adds to it
+
+    @property
+    def channel(self) -> Any:
+        """The `ReplyChannel` of notices that belong to no request in flight."""
+        return self.session.channel
+
+    @property
+    def session(self) -> "Session":
+        """The session that it belongs to."""
+        session: Any = self._in_flight
+        found: Session = session
+        return found
+
+    def reader(self, id_: Id | None) -> Principal | None:
+        """Find the caller behind a listen request, or for None behind the session."""
+        if id_ is None:
+            return self.session.peer.origin.principal
+        return self._listening[id_].envelope.origin.principal
+
+    def may_hear(self, uri: str, id_: Id | None) -> bool:
+        """Tell whether a listen request, or for None the session, may hear of a resource now."""
+        requires = self.running.server.registry.required_for(uri)
+        return requires is None or requires.admits(self.reader(id_))
+
+    def send_notice(self, notice: Notification, _change: Hashable) -> None:
+        """Send the notice of a change."""
+        self.channel.deliver(self._in_flight.encode_notice(notice))
+
+    def watch(self, uri: str) -> None:
+        """Watch a resource for a client with a handshake.
+
+        Raises:
+            McpError: The limit is reached.
+        """
+        self.subscriptions.watch(uri)
+
+    # Changes
+
+    def hear(self) -> None:
+        """Hear of changes from now on."""
+        if not self._hears:
+            self._hears = True
+            self.running.server.bus.add(self._hear)
+
+    def await_ready(self) -> None:
+        """Keep list changes from now on: a handshake begins, and they are told at its end."""
+        self.subscriptions.await_ready()
+        self.hear()
+
+    def push(self) -> None:
+        """Tell of list changes unasked from now on: the handshake is complete."""
+        self.hear()
+        for notice in self.subscriptions.push():
+            self.send_notice(notice, None)
+
+    def _hear(self, change: Hashable) -> None:
+        # The bus calls in the thread that reports a change.
+        self.running.portal.run_soon(partial(self.report, change))
+
+    def report(self, change: Hashable) -> None:
+        """Take one change; in the loop's thread."""
+        if self._hears:
+            # Late: most sessions never hear of a change, and a merger takes 500 bytes.
+            if self._merger is None:
+                self._merger = Merger(
+                    self._notices, self._send_change, self.channel, self.running.windows
+                )
+            self._merger.report(change)
+
+    def _notices(self, change: Hashable) -> list[Notification]:
+        if isinstance(change, TaskChange):
+            task = self.running.tasks.get(change.id)
+            return [] if task is None else self._notices_of_task(task)
+        if isinstance(change, tuple):  # a resource, by its URI
+            return self.subscriptions.updated(change[0], partial(self.may_hear, change[0]))
+        return self.subscriptions.changed(str(change))
+
+    def _notices_of_task(self, task: RunningTask) -> list[Notification]:
+        # The scopes that its call needs may have become more since they were agreed on.
+        return self.subscriptions.task_changed(
+            task.id, task.to_wire(), lambda id_: task.admits(self.reader(id_))
+        )
+
+    def _send_change(self, change: Hashable, notices: list[Notification]) -> None:
+        for notice in notices:
+            self.send_notice(notice, change)
+        task = self.running.tasks.get(change.id) if isinstance(change, TaskChange) else None
+        if task is not None and notices:
+            self.running.tasks.note_told(task)
+
+    # Listen requests
+
+    def listen(self, ctx: "RequestContext", agreed: Listening) -> None:
+        """Open a listen request: it ends when its client or its connection does.
+
+        Args:
+            ctx: The request.
+            agreed: The notices that were agreed on.
+
+        Raises:
+            McpError: Too many are open (-32602).
+        """
+        self.subscriptions.listen(agreed)
+        self.hear()
+        ctx.feed = self
+        ctx.stays_open = True
+        self._listening[ctx.id] = ctx
+        self.send_notice(agreed.tag(ACKNOWLEDGED, {"notifications": agreed.agreed()}), None)
+        self._follow(sorted(agreed.tasks))
+
+    def _follow(self, ids: Iterable[str]) -> None:
+        """Hear of tasks, and tell their state now: they may have ended before."""
+        tasks = self.running.tasks
+        for id_ in ids:
+            if tasks.get(id_) is not None:
+                tasks.follow(id_, self.report)
+                self.report(TaskChange(id_))
+
+    def hang_up(self, ctx: "RequestContext") -> None:
+        """Stop telling a listen request of changes; one that has ended already is ignored."""
+        ended = self.subscriptions.drop(ctx.id)
+        if ended is not None:
+            for id_ in ended.tasks:
+                if not self.subscriptions.follows(id_):
+                    self.running.tasks.unfollow(id_, self.report)
+            leave(self.running, ended.uris, ctx)
+        self._listening.pop(ctx.id, None)
+
+    def end_listens(self) -> None:
+        """Answer the open listen requests.
+
+        2026-07-28 says two things: `basic/patterns/cancellation` demands a notification,
+        `basic/patterns/subscriptions` the result. On a pipe both are sent, a client takes either;
+        over HTTP the end of the answer says as much as the notification.
+        """
+        for ctx in list(self._listening.values()):
+            if self.running.transport != "http":
+                params = {"requestId": ctx.id}
+                self.send_notice(Notification("notifications/cancelled", params), None)
+            self.hang_up(ctx)
+            ctx.complete({"_meta": {META_SUBSCRIPTION_ID: ctx.id}})
+
+    def close(self) -> None:
+        """Tell and hear nothing any more: the peer is gone."""
+        if self._hears:
+            self._hears = False
+            self.running.server.bus.discard(self._hear)
+        if self._merger is not None:
+            self._merger.close()
+        for ctx in list(self._listening.values()):
+            self.hang_up(ctx)
+        watched = self.subscriptions.close()
+        if watched:
+            leave(self.running, watched, self.session.context())
+
+
+class ListenFeed(ChangeFeed):
+    """The feed of one listen request of 2026-07-28 over HTTP, which belongs to no session.
+
+    Args:
+        ctx: The request.
+    """
+
+    def __init__(self, ctx: "RequestContext") -> None:
+        limit = ctx.running.server.options.limits.subscriptions
+        super().__init__(ctx.running, ctx.in_flight, limit)
+        self._channel = ctx.channel
+
+    @property
+    def channel(self) -> Any:
+        """The answer to the POST."""
+        return self._channel
+
+    def hang_up(self, ctx: "RequestContext") -> None:
+        """Stop hearing of changes at all; see `ChangeFeed`."""
+        super().hang_up(ctx)
+        if self._hears:
+            self.close()
+
+
+def leave(running: "RunningServer", uris: Collection[str], context: "Context") -> None:
+    """Let the server hear that resources are no longer watched; does not wait.
+
+    Args:
+        running: The server while it is served.
+        uris: The resources.
+        context: The request that watched them, or the session.
+    """
+    if uris and running.server.overrides("unsubscribe"):
+        running.linger(partial(_unsubscribe, running.server, uris, context))
+
+
+async def _unsubscribe(server: Any, uris: Iterable[str], context: "Context") -> None:
+    """Call `unsubscribe` once for each resource, all at the same time, so that each is begun."""
+
+    async def one(uri: str) -> None:
+        text = "unsubscribe of %r failed for %s"
+        with crashes_logged(text, server, uri, log=server.crash_log):
+            await run_user_code(server.unsubscribe(uri, context))
+
+    # Shielded: the end of a connection must not cut off what ends watchers of the author's.
+    deadline = trio.current_time() + UNSUBSCRIBE_TIME
+    with trio.CancelScope(shield=True, deadline=deadline) as scope:
+        async with trio.open_nursery() as nursery:
+            for uri in uris:
+                nursery.start_soon(one, uri)
+    if scope.cancelled_caught:
+        text = "unsubscribe of %r took longer than %s s and was cancelled"
+        logger.warning(text, server, UNSUBSCRIBE_TIME)

@@ -1,0 +1,1 @@
+"""Events for listeners: one where a request begins, one where it ends, one for a notice."""

@@ -1,0 +1,360 @@
+"""From what happens on a connection to events; nothing here runs unless somebody listens."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from time import perf_counter
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from ..._errors import McpError, RequestTimeout
+from ...components import ResourceSpec
+from ...engine import Ending, Job
+from ...jsonrpc import Batch, Decoded, ErrorResponse, Id, Notification, Rendered, Request
+from ...protocol import Dispatch, Fanout, Revision, Send
+from ...protocol import Event as PeerEvent
+from ._event import ENDS, Event, EventKind, Outcome
+
+if TYPE_CHECKING:
+    from .._request_context import RequestContext
+    from .._server import Server
+    from .._session import Session
+    from ._telemetry import Telemetry
+
+#: Characters of a name, a URI or a method in an event; ours are shorter.
+MAX_TEXT: Final = 256
+#: Where W3C trace context travels (2026-07-28 `basic/index`, `_meta`), and the characters that its
+#: formats give it at most: Trace Context 3.2.2 and 3.3.1.5, Baggage 3.3.2.
+TRACE_KEYS: Final[Mapping[str, int]] = {"traceparent": 256, "tracestate": 8192, "baggage": 8192}
+#: Which param of a request names what it is about.
+_NAMED_BY: Final[Mapping[str, str]] = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "resources/subscribe": "uri",
+    "resources/unsubscribe": "uri",
+}
+_keys: Final = itertools.count(1)
+
+
+class Place(NamedTuple):
+    """The place that a message comes from or goes to.
+
+    Attributes:
+        transport: As in `Event`.
+        revision: As in `Event`.
+        session: As in `Event`.
+    """
+
+    transport: str
+    revision: str | None = None
+    session: str | None = None
+
+
+class Ends(Protocol):
+    """A task that ends."""
+
+    @property
+    def outcome(self) -> tuple[Outcome, int | None]:
+        """Its outcome, and the code of its error."""
+
+
+class _Span:
+    """One request or task on its way: its start is told when it is made, its end once.
+
+    Args:
+        telemetry: Who is told.
+        start: The start.
+    """
+
+    def __init__(self, telemetry: "Telemetry", start: Event) -> None:
+        self.event = start
+        self._telemetry = telemetry
+        self._over = False
+        telemetry.emit(start)
+        self._began = perf_counter()
+
+    def end(self, outcome: Outcome, code: int | None = None, size: int | None = None) -> None:
+        """Tell the end, unless it has been."""
+        if not self._over:
+            self._over = True
+            seconds = perf_counter() - self._began
+            self._telemetry.emit(
+                self.event._replace(
+                    kind=ENDS[outcome],
+                    outcome=outcome,
+                    code=code,
+                    bytes_out=size,
+                    duration=seconds,
+                )
+            )
+
+    async def run(self, job: Job) -> None:
+        """Do the rest of the work, surrounded by what the listeners want around it."""
+        with self._telemetry.around(self.event):
+            await job()
+
+
+class RequestRecording(_Span):
+    """One request of the client; an `engine.RequestObserver`."""
+
+    def __init__(self, ctx: "RequestContext") -> None:
+        super().__init__(ctx.running.server.telemetry, _start_of(ctx))
+        self._ending: Outcome | None = None
+
+    def mark(self, ending: Ending) -> None:
+        """Take how it is about to end; see `RequestObserver`."""
+        self._ending = ending
+
+    def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
+        """Note the result; see `RequestObserver`."""
+        if self._ending is None and isinstance(result, Mapping):
+            if result.get("isError") is True:
+                self._ending = "tool_error"
+            elif result.get("resultType") == "input_required":
+                self._ending = "input_required"
+
+    def observe_answer(self, size: int, code: int | None) -> None:
+        """Record the end; see `RequestObserver`."""
+        self.end(self._ending or ("ok" if code is None else "error"), code, size)
+
+    def observe_cancellation(self) -> None:
+        """Record that nobody waits; see `RequestObserver`."""
+        self.end("cancelled")
+
+    @contextmanager
+    def surround_question(self, request: Request) -> Iterator[None]:
+        """Record a request to the client; see `RequestObserver`."""
+        outbound = self.event._replace(
+            key=next(_keys),
+            parent=self.event.key,
+            outbound=True,
+            method=request.method,
+            request_id=request.id,
+            name=None,
+            target=None,
+            bytes_in=None,
+        )
+        span = _Span(self._telemetry, outbound)
+        try:
+            yield
+        except McpError as error:
+            span.end("error", error.code)
+            raise
+        except BaseException as error:
+            span.end("timed_out" if isinstance(error, RequestTimeout) else "cancelled")
+            raise
+        span.end("ok")
+
+
+class TaskRecording(_Span):
+    """One task: what goes on of a request after its answer.
+
+    Args:
+        telemetry: Who is told.
+        request: The start of the request.
+        task: The task; it does not run yet.
+    """
+
+    def __init__(self, telemetry: "Telemetry", request: Event, task: Ends) -> None:
+        start = request._replace(key=next(_keys), task=True, parent=request.key, bytes_in=None)
+        super().__init__(telemetry, start)
+        self._task = task
+
+    async def run(self, job: Job) -> None:
+        """Run the task to its end, which is told then; see `_Span`."""
+        try:
+            await super().run(job)
+        finally:
+            self.end(*self._task.outcome)
+
+
+def observe_task(ctx: "RequestContext", task: Ends) -> TaskRecording | None:
+    """Begin to record a task, if its request is recorded."""
+    if not isinstance(ctx.observer, RequestRecording):
+        return None
+    return TaskRecording(ctx.running.server.telemetry, ctx.observer.event, task)
+
+
+def observe_request(ctx: "RequestContext") -> Job | None:
+    """Begin a request, and record it."""
+    ctx.observer = recording = RequestRecording(ctx)
+    with ctx.running.server.telemetry.around(recording.event):
+        job = ctx.begin()
+    return None if job is None else partial(recording.run, job)
+
+
+def running(frame: FrameType | None) -> Event | None:
+    """Find the request whose work a stack is about; the innermost one.
+
+    Args:
+        frame: The innermost frame of the stack.
+
+    Returns:
+        Its start.
+    """
+    while frame is not None:
+        if frame.f_code is _Span.run.__code__:
+            span: _Span = frame.f_locals["self"]
+            return span.event
+        if frame.f_code is observe_request.__code__ and "recording" in frame.f_locals:
+            recording: RequestRecording = frame.f_locals["recording"]
+            return recording.event
+        frame = frame.f_back
+    return None
+
+
+def observe_received(
+    session: "Session", message: Decoded, event: PeerEvent | None, size: int | None
+) -> None:
+    """Tell of a message of a session. Requests to be handled tell of themselves.
+
+    Args:
+        session: The session.
+        message: The message.
+        event: Its meaning.
+        size: Its bytes, if known.
+    """
+    if isinstance(message, Batch) and isinstance(event, Fanout):
+        for each, meaning in zip(message.messages, event.events, strict=True):
+            observe_received(session, each, meaning, None)
+    elif not isinstance(event, Dispatch):
+        place = _place(session, session.peer.revision_of(message))
+        observe_message(session.running.server.telemetry, place, message, event, size)
+
+
+def observe_message(
+    telemetry: "Telemetry",
+    place: Place,
+    message: Decoded,
+    event: PeerEvent | None,
+    size: int | None,
+) -> None:
+    """Tell of a message that is answered without a handler, or ignored.
+
+    Args:
+        telemetry: The listeners.
+        place: The place it came from.
+        message: The message.
+        event: Its meaning.
+        size: Its bytes, if known.
+    """
+    if isinstance(message, Notification):
+        observe_notice(telemetry, place, message, size)
+    elif isinstance(event, Send):
+        method = message.method if isinstance(message, Request) else ""
+        answer = event.message
+        start = _event("start", method, place)
+        span = _Span(telemetry, start._replace(request_id=_cut(answer.id), bytes_in=size))
+        span.end("error", answer.code if isinstance(answer, ErrorResponse) else None)
+
+
+def observe_notice(
+    telemetry: "Telemetry",
+    place: Place,
+    notice: Notification,
+    size: int | None,
+    *,
+    outbound: bool = False,
+) -> None:
+    """Tell of a notification.
+
+    Args:
+        telemetry: The listeners.
+        place: The place it comes from, or goes to.
+        notice: The notification.
+        size: Its bytes, if known.
+        outbound: True for one of ours.
+    """
+    event = _event("notice", notice.method, place)
+    if outbound:
+        telemetry.emit(event._replace(outbound=True, bytes_out=size))
+    else:
+        telemetry.emit(event._replace(bytes_in=size))
+
+
+def observe_notice_sent(session: "Session", method: str, size: int) -> None:
+    """Tell of a notification of ours in a session."""
+    place = _place(session, session.peer.revision)
+    telemetry = session.running.server.telemetry
+    observe_notice(telemetry, place, Notification(method), size, outbound=True)
+
+
+def _place(session: "Session", revision: Revision | None) -> Place:
+    transport = session.running.transport
+    if revision is None:
+        return Place(transport)
+    return Place(transport, revision.name, None if revision.stateless else session.label)
+
+
+def _event(kind: EventKind, method: str, place: Place) -> Event:
+    return Event(
+        kind,
+        next(_keys),
+        method[:MAX_TEXT],
+        place.transport,
+        revision=place.revision,
+        session=place.session,
+    )
+
+
+def _cut(id_: Id | None) -> Id | None:
+    return id_[:MAX_TEXT] if isinstance(id_, str) else id_
+
+
+def _start_of(ctx: "RequestContext") -> Event:
+    request, envelope = ctx.request, ctx.envelope
+    name, target = _subject(ctx.running.server, request)
+    principal = envelope.origin.principal
+    if ctx.dispatcher is None:
+        place = Place(ctx.running.transport, envelope.revision.name)
+    else:
+        place = _place(ctx.dispatcher, envelope.revision)
+    return _event("start", request.method, place)._replace(
+        name=name,
+        target=target,
+        request_id=_cut(request.id),
+        principal=None if principal is None else str(principal.key),
+        trace=_trace_of(envelope.meta),
+        bytes_in=ctx.size,
+    )
+
+
+def _trace_of(meta: Mapping[str, Any]) -> dict[str, str]:
+    """Pick out what propagators read; they ignore what is no such thing (SEP-414)."""
+    found = {key: meta.get(key) for key in TRACE_KEYS}
+    return {
+        key: value
+        for key, value in found.items()
+        if isinstance(value, str) and len(value) <= TRACE_KEYS[key]
+    }
+
+
+def _subject(server: "Server", request: Request) -> tuple[str | None, str | None]:
+    """Say what a request is about, as sent and as registered."""
+    params = request.params or {}
+    if request.method == "completion/complete":
+        ref = params.get("ref")
+        name = ref.get("name", ref.get("uri")) if isinstance(ref, Mapping) else None
+    else:
+        name = params.get(_NAMED_BY.get(request.method, ""))
+    if not isinstance(name, str):
+        return None, None
+    return name[:MAX_TEXT], _registered(server, request.method, name)
+
+
+def _registered(server: "Server", method: str, name: str) -> str | None:
+    registry = server.registry
+    if method == "tools/call":
+        return name if registry.find_tool(name) else None
+    if method == "prompts/get":
+        return name if registry.find_prompt(name) else None
+    if method == "completion/complete":
+        templates = registry.templates.specs
+        return name if registry.find_prompt(name) or name in templates else None
+    found = registry.find_resource(name)
+    if found is None:
+        return None
+    spec = found[0]
+    return str(spec.definition["uri" if isinstance(spec, ResourceSpec) else "uriTemplate"])

@@ -1,0 +1,231 @@
+"""The class statement of a server: what can be wrong in it."""
+
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+from ..._errors import Problem
+from ..._foreign import advice
+from ..._util import called
+from ...components import (
+    UNRESOLVED,
+    Declaration,
+    Signature,
+    as_registration,
+    check,
+    class_of,
+    is_abstract,
+    is_context,
+    is_marked,
+    kind_of,
+)
+from ...skills import check_clashes, check_skills
+from ..events._telemetry import check_listeners
+from ._server_options import SERVER_OPTIONS
+
+#: Methods that a server may override; what is overridden counts as offered.
+OVERRIDABLE: Final = (
+    "init",
+    "list_tools",
+    "call_tool",
+    "list_resources",
+    "list_resource_templates",
+    "read_resource",
+    "can_watch",
+    "subscribe",
+    "unsubscribe",
+    "list_prompts",
+    "get_prompt",
+    "complete",
+)
+#: Attributes that would be ignored in silence: servers of other packages have these options.
+_NO_OPTIONS: Final = ("auth", "middleware", "policies", "providers", "resource_templates")
+#: The one form that a lifespan is sure to have.
+_LIFESPAN: Final = "`@asynccontextmanager async def lifespan(self)`, and yield once"
+# Every function that `contextmanager` makes runs this code.
+_SYNC_MANAGER: Final = contextmanager(lambda: iter(())).__code__
+#: What each list of a server holds, and the methods that compute it instead.
+_COMPUTED: Final = {
+    "tools": ("list_tools", "call_tool"),
+    "resources": ("list_resources", "list_resource_templates", "read_resource"),
+    "prompts": ("list_prompts", "get_prompt"),
+}
+
+
+def check_statement(declaration: Declaration, base: type) -> None:
+    """Report everything that is wrong in the statement of a server.
+
+    Args:
+        declaration: The statement.
+        base: `Server`, whose methods are overridden.
+    """
+    if not declaration.abstract:
+        _check_identity(declaration)
+    body = vars(declaration.cls)
+    for name in _NO_OPTIONS:
+        # A method or a property of that name may well be the author's own.
+        if name in body and not hasattr(body[name], "__get__"):
+            text = f"is not an option; {advice(name, SERVER_OPTIONS)}"
+            declaration.problem(name, text, member=name)
+    _check_marks(declaration, base)
+    _check_overrides(declaration, base)
+    _check_lifespan(declaration, base)
+    for member, find_problems in _CHECKS.items():
+        for problem in find_problems(_registrations(declaration, member)):
+            declaration.take(problem, member)
+    if not declaration.problems and not declaration.abstract:
+        _check_nested(declaration, base)
+    if not declaration.problems:
+        cls: Any = declaration.cls
+        for problem in check_clashes(cls.skills, cls.resources):
+            declaration.take(problem, "skills")
+
+
+def _check_identity(declaration: Declaration) -> None:
+    """A server that clients see needs a name and a version (`basic/lifecycle`, serverInfo)."""
+    name = declaration.cls.__name__
+    told = {problem.where for problem in declaration.problems}
+    for option in ("name", "version"):
+        if option not in declaration.options and f"{name}.{option}" not in told:
+            text = f'is missing; write class {name}(Server, {option}="…", …)'
+            declaration.problem(option, text)
+
+
+def _check_overrides(declaration: Declaration, base: type) -> None:
+    """An override takes what the engine passes; found here, not in front of a client."""
+    for name in OVERRIDABLE:
+        method, original = getattr(declaration.cls, name), getattr(base, name)
+        wanted = list(inspect.signature(original).parameters)
+        given = positional(method)
+        right = inspect.iscoroutinefunction(method) and given == len(wanted)
+        if not right or (method is not original and _misplaces_context(declaration, method)):
+            text = f"must be `async def {name}({', '.join(wanted)})`"
+            declaration.problem(name, text, member=name)
+
+
+def _misplaces_context(declaration: Declaration, method: Any) -> bool:
+    """Tell whether a parameter before the last one is plainly meant to be the context."""
+    parameters = list(inspect.signature(method).parameters.values())
+    signature = Signature(method, parameters, declaration.scope, _ignore)
+    return any(map(is_context, signature.positional[:-1]))
+
+
+def _check_marks(declaration: Declaration, base: type) -> None:
+    """Refuse `@mcp` in a server, or in a class that it is made with: nobody would read it."""
+    for cls in declaration.cls.__mro__:
+        if issubclass(base, cls):
+            continue
+        for name, value in vars(cls).items():
+            if is_marked(value):
+                text = (
+                    "@mcp marks the methods of a Toolkit, and this is a server; move it into a"
+                    " class …(Toolkit), and list that in tools = […]"
+                )
+                declaration.problem(name, text, name, cls)
+
+
+def _check_nested(declaration: Declaration, base: type) -> None:
+    """Refuse a component that is defined in the body of a server and that no list has."""
+    cls: Any = declaration.cls
+    for name, value in vars(cls).items():
+        kind = kind_of(value) if isinstance(value, type) else None
+        # A class that was defined elsewhere, and is only named here, is no mistake.
+        defined_here = getattr(value, "__qualname__", None) == f"{cls.__qualname__}.{name}"
+        own = not defined_here or name.startswith("_")
+        if own or kind is None or kind.feature not in _COMPUTED or is_abstract(value):
+            continue
+        listed = [class_of(as_registration(item).target) for item in getattr(cls, kind.feature)]
+        if value in listed or any(issubclass(each, value) for each in listed):
+            continue
+        if all(getattr(cls, method) is getattr(base, method) for method in _COMPUTED[kind.feature]):
+            text = (
+                f"is in the body of the server but in no list; write {kind.feature} = [{name}], or"
+                " begin its name with _"
+            )
+            declaration.problem(name, text, member=name)
+
+
+def _check_lifespan(declaration: Declaration, base: Any) -> None:
+    """Check that `lifespan` makes an async context manager.
+
+    What makes none would fail when the server is served, not before.
+    """
+    cls: Any = declaration.cls
+    method = cls.lifespan
+    if positional(method) != 1:
+        text = f"must be {_LIFESPAN}"
+    elif inspect.iscoroutinefunction(method):
+        text = f"is a coroutine, not an async context manager; write {_LIFESPAN}"
+    elif inspect.isasyncgenfunction(method):
+        text = f"lacks its decorator; write {_LIFESPAN}"
+    elif method.__code__ is base.lifespan.__code__:
+        if inspect.isasyncgenfunction(method.__wrapped__):
+            return
+        text = f"has no `async def` with a yield under @asynccontextmanager; write {_LIFESPAN}"
+    elif inspect.isgeneratorfunction(method) or method.__code__ is _SYNC_MANAGER:
+        text = f"is sync; write {_LIFESPAN}"
+    elif hasattr(method, "__wrapped__") or _returns_manager(declaration, method):
+        return
+    else:
+        text = (
+            f"must be {_LIFESPAN}; a method that returns a context manager says so:"
+            " -> AbstractAsyncContextManager[…]"
+        )
+    declaration.problem("lifespan", text, member="lifespan")
+
+
+def _ignore(_: str) -> None:
+    """Take a problem that is reported otherwise."""
+
+
+def _returns_manager(declaration: Declaration, method: Any) -> bool:
+    """Tell whether a method is annotated to return an async context manager, or maybe one."""
+    signature = Signature(method, [], declaration.scope, _ignore)
+    annotation = signature.resolve(inspect.signature(method).return_annotation)
+    if annotation is inspect.Signature.empty:
+        return False
+    made = typing.get_origin(annotation) or annotation
+    unknown = annotation is UNRESOLVED or annotation is Any
+    return unknown or (isinstance(made, type) and hasattr(made, "__aenter__"))
+
+
+def positional(method: Any) -> int | None:
+    """Count the positional parameters of a method; None if it takes others, too.
+
+    Args:
+        method: A function as a class body has it, `self` included.
+    """
+    if not inspect.isfunction(method):
+        return None
+    parameters = list(inspect.signature(method).parameters.values())
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if any(p.kind not in kinds and p.default is p.empty for p in parameters):
+        return None
+    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
+
+
+_CHECKS: Final[dict[str, Callable[[Iterable[Any]], list[Problem]]]] = {
+    **{feature: partial(check, feature=feature) for feature in _COMPUTED},
+    "skills": check_skills,
+    "telemetry": check_listeners,
+}
+
+
+def _registrations(declaration: Declaration, member: str) -> Sequence[Any]:
+    given = getattr(declaration.cls, member)
+    if isinstance(given, list | tuple):
+        return given
+    if isinstance(given, type) or kind_of(given) is not None:
+        cure = f"write {member} = [{class_of(given).__name__}]"
+    elif hasattr(given, "__get__") and member in _COMPUTED:
+        methods = ", ".join(_COMPUTED[member])
+        cure = f"to compute it override {methods}, or use server.{member}.add"
+    else:
+        cure = f"write {member} = […]"
+    noun = "listeners" if member == "telemetry" else member
+    text = f"must be a list of {noun}, got {called(given)}; {cure}"
+    declaration.problem(member, text, member=member)
+    return ()

@@ -1,0 +1,309 @@
+"""One kind of thing that a server offers: a frozen map, its pages, and its running set."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from ..._errors import DefinitionError, Problem
+from ...components import expand
+from ...jsonrpc import Rendered, render
+from ...protocol import Revision
+from ...types import RequireScopes, Wire
+from ._pages import Page, find_start, write_cursor
+
+
+class Spec(Protocol):
+    """An entry of a collection."""
+
+    @property
+    def hidden(self) -> bool: ...
+    @property
+    def definition(self) -> Mapping[str, Any]: ...
+    @property
+    def requires(self) -> RequireScopes | None: ...
+
+
+SpecType = TypeVar("SpecType", bound=Spec)
+
+
+class Kind(NamedTuple):
+    """A kind of component: its names on the wire, and its definitions.
+
+    Attributes:
+        name: What one of it is called: `tool`.
+        listed: The member of a list result that holds it: `tools`.
+        key: The member of a definition that names it: `name` or `uri`.
+        adapt: Writes a definition with the fields that a revision has.
+        definition: Reads a definition in the shape of the wire, which checks it.
+    """
+
+    name: str
+    listed: str
+    key: str
+    adapt: Callable[[Mapping[str, Any], Revision], dict[str, Any]]
+    definition: type[Wire]
+
+
+class _Listed(NamedTuple):
+    """The entries that the list shows, and the pages of it that were rendered."""
+
+    specs: tuple[Any, ...]
+    keys: tuple[str, ...]
+    pages: dict[tuple[int, str], Rendered]
+
+
+class Collection(Generic[SpecType]):
+    """The registrations of one kind.
+
+    Reading is free of locks: a change replaces the map. The unchanging parts of the lists are
+    rendered once a change and revision, not once a request.
+
+    Args:
+        kind: The kind.
+        specs: What is registered, in order.
+        page_size: Entries of one page.
+        declared: The server declares a list of this kind, which may be empty.
+        lock: Guards changes.
+        on_change: Called after each change.
+
+    Attributes:
+        specs: The registrations by name, in order; hidden or not.
+        scoped: True if anything on it requires scopes.
+        offered: True from the start if the list is declared, else once anything was registered.
+            A client was told so when it connected, and may rely on it for as long as it stays.
+        watchable: True once anything subscribable was registered; for the same reason it stays.
+    """
+
+    scoped: bool
+    specs: Mapping[str, SpecType]
+
+    def __init__(
+        self,
+        kind: Kind,
+        specs: Iterable[SpecType],
+        page_size: int,
+        *,
+        declared: bool = False,
+        lock: AbstractContextManager[Any] | None = None,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.kind = kind
+        self.offered = declared
+        self.watchable = False
+        self._page_size = page_size
+        self._lock = threading.Lock() if lock is None else lock
+        self._on_change = on_change
+        self._set({self.key_of(spec): spec for spec in specs})
+
+    def key_of(self, spec: SpecType) -> str:
+        """Return what names a spec."""
+        return str(spec.definition[self.kind.key])
+
+    def _set(self, specs: Mapping[str, SpecType]) -> None:
+        shown = tuple(spec for spec in specs.values() if not spec.hidden)
+        self.specs = specs
+        self.scoped = any(spec.requires is not None for spec in specs.values())
+        self.offered = self.offered or bool(specs)
+        # Only resources and templates have the option.
+        self.watchable = self.watchable or any(
+            getattr(spec, "subscribable", False) for spec in specs.values()
+        )
+        self._listed = _Listed(shown, tuple(map(self.key_of, shown)), {})
+
+    @property
+    def shown(self) -> Sequence[SpecType]:
+        """The entries that are not hidden, in order."""
+        return self._listed.specs
+
+    def page(self, cursor: str | None, *, include_hidden: bool = False) -> Page[SpecType]:
+        """Cut one page out of the list.
+
+        Args:
+            cursor: Where it begins; None for the first page.
+            include_hidden: Take hidden ones too.
+
+        Raises:
+            McpError: The cursor is invalid (-32602).
+        """
+        specs = tuple(self.specs.values()) if include_hidden else self._listed.specs
+        return self.cut(specs, cursor)
+
+    def cut(self, items: Sequence[Any], cursor: object) -> Page[Any]:
+        """Cut one page out of a list of specs or of definitions.
+
+        Raises:
+            McpError: The cursor is invalid (-32602).
+        """
+        keys = tuple(str(self._definition_of(item)[self.kind.key]) for item in items)
+        return self._cut(items, keys, find_start(keys, cursor))
+
+    def _cut(self, items: Sequence[Any], keys: Sequence[str], start: int) -> Page[Any]:
+        end = start + self._page_size
+        more = write_cursor(end, keys[end - 1]) if end < len(keys) else None
+        return Page(items[start:end], more)
+
+    def rendered(self, cursor: object, revision: Revision) -> Rendered:
+        """Render one page of the list, without the envelope of its era; kept for next time.
+
+        Raises:
+            McpError: The cursor is invalid (-32602).
+        """
+        listed = self._listed
+        start = find_start(listed.keys, cursor)
+        page = listed.pages.get((start, revision.name))
+        if page is None:
+            cut = self._cut(listed.specs, listed.keys, start)
+            page = listed.pages[start, revision.name] = render(self.write(cut, revision))
+        return page
+
+    def write(self, page: Page[Any], revision: Revision) -> dict[str, Any]:
+        """Write a page as the result of its list method.
+
+        Args:
+            page: Specs, definitions, or mappings in the shape of 2026-07-28.
+            revision: The revision of the client.
+
+        Raises:
+            TypeError: Something on the page is nothing of the kind.
+            ProtocolError: A mapping on the page is no definition.
+        """
+        items = [self.kind.adapt(self._definition_of(item), revision) for item in page.items]
+        result: dict[str, Any] = {self.kind.listed: items}
+        if page.next_cursor is not None:
+            result["nextCursor"] = page.next_cursor
+        return result
+
+    def _definition_of(self, item: Any) -> Mapping[str, Any]:
+        if isinstance(item, self.kind.definition):
+            return item.to_wire()
+        if isinstance(item, Mapping):
+            # What is no definition must not reach a client: reading it is the check.
+            return self.kind.definition.from_wire(item, self.kind.name).to_wire()
+        definition = getattr(item, "definition", None)
+        if isinstance(definition, Mapping):
+            return definition
+        raise TypeError(f"{item!r} is no {self.kind.name}: give specs, definitions or mappings")
+
+    def read(self, answer: Any) -> Page[Any]:
+        """Read what an override returned: a `Page`, or a list without further pages.
+
+        Raises:
+            TypeError: It is neither.
+        """
+        if isinstance(answer, Page):
+            return answer
+        if isinstance(answer, list | tuple):
+            return Page(answer)
+        raise TypeError(f"a list of {self.kind.name}s must be a Page or a list, not {answer!r}")
+
+    def change(self, edit: Callable[[dict[str, SpecType]], dict[str, SpecType]]) -> None:
+        """Replace what is registered by what `edit` makes of it; atomic for everyone else."""
+        with self._lock:
+            self._set(edit(dict(self.specs)))
+            self._on_change()
+
+    def add(self, specs: Sequence[SpecType]) -> None:
+        """Add specs at the end.
+
+        Raises:
+            DefinitionError: A name is taken; nothing is added then.
+        """
+        new = {self.key_of(spec): spec for spec in specs}
+
+        def edit(current: dict[str, SpecType]) -> dict[str, SpecType]:
+            taken = [key for key in new if key in current]
+            if taken:
+                text = "is registered already; remove it first, or use replace"
+                where = self.kind.name
+                raise DefinitionError([Problem(f"{where} {key!r}", text) for key in taken])
+            return current | new
+
+        self.change(edit)
+
+    def remove(self, key: str) -> None:
+        """Remove a spec.
+
+        Raises:
+            KeyError: There is none of that name.
+        """
+
+        def edit(current: dict[str, SpecType]) -> dict[str, SpecType]:
+            del current[key]
+            return current
+
+        self.change(edit)
+
+    def replace(self, specs: Sequence[SpecType]) -> None:
+        """Put specs in the places of those with the same names; new names go to the end."""
+        self.change(lambda current: current | {self.key_of(spec): spec for spec in specs})
+
+
+class RunningSet:
+    """The running set of a server: its methods may be called from any task or thread.
+
+    Each call tells the clients that the list changed, handshake sessions and
+    `subscriptions/listen` streams alike; a burst of calls is merged into few notices.
+
+    Args:
+        feature: The list of the server: `tools`, `resources` or `prompts`.
+        collections: The collections of the feature.
+        changed: Tells the clients.
+    """
+
+    def __init__(
+        self,
+        feature: str,
+        collections: Sequence[Collection[Any]],
+        changed: Callable[[], None],
+    ) -> None:
+        self._feature = feature
+        self._collections = collections
+        self._changed = changed
+
+    def _expand(self, items: Iterable[Any]) -> Iterator[tuple[Collection[Any], list[Any]]]:
+        specs = expand(items, self._feature)
+        for collection in self._collections:
+            yield collection, [spec for spec in specs if spec.key == collection.kind.key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (spec for collection in self._collections for spec in collection.specs.values())
+
+    def __contains__(self, name: object) -> bool:
+        return any(name in collection.specs for collection in self._collections)
+
+    def __len__(self) -> int:
+        return sum(len(collection.specs) for collection in self._collections)
+
+    def add(self, *items: Any) -> None:
+        """Add classes, instances or registrations, at the end of the list.
+
+        Names made at run time may be any printable string.
+
+        Raises:
+            DefinitionError: One is nothing of the kind, or its name is taken.
+        """
+        for collection, specs in self._expand(items):
+            collection.add(specs)
+        self._changed()
+
+    def remove(self, name: str) -> None:
+        """Remove what has a name, or a URI; requests that run go on.
+
+        Raises:
+            KeyError: There is none.
+        """
+        first, *_ = self._collections
+        found = (each for each in self._collections if name in each.specs)
+        next(found, first).remove(name)
+        self._changed()
+
+    def replace(self, *items: Any) -> None:
+        """Put classes, instances or registrations in the places of those with the same names.
+
+        Raises:
+            DefinitionError: One is nothing of the kind; nothing is replaced then.
+        """
+        for collection, specs in self._expand(items):
+            collection.replace(specs)
+        self._changed()

@@ -1,0 +1,43 @@
+"""The directories that the files of skills lie in (SEP-2640, "Directory Resources")."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from ...types import DIRECTORY
+
+if TYPE_CHECKING:
+    from ...skills import SkillSpec
+
+#: The definitions of what lies in each directory, by its URI and theirs.
+Tree = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+def make_tree(skills: Iterable["SkillSpec"]) -> Tree:
+    """Find every directory, those above the skills too.
+
+    Args:
+        skills: The skills; a hidden one is not seen from above.
+    """
+    tree: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for skill in skills:
+        for uri, spec in skill.files.items():
+            _put(tree, uri, spec.definition, skill.root)
+        if not skill.hidden:
+            first = "/".join(skill.root.split("/")[:3])  # skill://acme
+            _put(tree, skill.root, _directory(skill.root), first)
+    return tree
+
+
+def _put(
+    tree: dict[str, dict[str, Mapping[str, Any]]], uri: str, what: Mapping[str, Any], top: str
+) -> None:
+    """Put something into its directory, and that into the one above it, up to the top."""
+    while uri != top:
+        home = uri.rpartition("/")[0]
+        tree.setdefault(home, {})[uri] = what
+        uri, what = home, _directory(home)
+
+
+def _directory(uri: str) -> dict[str, Any]:
+    return {"uri": uri, "name": unquote(uri.rpartition("/")[2]), "mimeType": DIRECTORY}

@@ -1,0 +1,73 @@
+"""Lists in pages with opaque cursors (`server/utilities/pagination`)."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from ..._errors import McpError
+from ...jsonrpc import INVALID_PARAMS
+
+#: Entries of one page of a list. Most servers fit in one; a thousand tools do not fit in a model.
+PAGE_SIZE: Final = 50
+
+Item = TypeVar("Item")
+
+
+class Page(NamedTuple, Generic[Item]):
+    """One page of a list.
+
+    Attributes:
+        items: What is on it.
+        next_cursor: Where the next one begins; None on the last.
+    """
+
+    items: Sequence[Item]
+    next_cursor: str | None = None
+
+
+def write_cursor(offset: int, last: str) -> str:
+    """Write a cursor: where the next page begins, and after which entry, should the list change."""
+    return base64.urlsafe_b64encode(f"{offset}:{last}".encode()).rstrip(b"=").decode()
+
+
+def read_cursor(cursor: object) -> tuple[int, str]:
+    """Read a cursor.
+
+    Returns:
+        The offset, and the key of the entry before it.
+
+    Raises:
+        McpError: It is none of ours (-32602).
+    """
+    try:
+        text = str(cursor)
+        padded = text + "=" * (-len(text) % 4)
+        decoded = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode()
+        offset, separator, last = decoded.partition(":")
+        # The check by writing it again refuses every second spelling of the same cursor.
+        if separator and offset.isascii() and offset.isdigit() and len(offset) < 10:
+            position = int(offset)
+            if write_cursor(position, last) == cursor and position > 0:
+                return position, last
+    except (ValueError, binascii.Error):
+        pass
+    raise McpError(INVALID_PARAMS, "Invalid cursor")
+
+
+def find_start(keys: Sequence[str], cursor: object) -> int:
+    """Find where a page begins, also when entries came or went since the cursor was given out.
+
+    Args:
+        keys: The keys of all entries, in order.
+        cursor: The cursor, or None for the first page.
+
+    Raises:
+        McpError: The cursor is none of ours (-32602).
+    """
+    if cursor is None:
+        return 0
+    offset, last = read_cursor(cursor)
+    if 0 < offset <= len(keys) and keys[offset - 1] == last:
+        return offset
+    return keys.index(last) + 1 if last in keys else min(offset, len(keys))

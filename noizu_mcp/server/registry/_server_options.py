@@ -1,0 +1,184 @@
+"""The options of a server, and what each may be."""
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from ..._limits import DEFAULTS, Limits
+from ..._util import got
+from ..._value import Value
+from ...components import Table, read_flag, read_icons, read_requires, read_seconds, read_text
+from ...types import RequireScopes
+from ._pages import PAGE_SIZE
+from ._state_keys import STATE_TTL, read_secrets
+
+#: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
+TOOL_TIMEOUT: Final = 30.0
+#: Seconds that a task may run, and that its result is kept afterwards.
+TASK_TTL: Final = 3600.0
+#: Seconds that a client is told to leave between two looks at a task.
+TASK_POLL_INTERVAL: Final = 1.0
+#: What `cache` can be set for: results that 2026-07-28 lets a client keep.
+CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read", "skills")
+
+
+@attrs.frozen(eq=False, repr=False)
+class Cache(Value):
+    """The time for which a client may keep a result (2026-07-28 `server/utilities/caching`).
+
+    Attributes:
+        ttl: Seconds; 0: it is stale at once.
+        scope: `private`: for this caller only; `public`: it is the same for every caller. What
+            needs scopes is always `private`: a cache that callers share asks for none.
+
+    Raises:
+        ValueError: One of the two is something else.
+    """
+
+    ttl: float = attrs.field(default=0.0)
+    scope: str = attrs.field(default="private")
+
+    @ttl.validator
+    def _check_ttl(self, _: Any, value: Any) -> None:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not number or not 0 <= value < math.inf:
+            raise ValueError(f"ttl must be seconds, 0 or more, got {value!r}")
+
+    @scope.validator
+    def _check_scope(self, _: Any, value: Any) -> None:
+        if value not in ("private", "public"):
+            raise ValueError(f"scope must be 'private' or 'public', got {value!r}")
+
+    def to_wire(self) -> dict[str, Any]:
+        """Write the two members that a cacheable result carries."""
+        return {"ttlMs": round(self.ttl * 1000), "cacheScope": self.scope}
+
+    def tail(self) -> bytes:
+        """Write them as JSON members, each with a comma before it."""
+        return b',"ttlMs":%d,"cacheScope":"%b"' % (round(self.ttl * 1000), self.scope.encode())
+
+
+_STALE: Final = Cache()
+
+
+class ServerOptions(NamedTuple):
+    """The options of one server class, checked.
+
+    Attributes:
+        name: The name for programs.
+        version: The version of the server, any form.
+        title: The name for people.
+        description: What it is for.
+        instructions: What a model should know to use it well.
+        website_url: Where to read about it.
+        icons: Pictures of it.
+        tool_timeout: Seconds that a call may take; infinite for no limit.
+        page_size: Entries of one page of a list.
+        limits: The limits of a connection.
+        cache: How long clients may keep what, by `CACHEABLE` name.
+        state_keys: Secrets that seal what travels through clients: the first one seals, every one
+            opens. None: those of the environment, else one of this process.
+        state_ttl: Seconds in which a client must come back with answers.
+        task_ttl: Seconds that a task may run, and that its result is kept afterwards.
+        task_poll_interval: Seconds that a client is told to leave between two looks at a task.
+        requires: Scopes that every request needs but those of `OPEN`; None for none.
+    """
+
+    name: str
+    version: str
+    title: str | None = None
+    description: str | None = None
+    instructions: str | None = None
+    website_url: str | None = None
+    icons: tuple[Any, ...] = ()
+    tool_timeout: float | None = TOOL_TIMEOUT
+    page_size: int = PAGE_SIZE
+    limits: Limits = DEFAULTS
+    cache: Mapping[str, Cache] = MappingProxyType({})
+    state_keys: Sequence[str] | None = None
+    state_ttl: float = STATE_TTL
+    task_ttl: float = TASK_TTL
+    task_poll_interval: float = TASK_POLL_INTERVAL
+    requires: RequireScopes | None = None
+
+    def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
+        """Say how long clients may keep results of a kind; unless set, they are stale at once.
+
+        Args:
+            kind: One of `CACHEABLE`.
+            guarded: Not every caller gets this result. What a server requires of all guards all
+                but `discover`, which is open to everybody.
+        """
+        cache = self.cache.get(kind, _STALE)
+        if guarded or (self.requires is not None and kind != "discover"):
+            return attrs.evolve(cache, scope="private")
+        return cache
+
+
+def _read_limits(value: Any) -> Limits:
+    if not isinstance(value, Limits):
+        raise ValueError(f"must be Limits(…), got {value!r}")
+    return value
+
+
+def _read_cache(value: Any) -> Mapping[str, Cache]:
+    if isinstance(value, Cache):
+        return dict.fromkeys(CACHEABLE, value)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"must be Cache(…) or a mapping to it, got {value!r}")
+    for kind, cache in value.items():
+        if kind not in CACHEABLE:
+            raise ValueError(f"no kind {kind!r}; there are: {', '.join(CACHEABLE)}")
+        if not isinstance(cache, Cache):
+            raise ValueError(f"must be Cache(…) for {kind!r}, got {cache!r}")
+    return dict(value)
+
+
+def _read_state_keys(value: Any) -> Sequence[str]:
+    # A set has no first one to seal with, and an empty ring would leave out the environment.
+    listed = isinstance(value, list | tuple) and value
+    if not listed or not all(isinstance(key, str) for key in value):
+        raise ValueError("must be a list of texts, one at least")
+    read_secrets(value)
+    return tuple(value)
+
+
+def _read_some_seconds(value: Any) -> float:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < math.inf:
+        raise ValueError(f"must be seconds above 0, {got(value)}")
+    return float(value)
+
+
+def _read_page_size(value: Any) -> int:
+    if type(value) is not int or value < 1:
+        raise ValueError(f"must be a whole number above 0, {got(value)}")
+    return value
+
+
+#: What the statement of a `Server` takes.
+SERVER_OPTIONS: Final[Table] = {
+    "name": read_text,
+    "version": read_text,
+    "title": read_text,
+    "description": read_text,
+    "instructions": read_text,
+    "website_url": read_text,
+    "icons": read_icons,
+    "tool_timeout": read_seconds,
+    "page_size": _read_page_size,
+    "limits": _read_limits,
+    "cache": _read_cache,
+    "state_keys": _read_state_keys,
+    "state_ttl": _read_some_seconds,
+    "task_ttl": _read_some_seconds,
+    "task_poll_interval": _read_some_seconds,
+    "requires": read_requires,
+    "abstract": read_flag,
+}
+
+#: Options that are no options of a running server.
+STATEMENT_ONLY: Final = ("abstract",)

@@ -1,0 +1,1 @@
+"""Tasks: calls that outlive their requests (the extension `io.modelcontextprotocol/tasks`)."""

@@ -1,0 +1,343 @@
+"""The message loop on a stream: what breaks it, and what does not."""
+
+import json
+import logging
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp import ConnectionClosed, Limits, RequestTimeout
+from noizu_mcp.engine import Dispatcher, InboundRequest, MessageLoop, MessageStream
+from noizu_mcp.engine._message_loop import STALL_TIMEOUT
+from noizu_mcp.jsonrpc import read_message
+from noizu_mcp.protocol import ServerPeer
+from noizu_mcp.transports import memory_pair
+
+PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
+
+
+class Served(Dispatcher):
+    """Gives each request to the test's own function, and notes everything else."""
+
+    def __init__(self, stream, handle=None, limits=None):
+        self.peer = ServerPeer(100)
+        super().__init__(self.peer)
+        self.log = []
+        self.loop = MessageLoop(stream, self, limits or Limits())
+        self._handle = handle
+
+    def spawn(self, work):
+        self.loop.spawn(work)
+
+    def observe_sent(self, method, size):
+        raise AssertionError
+
+    def begin(self, request, envelope, channel, batch=None):
+        inbound = InboundRequest(self, request, envelope, channel, batch=batch)
+        if self._handle is None:
+            inbound.send_result({})
+            return inbound, None
+        job = self._handle(inbound)
+        if not inbound.answered:
+            self.requests[inbound.id] = inbound
+        return inbound, job
+
+    def receive_notice(self, notification):
+        self.log.append(notification.method)
+
+
+@pytest.fixture
+async def wired(nursery):
+    """Give what starts a message loop, with the other end of its stream."""
+
+    async def start(handle=None, **limits):
+        ours, theirs = memory_pair()
+        served = Served(theirs, handle, Limits(**limits))
+        await nursery.start(served.loop.run)
+        return served, ours
+
+    return start
+
+
+async def read(stream):
+    with trio.fail_after(10):
+        (received,) = await stream.receive()
+    return json.loads(received.data)
+
+
+async def test_a_crash_before_the_first_wait_costs_one_request(wired, caplog):
+    """What fails outside of every guard is answered, and the messages behind it are read."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+
+    async def crash():
+        raise RuntimeError
+
+    def handle(request):
+        if request.id == 1:
+            return crash
+        request.send_result({})
+        return None
+
+    _, ours = await wired(handle)
+    await ours.send([PING % 1, PING % 2])
+    seen = {}
+    with trio.fail_after(10):
+        while len(seen) < 2:
+            for received in await ours.receive():
+                message = json.loads(received.data)
+                seen[message["id"]] = message
+    assert seen[1]["error"] == {"code": -32603, "message": "Request handler failed"}
+    assert seen[2]["result"] == {}
+    await ours.aclose()
+
+
+async def test_a_crash_after_a_wait_costs_one_request(wired, caplog):
+    """The same once the handler has waited, and where it gives no answer at all."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+
+    async def crash():
+        await trio.lowlevel.checkpoint()
+        raise SystemExit
+
+    async def silent():
+        await trio.lowlevel.checkpoint()
+
+    _, ours = await wired(lambda request: crash if request.id == 1 else silent)
+    for id_ in (1, 2):
+        await ours.send([PING % id_])
+        assert (await read(ours))["error"]["message"] == "Request handler failed"
+    await ours.aclose()
+
+
+async def test_a_crash_in_an_array_costs_one_request(wired, caplog):
+    """Handlers of an array run in tasks of their own; the array comes all the same."""
+    caplog.set_level(logging.CRITICAL, "noizu_mcp")
+
+    async def crash():
+        raise RuntimeError
+
+    def handle(request):
+        if request.id == 1:
+            return crash
+        request.send_result({})
+        return None
+
+    _, ours = await wired(initialized_by(handle))
+    await ours.send([INITIALIZE])
+    await read(ours)
+    await ours.send([b"[" + PING % 1 + b"," + PING % 2 + b"]"])
+    answers = {each["id"]: each for each in await read(ours)}
+    assert answers[1]["error"]["message"] == "Request handler failed"
+    assert answers[2]["result"] == {}
+    await ours.aclose()
+
+
+def initialized_by(other):
+    """Make what answers `initialize` in 2025-03-26, and leaves everything else to another."""
+
+    def handle(request):
+        if request.request.method != "initialize":
+            return other(request)
+        request.send_result({})
+        return None
+
+    return handle
+
+
+INITIALIZE = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-03-26"},
+    }
+).encode()
+
+
+async def test_ctrl_c_in_an_array_ends_the_loop():
+    """It is no crash of one request."""
+
+    async def interrupted():
+        raise KeyboardInterrupt
+
+    ours, theirs = memory_pair()
+    served = Served(theirs, initialized_by(lambda _: interrupted))
+    await ours.send([INITIALIZE, b"[" + PING % 1 + b"]"])
+    with pytest.RaisesGroup(KeyboardInterrupt, flatten_subgroups=True):
+        await served.loop.run()
+
+
+async def test_stopping_before_an_array_began(wired):
+    """Requests whose tasks have not started yet are answered like those that run."""
+    ours, theirs = memory_pair()
+
+    def handle(request):
+        served.loop.stop()
+        return trio.sleep_forever
+
+    served = Served(theirs, initialized_by(handle), Limits())
+    await ours.send([INITIALIZE, b"[" + PING % 1 + b"," + PING % 2 + b"]"])
+    await served.loop.run(grace=0)
+    (_, array) = await ours.receive()
+    assert [each["error"]["message"] for each in json.loads(array.data)] == [
+        "The server is shutting down",
+        "The server is shutting down",
+    ]
+
+
+async def test_a_deadline_is_answered(wired, autojump_clock):
+    """A request past its deadline is cancelled and answered."""
+
+    def handle(request):
+        request.deadline = trio.current_time() + 5
+        return trio.sleep_forever
+
+    _, ours = await wired(handle)
+    await ours.send([PING % 1])
+    assert (await read(ours))["error"]["message"] == "Request timed out"
+    assert trio.current_time() == pytest.approx(5)
+    await ours.aclose()
+
+
+class Broken(MessageStream):
+    """Gives some messages, then fails in a way that no transport should."""
+
+    def __init__(self, messages):
+        self.messages = messages
+        self.failures = 0
+
+    async def receive(self):
+        if not self.messages:
+            self.failures += 1
+            raise RuntimeError("no transport")
+        messages, self.messages = self.messages, []
+        return [read_message(message) for message in messages]
+
+    def send_nowait(self, messages):
+        return True
+
+    async def send(self, messages):
+        raise AssertionError
+
+    async def aclose(self):
+        pass
+
+
+@pytest.mark.parametrize("messages", [[], [PING % 1]])
+async def test_a_broken_transport_ends_the_loop(messages):
+    """An error of the stream itself is raised, not read over and over again."""
+    stream = Broken(messages)
+    served = Served(stream)
+    with pytest.RaisesGroup(RuntimeError, flatten_subgroups=True):
+        await served.loop.run()
+    assert stream.failures == 1
+
+
+async def test_other_tasks_get_their_turn(wired, nursery):
+    """A peer that sends a thousand messages at once does not starve the loop."""
+    served, ours = await wired()
+    turns = []
+
+    async def count():
+        while True:
+            turns.append(len(served.loop._inbox))
+            await trio.lowlevel.checkpoint()
+
+    await ours.send([PING % number for number in range(1000)])
+    nursery.start_soon(count)
+    answers = 0
+    while answers < 1000:
+        answers += len(await ours.receive())
+    nursery.cancel_scope.cancel()
+    assert len([left for left in turns if left]) >= 5
+
+
+async def test_answers_to_what_came_together_are_written_together(wired, monkeypatch):
+    """Messages of one read cost one write, not one each."""
+    served, ours = await wired()
+    writes = []
+    send = served.loop._stream.send_nowait
+
+    def send_nowait(messages):
+        writes.append(len(messages))
+        return send(messages)
+
+    monkeypatch.setattr(served.loop._stream, "send_nowait", send_nowait)
+    await ours.send([PING % number for number in range(20)])
+    assert len(await ours.receive()) == 20
+    assert writes == [20]
+
+
+async def test_a_peer_that_does_not_read_is_not_read(nursery, autojump_clock):
+    """With a full outbox no more requests are taken, and stopping still works."""
+    ours, theirs = memory_pair()
+    handled = []
+
+    def handle(request):
+        handled.append(request.id)
+        request.send_result({"x": "y" * 2_000_000})
+
+    served = Served(theirs, handle, Limits(outbox=1000))
+    await nursery.start(served.loop.run)
+    for number in range(5):
+        await ours.send([PING % number])
+        await trio.testing.wait_all_tasks_blocked()
+    assert len(handled) < 5
+    served.loop.stop()
+    while await ours.receive():
+        pass
+
+
+async def test_our_requests_are_answered_or_given_up(wired, autojump_clock):
+    """A timeout tells the peer, unless the request must not be cancelled; the ledger is empty."""
+    served, ours = await wired()
+    ledger = served.peer.ledger
+    for cancellable in (True, False):
+        request = ledger.open("ping", None)
+        with pytest.raises(RequestTimeout):
+            await served.send_request(request, patience=1, cancellable=cancellable)
+        sent = [json.loads(each.data)["method"] for each in await ours.receive()]
+        assert sent == ["ping", *["notifications/cancelled"] * cancellable]
+    with pytest.raises(TypeError):
+        await served.send_request(ledger.open("ping", {"x": object()}))
+    await ours.aclose()
+    await trio.testing.wait_all_tasks_blocked()
+    with pytest.raises(ConnectionClosed):
+        await served.send_request(ledger.open("ping", None))
+    assert (ledger.outbound, len(served.pending)) == (0, 0)
+
+
+async def test_requests_of_ours_are_answered(wired):
+    """The answer to a request wakes the task that sent it; notices reach the handler."""
+    served, ours = await wired()
+    result = {}
+
+    async with trio.open_nursery() as nursery:
+
+        async def ask():
+            result.update(await served.send_request(served.peer.ledger.open("ping", None)))
+
+        nursery.start_soon(ask)
+        id_ = (await read(ours))["id"]
+        await ours.send([b'{"jsonrpc":"2.0","id":%d,"result":{"x":1}}' % id_])
+    assert result == {"x": 1}
+    served.notify("notifications/x")
+    assert await read(ours) == {"jsonrpc": "2.0", "method": "notifications/x"}
+    await ours.aclose()
+
+
+async def test_a_peer_that_never_reads_again_is_given_up(autojump_clock):
+    """A full outbox is not waited for without end: the connection ends by itself."""
+    ours, theirs = memory_pair()
+    big = {"text": "x" * 2_000_000}
+
+    def answer(request):
+        request.send_result(big)
+
+    served = Served(theirs, answer, Limits(outbox=1000))
+    await ours.send([PING % 1])
+    start = trio.current_time()
+    with trio.fail_after(STALL_TIMEOUT + 10):
+        await served.loop.run()
+    assert trio.current_time() - start >= STALL_TIMEOUT

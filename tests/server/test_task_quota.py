@@ -1,0 +1,361 @@
+"""How many tasks are kept, and which of them make room for others."""
+
+import pytest
+import trio
+import trio.testing
+
+from noizu_mcp import (
+    Context,
+    Limits,
+    McpError,
+    Server,
+    TaskStarted,
+    Toolkit,
+    connect,
+    mcp,
+)
+from noizu_mcp.auth import Principal
+from noizu_mcp.server import TaskStore, Telemetry
+from noizu_mcp.server.registry._server_options import ServerOptions
+from noizu_mcp.types import InputRequest
+
+from .tasking import KNOWS, start
+
+TTL = 100.0
+
+
+class Bench:
+    """A store of tasks that do nothing."""
+
+    def __init__(self, **limits):
+        options = ServerOptions("s", "1", task_ttl=TTL, limits=Limits(**limits))
+        self.store = TaskStore(options, lambda work: None, Telemetry())
+
+    def begin(self, owner=None, *, told=False, size=0):
+        """Make a task that runs; or one that has ended, and its owner knows."""
+        task = self.store.create(owner, size)
+        if told:
+            task.complete({"content": []})
+        self.store.note_told(task)
+        return task
+
+    def has(self, *tasks):
+        return [self.store.get(task.id) is task for task in tasks]
+
+
+async def test_there_may_be_so_many(autojump_clock):
+    """Ended ones count while they are kept; what has expired makes room."""
+    bench = Bench(tasks=2)
+    bench.begin().complete({"content": []})
+    await trio.sleep(TTL / 2)
+    bench.begin().complete({"content": []})
+    with pytest.raises(McpError, match="Too many tasks; try again in 50 s, or") as caught:
+        bench.begin()
+    assert (caught.value.code, caught.value.data) == (-32603, {"retryAfter": 50})
+    await trio.sleep(TTL / 2)
+    bench.begin()
+    assert len(bench.store) == 2
+
+
+async def test_each_principal_may_have_so_many(autojump_clock):
+    """One that has too many takes nothing from the others; who is not verified is no principal."""
+    bench = Bench(tasks_per_principal=1)
+    bench.begin("bob")
+    await trio.sleep(TTL / 4)
+    bench.begin("ann")
+    with pytest.raises(McpError, match="Too many tasks") as caught:
+        bench.begin("ann")
+    assert caught.value.data == {"retryAfter": TTL}
+    bench.begin()
+    bench.begin()
+
+
+async def test_a_refusal_never_says_to_come_back_at_once(autojump_clock):
+    """What is over, and still runs, will make room soon."""
+    bench = Bench(tasks=1)
+    task = bench.begin()
+    bench.store.start(task, trio.sleep_forever, None)
+    await trio.sleep(TTL)
+    with pytest.raises(McpError, match="in 1 s"):
+        bench.begin()
+
+
+async def test_what_has_ended_and_been_told_makes_room():
+    """What has been told longest ago goes first; what runs, and what nobody knows of, stays."""
+    bench = Bench(tasks=4)
+    running, untold = bench.begin(), bench.begin()
+    untold.complete({"content": []})
+    old, young = bench.begin(told=True), bench.begin(told=True)
+    bench.begin()
+    assert bench.has(running, untold, old, young) == [True, True, False, True]
+    bench.begin()
+    assert bench.has(running, untold, young) == [True, True, False]
+    assert not bench.store.make_room(None)
+    bench.store.note_told(untold)
+    bench.begin()
+    assert bench.has(running, untold) == [True, False]
+
+
+async def test_the_callers_own_goes_first():
+    """That of another one only where the caller has none; at their own bound, never."""
+    bench = Bench(tasks=4, tasks_per_principal=3)
+    bobs = bench.begin("bob", told=True)
+    own = bench.begin("ann", told=True)
+    bench.begin("ann")
+    cyds = bench.begin("cyd")
+    bench.begin("ann")
+    assert bench.has(bobs, own) == [True, False]
+    bench.begin("ann")
+    assert bench.has(bobs) == [False]
+    cyds.complete({"content": []})
+    bench.store.note_told(cyds)
+    assert not bench.store.make_room("ann")
+    assert bench.has(cyds) == [True]
+
+
+async def test_nobody_is_shut_out_by_what_others_have_done_with():
+    """Where all are full of it, the next principal finds room all the same."""
+    bench = Bench(tasks=4, tasks_per_principal=2)
+    for owner in ("ann", "ann", "bob", "bob"):
+        bench.begin(owner, told=True)
+    for _ in range(2):
+        bench.begin("cyd")
+    assert len(bench.store) == 4
+    for _ in range(2):
+        bench.begin("bob")
+    assert not bench.store.make_room("cyd")
+
+
+async def test_one_at_its_bound_takes_no_room_of_others():
+    """Though theirs have ended, its own have not."""
+    bench = Bench(tasks_per_principal=1)
+    bobs, anns = bench.begin("bob", told=True), bench.begin("ann")
+    assert not bench.store.make_room("ann")
+    anns.complete({"content": []})
+    assert not bench.store.make_room("ann")
+    bench.store.note_told(anns)
+    assert bench.store.make_room("ann")
+    assert bench.has(bobs, anns) == [True, False]
+
+
+RESULT = {"content": []}
+RESULT_SIZE = len('{"resultType":"complete","content":[]}')
+
+
+async def test_what_tasks_hold_is_bounded():
+    """What runs holds what it was sent, what has ended its result, what is cancelled nothing."""
+    bench = Bench(task_memory=100)
+    task = bench.begin(size=100)
+    assert not bench.store.make_room(None, 1)
+    task.complete(RESULT)
+    assert bench.store.make_room(None, 100 - RESULT_SIZE)
+    assert not bench.store.make_room(None, 101 - RESULT_SIZE)
+    other = bench.begin(size=100 - RESULT_SIZE)
+    with pytest.raises(McpError, match="Too many tasks; try again in 100 s") as caught:
+        bench.begin(size=1)
+    assert caught.value.data == {"retryAfter": TTL}
+    bench.begin()
+    other.end_cancelled()
+    assert bench.store.make_room(None, 100 - RESULT_SIZE)
+
+
+async def test_a_request_that_no_room_is_large_enough_for():
+    """It is refused without a time to come back, and nobody goes for it."""
+    bench = Bench(task_memory=100)
+    told = bench.begin(told=True)
+    for owner, most in ((None, 100), ("ann", 25)):
+        with pytest.raises(McpError, match="The request is too large for a task") as caught:
+            bench.begin(owner, size=most + 1)
+        assert (caught.value.code, caught.value.data) == (-32603, None)
+    assert bench.has(told) == [True]
+    for owner, most in ((None, 100), ("ann", 25)):
+        bench.begin(owner, size=most).end_cancelled()
+
+
+async def test_what_one_principal_holds_is_bounded():
+    """To a quarter; the others have the rest, and lose nothing to it."""
+    bench = Bench(task_memory=400)
+    bobs = bench.begin("bob", told=True)
+    bench.begin("ann", size=90)
+    assert not bench.store.make_room("ann", 11)
+    assert bench.store.make_room("ann", 10)
+    assert bench.store.make_room("cyd", 100)
+    assert bench.has(bobs) == [True]
+
+
+async def test_as_many_go_as_make_room():
+    """Those that have been told for longest."""
+    bench = Bench(task_memory=4 * RESULT_SIZE)
+    old = [bench.begin(told=True) for _ in range(4)]
+    bench.begin(size=2 * RESULT_SIZE - 1)
+    assert bench.has(*old) == [False, False, True, True]
+
+
+async def test_nobody_goes_for_a_result_that_never_fits():
+    """Neither for an answer."""
+    bench = Bench(task_memory=1000)
+    told = bench.begin(told=True)
+    task = bench.begin(size=600)
+    task.complete({"content": ["x" * 1000]})
+    assert task.status == "failed"
+    assert bench.has(told, task) == [True, True]
+
+
+async def test_a_result_without_room_is_an_error(caplog):
+    """Results of others stay, unless they have been told; the log names the limit."""
+    bench = Bench(task_memory=2 * RESULT_SIZE)
+    told, untold = bench.begin(told=True), bench.begin()
+    untold.complete(RESULT)
+    task, unlucky = bench.begin(), bench.begin()
+    task.complete(RESULT)
+    assert bench.has(told, untold, task) == [False, True, True]
+    unlucky.complete(RESULT)
+    error = {"code": -32603, "message": "The result could not be kept: tasks hold too many bytes"}
+    assert unlucky.to_wire()["error"] == error
+    assert unlucky.outcome == ("error", -32603)
+    assert task.to_wire()["result"] == {"resultType": "complete", **RESULT}
+    assert "Limits.task_memory" in caplog.text
+
+
+async def test_the_data_of_an_error_without_room_is_left_out():
+    """The error itself is kept."""
+    bench = Bench(task_memory=100)
+    task = bench.begin(size=10)
+    task.fail(-32000, "no", "x" * 100)
+    assert task.to_wire()["error"] == {"code": -32000, "message": "no"}
+    assert task.size == len('{"code":-32000,"message":"no"}')
+
+
+async def test_a_question_that_is_no_json_is_the_handlers_to_hear_of(autojump_clock):
+    """It reaches nobody who looks at the task, or listens to it."""
+    task = Bench().begin()
+    with pytest.raises(ValueError, match="Out of range"):
+        await task.ask(InputRequest("roots/list", {"at": float("nan")}), None)
+    assert task.to_wire()["status"] == "working"
+
+
+async def test_answers_count(autojump_clock):
+    """One that finds no room is refused, and the question waits on.
+
+    What is meant for no question costs nothing.
+    """
+    bench = Bench(task_memory=1000)
+    task = bench.begin()
+    answers = []
+
+    async def ask():
+        answers.append(await task.ask(InputRequest("roots/list", {}), None))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        (key,) = task.to_wire()["inputRequests"]
+        task.answer({"other": "x" * 1000})
+        with pytest.raises(McpError, match="too many bytes to take more answers") as caught:
+            task.answer({key: "x" * 1000})
+        assert (caught.value.code, task.status, task.size) == (-32603, "input_required", 0)
+        task.answer({key: "x"})
+    assert answers == ["x"]
+    assert 0 < task.size < 1000
+
+
+class Jobs(Toolkit):
+    """Tools of which one task fills the room."""
+
+    def __init__(self):
+        self.turns = 0
+
+    @mcp(task="optional")
+    async def think(self) -> str:
+        return "thought"
+
+    @mcp(task="required")
+    async def work(self) -> str:
+        return "worked"
+
+    @mcp(task="required")
+    async def hold(self) -> str:
+        await trio.sleep_forever()
+
+    @mcp(task="optional", starts_task=True)
+    async def begin(self, args, ctx: Context) -> str:
+        self.turns += 1
+        await ctx.start_task()
+        await ctx.start_task()
+        return f"turn {self.turns}"
+
+
+class Full(Server, name="full", version="1", limits=Limits(tasks=1)):
+    tools = [Jobs]
+
+
+@pytest.fixture
+async def client():
+    who = Principal(subject="ann")
+    given = {"version": "2026-07-28", "capabilities": KNOWS, "principal": who}
+    async with connect(Full, **given) as client:
+        yield client
+
+
+async def test_without_room_an_optional_task_is_none(autojump_clock, client):
+    """The call is answered in its request, as for a client that knows no tasks."""
+    await start(client, "hold")
+    assert (await client.call_tool("think")).content[0].text == "thought"
+    assert (await client.call_tool("begin")).content[0].text == "turn 1"
+
+
+async def test_without_room_a_tool_that_must_have_one_is_refused(autojump_clock, client):
+    """The error says when to come back."""
+    await start(client, "hold")
+    with pytest.raises(McpError, match="Too many tasks; try again in 3600 s") as caught:
+        await client.call_tool("work")
+    assert caught.value.code == -32603
+
+
+async def test_asking_for_the_end_makes_room(client):
+    """As soon as the answer says that the task has ended."""
+    params = await start(client, "hold")
+    await client.request("tasks/get", params)
+    assert (await client.call_tool("think")).content[0].text == "thought"
+    await client.request("tasks/cancel", params)
+    await trio.testing.wait_all_tasks_blocked()
+    assert (await client.call_tool("think")).content[0].text == "thought"
+    assert (await client.request("tasks/get", params))["status"] == "cancelled"
+    await start(client, "work")
+    with pytest.raises(McpError, match="no longer kept"):
+        await client.request("tasks/get", params)
+
+
+async def test_hearing_of_the_end_makes_room(client):
+    """As asking does."""
+    params = await start(client, "work")
+    wanted = {"notifications": {"taskIds": [params["taskId"]]}}
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(client.request, "subscriptions/listen", wanted)
+        await trio.testing.wait_all_tasks_blocked()
+        await start(client, "think")
+        nursery.cancel_scope.cancel()
+
+
+async def test_the_arguments_of_tasks_count():
+    """A call with more than there is room for is answered in its request, or refused."""
+
+    class Eager(Toolkit):
+        @mcp(task="optional")
+        async def think(self, args) -> str:
+            return f"{len(args['text'])} characters"
+
+        @mcp(task="required")
+        async def work(self, args) -> str:
+            return "worked"
+
+    class Small(Server, name="small", version="1", limits=Limits(task_memory=10_000)):
+        tools = [Eager]
+
+    async with connect(Small, version="2026-07-28", capabilities=KNOWS) as client:
+        with pytest.raises(TaskStarted):
+            await client.call_tool("think", {"text": "x" * 1000})
+        answer = await client.call_tool("think", {"text": "x" * 10_000})
+        assert answer.content[0].text == "10000 characters"
+        with pytest.raises(McpError, match="The request is too large for a task"):
+            await client.call_tool("work", {"text": "x" * 10_000})

@@ -1,0 +1,161 @@
+"""No client can use up what is there for all of them."""
+
+import pytest
+import trio
+
+from noizu_mcp.transports.http.server._quotas import LOOKS, network_of
+
+from .shop import Shop
+from .wire import call, message, serving, settled
+
+INIT = message("initialize", {"protocolVersion": "2025-11-25"}, 1)
+
+
+@pytest.fixture
+async def crowded(autojump_clock):
+    """Serve where few sessions have room."""
+    async with serving(Shop(), limits={"sessions": 6}) as wire:
+        yield wire
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("2001:db8::1", "2001:db8::ffff:1", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("fe80::1%eth0", "fe80::2%eth0", True),
+        ("unix:", "unix:", True),
+    ],
+)
+def test_whom_an_address_belongs_to(one, other, same):
+    """With IPv6 a client has a whole network of them."""
+    assert (network_of(one) == network_of(other)) == same
+
+
+async def test_each_client_has_its_own_bound_on_requests(autojump_clock):
+    """Of both eras; what one does not get another one gets."""
+    async with serving(Shop(), limits={"streams": 2}) as wire:
+        session = await wire.session()
+        slow = session.open(call("wait", {"seconds": 5})), wire.modern(call("wait", {"seconds": 5}))
+        await settled()
+        found = [
+            await session.post(call("echo", id_=3)),
+            await wire.send_modern(call("echo")),
+            await wire.at("192.0.2.2").send_modern(call("echo")),
+        ]
+        cancelled = await session.post(message("notifications/cancelled", {"requestId": 1}))
+        await slow[1].ended.wait()
+        assert (await wire.send_modern(call("echo"))).status == 200
+        assert len(wire.endpoint.sessions._host.accounts) <= 2
+    assert [each.status for each in found] == [503, 503, 200]
+    assert cancelled.status == 202
+
+
+async def test_all_clients_have_one_bound_on_requests(autojump_clock):
+    """Those of a client count that has left: the handler goes on."""
+    async with serving(Shop(), limits={"requests": 1}) as wire:
+        session = await wire.session()
+        left = session.open(call("wait", {"seconds": 5}))
+        await settled()
+        left.leave()
+        await trio.sleep(1)
+        other = wire.at("192.0.2.2")
+        refused = await other.send_modern(call("echo"))
+        await left.ended.wait()
+        served = await other.send_modern(call("echo"))
+    assert (refused.status, served.status) == (503, 200)
+
+
+async def test_requests_are_bounded_by_their_bytes(autojump_clock):
+    """A quarter of all for one client, held until the answer; nothing of them is left."""
+    async with serving(Shop(), limits={"memory": 4000}) as wire:
+        large = {"type": "http.request", "body": b" " * 900, "more_body": True}
+        for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"):
+            # The rest of it never comes.
+            wire.at(address).open("POST", call("echo"), parts=[large])
+        await settled()
+        accounts = wire.endpoint.sessions._host.accounts
+        assert accounts.held == 3600
+        found = [
+            await wire.at(address).send("POST", b" " * size)
+            for address, size in (("192.0.2.1", 101), ("192.0.2.5", 401), ("192.0.2.5", 99))
+        ]
+        await trio.sleep(40)
+        assert accounts.held == 0
+    assert [each.status for each in found] == [503, 503, 400]
+
+
+async def test_events_are_bounded_over_all_sessions(autojump_clock):
+    """What one client has too many of is forgotten, in the session that grows."""
+    async with serving(Shop(), limits={"memory": 80_000}) as wire:
+        other = await wire.at("192.0.2.2").session()
+        kept = await other.post(call("wait", {"seconds": 2}))
+        sessions = [await wire.session() for _ in range(6)]
+        for session in sessions:
+            await session.post(call("flood", {"count": 30}))
+        account = sessions[0].served.account
+        assert 15_000 < account.kept <= 20_000
+        again = other.get(kept.events[0]["id"])
+        await again.ended.wait()
+        assert again.status == 200
+
+
+async def test_a_client_with_many_sessions_gives_up_its_own(autojump_clock, crowded):
+    """At once, and not those of others; those in use stay."""
+    victim = await crowded.at("192.0.2.2").session()
+    await trio.sleep(100)
+    greedy = [await crowded.session() for _ in range(5)]
+    assert (await crowded.send("POST", INIT)).status == 503
+    standing = greedy[0].get()
+    await standing.event(0)
+    newcomer = await crowded.at("192.0.2.3").session()
+    found = [(await each.post(call("echo"))).status for each in (victim, *greedy, newcomer)]
+    assert found == [200, 200, 404, 200, 200, 200, 200]
+
+
+async def test_a_client_with_many_old_sessions_replaces_them(autojump_clock, crowded):
+    """One that has been idle for a minute."""
+    other = await crowded.at("192.0.2.2").session()
+    mine = [await crowded.session() for _ in range(5)]
+    await trio.sleep(60)
+    mine.append(await crowded.session())
+    found = [(await each.post(call("echo"))).status for each in (other, *mine)]
+    assert found == [200, 404, 200, 200, 200, 200, 200]
+
+
+async def test_among_equals_the_longest_idle_makes_room(autojump_clock, crowded):
+    """If it has been idle for a minute."""
+    equals = [await crowded.at(f"192.0.2.{number}").session() for number in range(6)]
+    newcomer = crowded.at("192.0.2.9")
+    assert (await newcomer.send("POST", INIT)).status == 503
+    await trio.sleep(60)
+    equals.append(await newcomer.session())
+    found = [(await each.post(call("echo"))).status for each in equals]
+    assert found == [404, 200, 200, 200, 200, 200, 200]
+
+
+async def test_the_client_with_the_most_sessions_is_found_again(autojump_clock, crowded):
+    """After the one that had them has ended its own."""
+    first = [await crowded.session() for _ in range(4)]
+    second = [await crowded.at("192.0.2.2").session() for _ in range(2)]
+    for session in first[1:]:
+        await session.delete()
+    others = [await crowded.at(f"192.0.2.{number}").session() for number in range(3, 7)]
+    found = [(await each.post(call("echo"))).status for each in (first[0], *second, *others)]
+    assert found == [200, 404, 200, 200, 200, 200, 200]
+
+
+async def test_only_some_sessions_are_looked_at(autojump_clock):
+    """To find one that is idle must not cost each refused client too much."""
+    count = LOOKS + 1
+    async with serving(Shop(), limits={"sessions": count}) as wire:
+        sessions = [await wire.session() for _ in range(count)]
+        for session in sessions[:-1]:
+            await session.get().event(0)
+        await sessions[-1].post(call("echo"))
+        await trio.sleep(60)
+        refused = await wire.send("POST", INIT)
+        served = await wire.send("POST", INIT)
+    assert (refused.status, served.status) == (503, 200)
