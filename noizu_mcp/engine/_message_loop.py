@@ -180,9 +180,11 @@ class MessageLoop:
         """Take one message; return the rest of the work on it."""
         dispatcher = self._dispatcher
         if isinstance(data, Unanswered):
+            # Over HTTP one message may fail while the others go on.
             dispatcher.pending.resolve(data.id, data.error)
             return None
         if isinstance(data, Oversized):
+            # Answered by its head: the id stands there, nearly always.
             message, size = cast(Decoded, too_large(data.head, self._limits)), None
         else:
             message, size = decode(data, self._limits), len(data)
@@ -217,6 +219,7 @@ class _EagerTask:
     def detach(self) -> None:
         """Leave this task to the current handler, and let another one resume reading."""
         request = self.detached = cast(InboundRequest, self.current)
+        # No scope of its own is opened: this one is around everything that the handler has done.
         request.scope = self.scope
         self.scope.deadline = request.deadline
         self._loop.resume_reading()
