@@ -58,7 +58,7 @@ class PendingRequest:
         with self._scope:
             self.extend()
             await self._arrived.wait()
-        # Looked at before the scope: an answer that came together with the deadline counts.
+        # Looked at first: an answer that came together with the deadline counts.
         outcome = self._outcome
         if isinstance(outcome, Response) and isinstance(outcome.result, Mapping):
             return outcome.result
