@@ -111,12 +111,16 @@ class Dispatcher(InFlight):
             if job is not None:
                 self.spawn(partial(_work_later, request, job))
         elif isinstance(event, Send):
+            # A refusal, or the answer to a ping: the peer has decided, no handler is needed.
             _answer(event, channel, batch)
         elif isinstance(event, Resolve):
+            # The ledger has dropped late and forged answers already.
             self.pending.resolve(event.answer.id, event.answer)
         elif isinstance(event, Progress):
             self.pending.report_progress(event.token, event.params)
         elif isinstance(event, Cancel):
+            # One that was answered meanwhile is ignored (2025-11-25
+            # `basic/utilities/cancellation`, "Error Handling").
             request_ = self.requests.get(event.id)
             if request_ is not None:
                 request_.withdraw()
@@ -129,6 +133,7 @@ class Dispatcher(InFlight):
 
     def _fan_out(self, fanout: Fanout, channel: ReplyChannel) -> None:
         """Act on each message of an array; their answers travel as one array (2025-03-26)."""
+        # Ignored messages and notifications have no place in the array of answers.
         events = [event for event in fanout.events if event is not None]
         answers = sum(isinstance(event, Dispatch | Send) for event in events)
         batch = BatchReply(answers, channel)
@@ -186,6 +191,7 @@ class Dispatcher(InFlight):
         seconds = math.inf if patience is None else patience
         pending = PendingRequest(request.method, seconds, on_progress)
         try:
+            # Entered before it is sent: in memory the answer may be there at once.
             self.pending.add(request.id, pending)
             channel.deliver(encode(request))
             return await pending.wait()

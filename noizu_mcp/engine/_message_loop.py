@@ -179,6 +179,7 @@ class MessageLoop:
         """Take one message; return the rest of the work on it."""
         dispatcher = self._dispatcher
         if isinstance(data, Unanswered):
+            # Over HTTP one message may fail while the others go on.
             dispatcher.pending.resolve(data.id, data.error)
             return None
         event = dispatcher.decide(data.message)
@@ -212,6 +213,7 @@ class _EagerTask:
     def detach(self) -> None:
         """Leave this task to the current handler, and let another one resume reading."""
         request = self.detached = cast(InboundRequest, self.current)
+        # No scope of its own is opened: this one is around everything that the handler has done.
         request.scope = self.scope
         self.scope.deadline = request.deadline
         self._loop.resume_reading()

@@ -58,6 +58,7 @@ class PendingRequest:
         with self._scope:
             self.extend()
             await self._arrived.wait()
+        # Looked at first: an answer that came together with the deadline counts.
         outcome = self._outcome
         if isinstance(outcome, Response) and isinstance(outcome.result, Mapping):
             return outcome.result
@@ -113,6 +114,7 @@ class PendingRequests:
     @contextmanager
     def hold_timeouts(self) -> Iterator[None]:
         """Stop the timeouts while the block runs: the peer waits for us meanwhile."""
+        # Counted: several questions of the peer may be open at the same time.
         self._held += 1
         for pending in self._waiting.values():
             pending.hold()
@@ -138,6 +140,7 @@ class PendingRequests:
         """Hand progress to the request it belongs to, and give it more time."""
         pending = self._waiting.get(id_)
         if pending is not None:
+            # While the peer waits for us no clock runs that progress could extend.
             if self._held == 0:
                 pending.extend()
             pending.report(params)

@@ -22,6 +22,7 @@ class Portal:
         Raises:
             trio.RunFinishedError: The loop has ended.
         """
+        # trio refuses `from_thread` in its own thread, and it would wait for itself.
         if threading.get_ident() == self._thread:
             return function()
         return trio.from_thread.run_sync(function, trio_token=self._token)

@@ -237,6 +237,8 @@ class InFlight(abc.ABC):
         Args:
             reason: The text for the peer.
         """
+        # A copy: each answer strikes its request out. Answered before the work is cancelled, so
+        # that no handler can answer otherwise on its way out.
         for request in list(self.requests.values()):
             request.send_error(INTERNAL_ERROR, reason)
             request.stop()
@@ -429,6 +431,7 @@ class InboundRequest:
         """
         self.scope = None
         if self.withdrawn:
+            # Only now: nothing of the handler runs any more that could send something.
             self._abandon()
         elif self.answered or self.stays_open:
             pass
@@ -451,6 +454,7 @@ class InboundRequest:
 
     def stop_clock(self) -> None:
         """Stop the clock of the deadline; `resume_clock` continues with the time left."""
+        # The time of a person who is asked is not that of the handler.
         self._left = self.deadline - trio.current_time()
         self.expire_at(math.inf)
 
@@ -467,6 +471,7 @@ class InboundRequest:
 
     def withdraw(self) -> None:
         """End without an answer: the peer no longer wants it."""
+        # Its id is free at once: the peer may use it again (JSON-RPC has no rule against it).
         self.in_flight.strike_out(self)
         self.withdrawn = True
         if self.scope is None:

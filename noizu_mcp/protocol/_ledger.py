@@ -46,6 +46,7 @@ class Ledger:
 
     def accept(self, request: Request) -> Send | None:
         """Enter an inbound request, or return the error that refuses it."""
+        # Two answers with one id could not be told apart (2025-11-25 `basic/index`, "Requests").
         if self.holds(request.id):
             return refuse(request, INVALID_REQUEST, "Duplicate in-flight request id")
         if len(self.methods) >= self._limit:
@@ -64,6 +65,7 @@ class Ledger:
 
     def open(self, method: str, params: dict[str, Any] | None) -> Request:
         """Make an outbound request with an id never used before."""
+        # Never used twice, also after its answer: a late answer must not meet a new request.
         self._next_id += 1
         self._outbound[self._next_id] = None
         return Request(self._next_id, method, params)

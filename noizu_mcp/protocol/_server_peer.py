@@ -228,6 +228,7 @@ class ServerPeer:
             return self._initialize(request, origin)
         if handshake.phase is not Phase.READY and request.method != "ping":
             return self._not_ready(request)
+        # `ping` is allowed in every phase (2025-11-25 `basic/lifecycle`, "Initialization").
         method = CLIENT_REQUESTS.get(request.method)
         if method is None or not method.handshake:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
@@ -249,6 +250,7 @@ class ServerPeer:
         refusal = self.ledger.accept(request)
         if refusal:
             return refusal
+        # Validated: from here on nothing can refuse the message any more.
         handshake.revision = negotiate(version)
         handshake.client_info = info or _unknown_client()
         handshake.client_capabilities = capabilities

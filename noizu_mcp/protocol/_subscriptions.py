@@ -105,6 +105,8 @@ class Subscriptions:
         wanted = params.get("notifications")
         if not isinstance(wanted, Mapping):
             raise McpError(INVALID_PARAMS, "subscriptions/listen requires a notifications object")
+        # Left out without a word: the acknowledgement says what was agreed on
+        # (2026-07-28 `basic/patterns/subscriptions`).
         uris, tasks = _read_names(wanted, _URIS), frozenset[str]()
         kinds = {
             kind
@@ -116,6 +118,7 @@ class Subscriptions:
         if TASKS in capabilities.get("extensions", ()):
             tasks = _read_names(wanted, _TASK_IDS)
         listening = Listening(id_, frozenset(kinds), uris, tasks)
+        # Refused now, before hooks of the author run; `listen` takes the room.
         self._check(listening.size)
         return listening
 

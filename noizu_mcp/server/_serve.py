@@ -66,6 +66,7 @@ class PipeSession(Session):
         async with trio.open_nursery() as self._nursery:
             try:
                 await self._loop.run(grace=grace)
+                # One grace for both: tasks get what requests have left of it.
                 left = self._ended + grace - trio.current_time()
                 await self.running.tasks.settle(max(0.0, left))
             finally:
@@ -217,6 +218,7 @@ class StatelessRequests(InFlight):
             reply: Its answer.
             size: Bytes of the message.
         """
+        # Ids are those of many callers: each may use 1.
         key = next(self._keys)
         ctx = RequestContext(self, event.request, event.envelope, reply, key=key)
         ctx.running = self.running

@@ -119,6 +119,7 @@ class Session(Dispatcher):
 
     async def _set_up(self, done: trio.Event) -> None:
         server = self.running.server
+        # Set first: a cancellation must not leave a session that looks set up.
         self._failed = True  # unless it comes to its end
         text = "init of %r failed; the session ends"
         with crashes_logged(text, server, log=server.crash_log):
@@ -142,6 +143,7 @@ class Session(Dispatcher):
         """Tell and hear nothing any more: the peer is gone."""
         self.feed.close()
         self.running.server.telemetry.sessions.discard(self)
+        # No answer can reach the peer any more: listeners must hear of an end all the same.
         for request in self.requests.values():
             if request.observer is not None:
                 request.observer.observe_cancellation()

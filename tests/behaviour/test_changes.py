@@ -284,7 +284,7 @@ async def test_a_change_right_after_connecting_is_told(opened, revision, transpo
     for _ in range(40 if transport == "memory" else 4):
         handler = Hearing()
         async with opened("Bare", start=False) as wire:
-            server = (wire.connection or wire.app).server
+            server = (wire.connection.running if wire.connection else wire.app).server
             async with connect(wire.stream, version=revision, handler=handler):
                 server.prompts.add(*server.prompts)
                 with trio.fail_after(5):

@@ -117,7 +117,7 @@ def test_limits_of_asking() -> None:
     from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT
     from noizu_mcp.components._client_requests import ROOTS_TIMEOUT
     from noizu_mcp.server.asking import _mrtr as _rounds
-    from noizu_mcp.server.asking import _seal
+    from noizu_mcp.server.registry import _state_keys
     from noizu_mcp.types import MAX_COMPLETIONS
 
     numbers = [cells[0] for cells in rows(page("reference/limits"))]
@@ -129,11 +129,11 @@ def test_limits_of_asking() -> None:
         _rounds.MAX_ROUNDS,
         _rounds.MAX_REASKS,
         _rounds.MAX_STATE,
-        _seal.MIN_SECRET,
+        _state_keys.MIN_SECRET,
         MAX_COMPLETIONS,
     ):
         assert str(number) in numbers
-    assert f"{_seal.STATE_TTL:g} s" in numbers
+    assert f"{_state_keys.STATE_TTL:g} s" in numbers
     assert f"{_rounds.PATIENCE:g} s" in numbers
 
 

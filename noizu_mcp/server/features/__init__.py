@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from .._running import Route
-from ._completion import complete
-from ._lifecycle import discover, initialize, ping
-from ._logging import set_level
+from ._complete import complete
+from ._lifecycle import discover, initialize, ping, set_level
 from ._prompts import get_prompt, list_prompts
 from ._resources import (
     list_resources,

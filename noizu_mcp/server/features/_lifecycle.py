@@ -1,8 +1,14 @@
-"""The beginning of a connection in either era: `initialize`, `server/discover`, and `ping`."""
+"""The life of a connection in either era: its beginning, `ping`, and `logging/setLevel`.
+
+2026-07-28 has no `logging/setLevel`: there each request names its level.
+"""
 
 from typing import Any
 
+from ..._errors import McpError
+from ...jsonrpc import INVALID_PARAMS
 from ...protocol import SUPPORTED_VERSIONS, adapt_implementation
+from ...types import LOG_LEVELS
 from .._request_context import RequestContext
 
 
@@ -41,4 +47,18 @@ def discover(ctx: RequestContext) -> None:
 
 def ping(ctx: RequestContext) -> None:
     """Answer `ping`, in any phase of a handshake."""
+    ctx.complete({})
+
+
+def set_level(ctx: RequestContext) -> None:
+    """Set the least severe level that the client wants (2025-11-25 `server/utilities/logging`).
+
+    Raises:
+        McpError: There is no such level (-32602).
+    """
+    level = (ctx.request.params or {}).get("level")
+    if level not in LOG_LEVELS:
+        raise McpError(INVALID_PARAMS, f"Invalid log level; use one of {', '.join(LOG_LEVELS)}")
+    if ctx.dispatcher is not None:  # the method belongs to revisions with sessions
+        ctx.dispatcher.peer.handshake.log_level = level
     ctx.complete({})

@@ -62,9 +62,9 @@ def call_tool(ctx: RequestContext) -> Job | None:
 def _run_in_request(
     ctx: RequestContext, spec: ToolSpec, args: Any, begin_task: BeginTask | None = None
 ) -> Job:
+    ctx.limit_time(spec)
     ctx.take_up_rounds()
     ctx.begin_task = begin_task
-    ctx.limit_time(spec)
 
     async def call() -> None:
         try:

@@ -80,7 +80,8 @@ class Registry:
         declared: AbstractSet[str] = frozenset(),
     ) -> None:
         files = [file for skill in skills for file in skill.files.values()]
-        lock = threading.RLock()  # one for all: `_refresh` reads all of them
+        # One lock for all: `_refresh` reads all of them. Readers take none, a change replaces maps.
+        lock = threading.RLock()
         make: Any = partial(Collection, page_size=page_size, lock=lock, on_change=self._refresh)
         self.tools: Collection[ToolSpec] = make(TOOLS, tools, declared="tools" in declared)
         self.resources: Collection[ResourceSpec] = make(

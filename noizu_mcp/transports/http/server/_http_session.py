@@ -161,6 +161,7 @@ class HttpSession(Session):
         if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
             await self._serve(http, event)
             return
+        # A POST without a request uses the session as well: it must not be taken for idle.
         self._table.touch(self)
         if isinstance(event, Send):
             await send_refusal(http, event, STATUSES, 200)

@@ -87,6 +87,7 @@ class StatelessPosts:
             await send_refusal(http, event, HTTP_STATUS, 400)
             return
         reply = Reply(http, host.tasks, host.pace, statuses=_STATUSES)
+        # Kept until all is written, which may be long after the request has its answer.
         self._replies[reply] = None
         life: trio.CancelScope | None = None
         if request.method == "subscriptions/listen" and http.principal is not None:
