@@ -152,10 +152,10 @@ async def trace_request() -> list[tuple[str, str, str]]:
         called = layer_of_frame(frame)
         if event != "call" or called is None or "<" in frame.f_code.co_qualname:
             return
-        below = frame.f_back
-        while below is not None and (caller := layer_of_frame(below)) is None:
-            below = below.f_back
-        if below is not None and caller != called:
+        below, caller = frame.f_back, None
+        while below is not None and caller is None:
+            caller, below = layer_of_frame(below), below.f_back
+        if caller is not None and caller != called:
             calls.append((caller, called, frame.f_code.co_qualname))
 
     async with app.lifespan():
