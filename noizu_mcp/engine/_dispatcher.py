@@ -6,7 +6,7 @@ a notification to `receive_notice`, an answer to whichever task waits for it.
 
 import abc
 import math
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol
@@ -63,6 +63,10 @@ class Dispatcher(InFlight):
         self.decide = peer.receive
 
     # What the two ends do with what their peer wants. None of these may raise.
+
+    @abc.abstractmethod
+    def spawn(self, work: Callable[[], Awaitable[object]]) -> object:
+        """Run something beside the requests, until they end."""
 
     @abc.abstractmethod
     def begin(

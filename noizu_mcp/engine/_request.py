@@ -209,10 +209,6 @@ class InFlight(abc.ABC):
         self.requests: dict[Any, InboundRequest] = {}
         self.all_answered: trio.Event | None = None  # while `settle` waits for it
 
-    @abc.abstractmethod
-    def spawn(self, work: Callable[[], Awaitable[object]]) -> object:
-        """Run something beside the requests, until they end."""
-
     def strike_out(self, request: "InboundRequest") -> None:
         """Forget a request: it is answered, or withdrawn."""
         self.requests.pop(request.key, None)
@@ -420,8 +416,7 @@ class InboundRequest:
 
     def detach(self) -> None:
         """Start the clock of the deadline: the work waits for the first time."""
-        if self.scope is not None:
-            self.scope.deadline = self.deadline
+        self.expire_at(self.deadline)
 
     def conclude(self, scope: trio.CancelScope) -> None:
         """End the request after its work, whichever way the work ended.

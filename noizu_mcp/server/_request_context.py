@@ -7,7 +7,7 @@ cancels and times it. As a `Context` its handler asks, reports and reads what it
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 import trio
@@ -228,6 +228,12 @@ class RequestContext(InboundRequest, ServerContext):
             self.complete(TIMED_OUT.to_wire())
         else:
             super().expire()
+
+    @property
+    def handshake_session(self) -> "Session":
+        """The session of a request whose method exists in handshake revisions only."""
+        # The peers refuse such a method on 2026-07-28, so the request has a session.
+        return cast("Session", self.dispatcher)
 
     def withdraw(self) -> None:
         """End without an answer; see `InboundRequest`."""

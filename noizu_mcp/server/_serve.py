@@ -189,10 +189,6 @@ class StatelessRequests(InFlight):
         self.listeners = running.listeners
         self._keys = itertools.count()
 
-    def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Run something beside the requests; see `InFlight`."""
-        self.running.linger(work)
-
     def observe_sent(self, method: str, size: int) -> None:
         """Observe a notification of ours; see `InFlight`."""
         place = Place("http", STATELESS.name)

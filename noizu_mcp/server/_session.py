@@ -97,8 +97,7 @@ class Session(Dispatcher):
         if self._failed:
             ctx.send_error(INTERNAL_ERROR, "The session could not be set up")
             return
-        if not ctx.envelope.revision.stateless:
-            ctx.session = self.values  # `init` has stored some since the request came
+        ctx.session = self.values  # `init` has stored some since the request came
         job = ctx.begin()
         if job is not None:
             ctx.expire_at(ctx.deadline)  # its scope is there already

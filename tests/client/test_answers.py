@@ -383,3 +383,24 @@ async def test_a_server_that_no_longer_wants_an_answer(scripted):
             await ended.wait()
         await client.ping()
         assert "q" not in [each.get("id") for each in script.received]
+
+
+async def test_questions_in_an_array_are_answered_in_one(scripted):
+    """On 2025-03-26 a server may ask several things at once."""
+    old = {
+        "protocolVersion": "2025-03-26",
+        "capabilities": {},
+        "serverInfo": {"name": "scripted", "version": "0"},
+    }
+    array = (
+        b'[{"jsonrpc":"2.0","id":7,"method":"sampling/createMessage",'
+        b'"params":{"messages":[],"maxTokens":1}},{"jsonrpc":"2.0","id":8,"method":"ping"}]'
+    )
+    handler = Person(SamplingResult(role="assistant", content="ok", model="m"))
+    async with scripted({"initialize": old}, handler=handler, version="2025-03-26") as (_, script):
+        await script.stream.send([array])
+        with trio.fail_after(5):
+            while not isinstance(script.received[-1], list):
+                await script.arrived.wait()
+    assert {answer["id"] for answer in script.received[-1]} == {7, 8}
+    assert len(handler.asked) == 1

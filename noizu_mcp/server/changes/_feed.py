@@ -8,7 +8,7 @@ ends in two steps: `end_listens` answers the open listen requests while messages
 
 from collections.abc import Collection, Hashable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import trio
 
@@ -172,14 +172,13 @@ class ChangeFeed:
                 self.report(TaskChange(id_))
 
     def hang_up(self, ctx: "RequestContext") -> None:
-        """Stop telling a listen request of changes; one that has ended already is ignored."""
-        ended = self.subscriptions.drop(ctx.id)
-        if ended is not None:
-            for id_ in ended.tasks:
-                if not self.subscriptions.follows(id_):
-                    self.running.tasks.unfollow(id_, self.report)
-            leave(self.running, ended.uris, ctx)
-        self._listening.pop(ctx.id, None)
+        """Stop telling an open listen request of changes."""
+        del self._listening[ctx.id]
+        ended = cast(Listening, self.subscriptions.drop(ctx.id))
+        for id_ in ended.tasks:
+            if not self.subscriptions.follows(id_):
+                self.running.tasks.unfollow(id_, self.report)
+        leave(self.running, ended.uris, ctx)
 
     def end_listens(self) -> None:
         """Answer the open listen requests.
@@ -229,8 +228,7 @@ class ListenFeed(ChangeFeed):
     def hang_up(self, ctx: "RequestContext") -> None:
         """Stop hearing of changes at all; see `ChangeFeed`."""
         super().hang_up(ctx)
-        if self._hears:
-            self.close()
+        self.close()
 
 
 def leave(running: "RunningServer", uris: Collection[str], context: "Context") -> None:

@@ -16,10 +16,8 @@ def initialize(ctx: RequestContext) -> None:
     """Answer `initialize` (2025-11-25 `basic/lifecycle`); the peer has chosen the revision."""
     server = ctx.running.server
     revision = ctx.envelope.revision
-    # Before the result is written: what changes after it must be told.
-    if ctx.dispatcher is not None:
-        # A list that changes after this answer is told once the client is ready.
-        ctx.dispatcher.feed.await_ready()
+    # Before the result is written: a list that changes after it is told once the client is ready.
+    ctx.handshake_session.feed.await_ready()
     result: dict[str, Any] = {
         "protocolVersion": revision.name,
         "capabilities": server.capabilities(),
@@ -59,6 +57,5 @@ def set_level(ctx: RequestContext) -> None:
     level = (ctx.request.params or {}).get("level")
     if level not in LOG_LEVELS:
         raise McpError(INVALID_PARAMS, f"Invalid log level; use one of {', '.join(LOG_LEVELS)}")
-    if ctx.dispatcher is not None:  # the method belongs to revisions with sessions
-        ctx.dispatcher.peer.handshake.log_level = level
+    ctx.handshake_session.peer.handshake.log_level = level
     ctx.complete({})

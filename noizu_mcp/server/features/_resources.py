@@ -11,12 +11,12 @@ from ... import components
 from ..._errors import InsufficientScope, McpError
 from ...components import Context, TemplateSpec
 from ...engine import Job, crashes_logged, run_user_code
-from ...jsonrpc import INVALID_PARAMS, INVALID_REQUEST
+from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
 from .._request_context import RequestContext
 from ..calls._invoke import invoke_handler, read_any, settle
 from ..calls._scope_checks import holds
-from ..changes._feed import ChangeFeed, leave
+from ..changes._feed import leave
 from ..registry._server_options import Cache
 from ._lists import Ask, list_page
 
@@ -125,7 +125,7 @@ def subscribe(ctx: RequestContext) -> Job | None:
     if not server.can_be_watched:
         ctx.refuse_method()
         return None
-    uri, feed = _uri(ctx), _feed_of(ctx)
+    uri, feed = _uri(ctx), ctx.handshake_session.feed
 
     async def work() -> None:
         if not feed.subscriptions.watches(uri):
@@ -148,7 +148,7 @@ def unsubscribe(ctx: RequestContext) -> Job | None:
     if not server.can_be_watched:
         ctx.refuse_method()
         return None
-    uri, feed = _uri(ctx), _feed_of(ctx)
+    uri, feed = _uri(ctx), ctx.handshake_session.feed
 
     async def work() -> None:
         if feed.subscriptions.watches(uri):
@@ -157,12 +157,6 @@ def unsubscribe(ctx: RequestContext) -> Job | None:
         ctx.complete({})
 
     return ctx.in_time(work)
-
-
-def _feed_of(ctx: RequestContext) -> ChangeFeed:
-    if ctx.dispatcher is None:  # these methods belong to revisions with sessions
-        raise McpError(INVALID_REQUEST, f"{ctx.request.method} needs a session")
-    return ctx.dispatcher.feed
 
 
 def _uri(ctx: RequestContext) -> str:

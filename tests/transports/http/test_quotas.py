@@ -53,6 +53,16 @@ async def test_each_client_has_its_own_bound_on_requests(autojump_clock):
     assert cancelled.status == 202
 
 
+async def test_addresses_of_one_network_are_one_client(autojump_clock):
+    """A client with IPv6 has a whole network of addresses."""
+    async with serving(Shop(), limits={"streams": 1}) as wire:
+        wire.at("2001:db8::1").modern(call("wait", {"seconds": 5}))
+        await settled()
+        same = await wire.at("2001:db8::2").send_modern(call("echo"))
+        other = await wire.at("2001:db8:1::1").send_modern(call("echo"))
+    assert (same.status, other.status) == (503, 200)
+
+
 async def test_all_clients_have_one_bound_on_requests(autojump_clock):
     """Those of a client count that has left: the handler goes on."""
     async with serving(Shop(), limits={"requests": 1}) as wire:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import trio
 
-from ....engine import seldom, split_cancellation
+from ....engine import crashes_logged
 
 Work = Callable[[], Awaitable[object]]
 
@@ -52,16 +52,8 @@ class TaskGroup:
 
     async def _run(self, work: Work, scope: trio.CancelScope) -> None:
         try:
-            with scope:
-                await work()
-        except BaseException as error:
             # The nursery is that of the application: a failure must not end what others do in it.
-            crash, going_on = split_cancellation(error)
-            if crash is None:
-                raise
-            text = "a task of an HTTP connection failed"
-            seldom.crash(text, text, error=crash)
-            if going_on is not None:
-                raise going_on from None
+            with crashes_logged("a task of an HTTP connection failed"), scope:
+                await work()
         finally:
             del self._scopes[scope]
