@@ -1,4 +1,4 @@
-"""Error codes: what they are called and what they mean.
+"""Error codes, their names and their meanings.
 
 Sources: JSON-RPC 2.0 section 5.1; MCP 2026-07-28 `basic/index` (reserved range -32020..-32099).
 """
@@ -13,9 +13,10 @@ INTERNAL_ERROR: Final = -32603
 
 #: Before 2026-07-28 only; that revision forbids it and answers INVALID_PARAMS instead.
 RESOURCE_NOT_FOUND: Final = -32002
-#: 2025-11-25 only.
+#: 2025-11-25 only; 2026-07-28 asks with an `InputRequiredResult` and must not send this code.
 URL_ELICITATION_REQUIRED: Final = -32042
 
+#: 2026-07-28 only: the reserved range admits the codes of the specification, and no others.
 HEADER_MISMATCH: Final = -32020
 MISSING_CLIENT_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022

@@ -94,7 +94,7 @@ class Handshake:
 
     def __init__(self) -> None:
         self.phase = Phase.NEW
-        # In use until `initialize` is read: for its own answer, and for a ping before it.
+        # In use until `initialize` is read: a ping may come before it.
         self.revision: Revision = LATEST_HANDSHAKE
         self.client_info: Mapping[str, Any] = _unknown_client()
         self.client_capabilities: Mapping[str, Any] = {}
