@@ -13,8 +13,8 @@ _INPUT: Final = (("input", "write input=…, or a class Input"),)
 # Those frameworks configure the transport in the constructor; here the verb that serves does.
 _WHERE_SERVED: Final = "give it where the server is served: run_http({0}=…) or asgi({0}=…)"
 _LISTED: Final = "write {0} = […] in the body of the class"
-# Other frameworks let the last of two tools win with a warning; here two of one name are an error,
-# so no option exists.
+# Other frameworks choose a winner among two tools of one name; here that is an error, so no option
+# exists.
 _CLASHES: Final = (("tool_timeout", "leave it out; two of one name are always refused"),)
 
 #: The advice on each unknown option. A row counts for a place that has the option that the row

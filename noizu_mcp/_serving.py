@@ -1,8 +1,8 @@
 """`Server`: the class that users subclass, with the verbs that serve it; above all layers.
 
-The class below it, in `server/`, holds the features of a server. Serving needs the transports, which
-are a layer above it; the two are put together here, so no layer imports a higher one. The HTTP
-side loads when it is first used: a server on stdio needs none of it.
+The class below it, in `server/`, holds the features of a server. Serving needs the transports,
+which are a layer above it; the two are put together here, so no layer imports a higher one. The
+HTTP side loads when it is first used: a server on stdio needs none of it.
 """
 
 import functools
@@ -26,7 +26,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _serves(method: _Method) -> _Method:
-    """Refuse a call on the class, and `run(transport=…)`, which servers elsewhere have."""
+    """Refuse a call on the class, and `run(transport=…)`, an option of other frameworks."""
 
     @functools.wraps(method)
     def checked(*args: Any, **options: Any) -> Any:
@@ -157,7 +157,7 @@ def run_stdio(
 ) -> None:
     """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
 
-    Descriptor 0 reads nothing and descriptor 1 writes to stderr from then on, also afterwards: a
+    From then on descriptor 0 reads nothing and descriptor 1 writes to stderr, also after the end: a
     thread that still runs must not print to the client.
 
     Args:

@@ -67,7 +67,7 @@ def problem_at(where: str, text: str, frame: FrameType) -> Problem:
 
     Args:
         where: The place, as source code has it: `tool(Echo).name`.
-        text: The problem, and what to write instead.
+        text: The problem, and the correction.
         frame: The frame that runs the line.
     """
     return Problem(where, text, _shown(frame.f_code.co_filename), frame.f_lineno)

@@ -110,7 +110,6 @@ def final(cls: _Class) -> _Class:
     def refuse(new: type[Any], /, **_: Any) -> None:
         raise TypeError(f"{new.__name__} cannot subclass {cls.__name__}, which is final")
 
-    # Past the metaclass: those of this package refuse changes of a finished class.
     type.__setattr__(cls, "__init_subclass__", classmethod(refuse))
     return cls
 

@@ -51,7 +51,7 @@ def _passing() -> tuple[type[BaseException], ...]:
 
 
 def is_crash(error: BaseException) -> bool:
-    """Tell a failure of the author's code from what must go on, alone or in a group.
+    """Tell a failure of the author's code from an exception that must go on, alone or in a group.
 
     `SystemExit` counts as a failure: one handler must not end the sessions of the others. So does
     a stray `Cancelled`. Call it in the task that the error was raised in.

@@ -4,8 +4,8 @@ Theory of operation. One task reads at any time, the *reader*. It takes the mess
 together one after the other and runs their handlers itself (see `run_eager`). When a handler waits
 for the first time, the task *detaches*: it belongs to that handler from then on, and a new
 task resumes reading where the old one stopped, in the same inbox. So a handler that never waits, as
-most do, costs neither a task nor a cancel scope: the scope around the reader becomes that of the
-handler when it detaches.
+most do, costs neither a task nor a cancel scope: the handler takes over the scope around the reader
+when it detaches.
 
 States of the loop: *reading*, *ended* (the peer has ended the stream, or `stop` was called) and
 then, in this order: requests that run get their grace, the rest is refused, the nursery is
@@ -14,7 +14,7 @@ cancelled, the outbox is drained, the stream is closed.
 Why it cannot deadlock: the reader never waits for a handler; it waits for the peer, or for room in
 the outbox, which the writer makes. A peer that leaves the outbox full is given up after
 `STALL_TIMEOUT`. Why it cannot grow: the ledger bounds the requests in flight, each of which holds
-at most one task; the inbox holds what one read brought.
+at most one task; the inbox holds the messages of one read.
 """
 
 from collections import deque
@@ -33,7 +33,8 @@ from ._outbox import Outbox
 from ._request import InboundRequest, run_eager
 from ._stream import MessageStream, Unanswered
 
-#: Seconds to write what is left once everything else has ended; a peer that reads needs far less.
+#: Seconds to write the queued messages once everything else has ended; a peer that reads needs far
+#: less.
 DRAIN_TIMEOUT: Final = 2.0
 #: Seconds that a peer may leave a full outbox unread before the connection is given up.
 STALL_TIMEOUT: Final = 60.0
@@ -166,7 +167,7 @@ class MessageLoop:
                 # A flood on one connection must not starve the others of the loop.
                 await trio.lowlevel.checkpoint()
             else:
-                task.current = None  # failures from here on are not those of a request
+                task.current = None  # failures from here on belong to no request
                 await self._fill_inbox(task.scope)
         # Messages that the task before left corked.
         outbox.corked = False

@@ -26,7 +26,7 @@ class Outbox:
         in_flight: The requests of the peer that have no answer yet.
 
     Attributes:
-        corked: True while the reader works through what arrived together: it flushes at the end.
+        corked: True while the reader works through messages that arrived together; it flushes then.
         dropped: Messages that were dropped for want of room or of a peer.
     """
 

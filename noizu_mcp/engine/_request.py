@@ -3,7 +3,8 @@
 States of a request: *open* (it has no answer yet), *answered*, *withdrawn* (the peer has cancelled
 it). Nothing leaves the last two: later answers and notices of the request are dropped. A request
 leaves the open state in one of two places only, `_finish` and `withdraw`. Both strike it out of
-the requests in flight, so the table holds exactly what is open, and nothing else has to be told.
+the requests in flight, so the table holds exactly the open requests, and its size is bounded by the
+limit of the ledger.
 
 Eager tasks: a handler runs in the task that read its request, for as long as it does not wait.
 Starting a task for every request costs more than most handlers do (a task of trio takes about
@@ -281,7 +282,7 @@ class InboundRequest:
 
     Attributes:
         deadline: Time of its expiry on trio's clock.
-        scope: Cancels its work; None while it needs no task, or has run in that of the reader.
+        scope: Cancels its work; None while it needs no task, or has run in the reader's task.
         withdrawn: True once the peer has cancelled it: nothing may follow for its id
             (`basic/utilities/cancellation`, "Behavior Requirements").
         answered: True once its answer is sent.

@@ -1,8 +1,8 @@
 """JSON text, and JSON-RPC messages: from bytes and back.
 
 Strict on the way in: UTF-8, no NaN or Infinity, finite numbers, bounded nesting, no lone
-surrogates. What passes can be sent on, compared and validated by any program. Input that breaks a
-rule becomes a `Malformed` with the error to answer, never an exception.
+surrogates. A value that passes can be sent on, compared and validated by any program. Input that
+breaks a rule becomes a `Malformed` with the error to answer, never an exception.
 """
 
 import json
@@ -343,7 +343,7 @@ def encode_result(id_: Id, result: Mapping[str, Any] | Rendered) -> bytes:
 
 
 def encode_error(error: ErrorResponse) -> bytes:
-    """Write an error response; without an id when that of the request could not be read.
+    """Write an error response; without an id if the id of the request could not be read.
 
     JSON-RPC 2.0 section 5 wants null there; the schemas of MCP since 2025-11-25 want nothing, and
     the older ones have no such answer.

@@ -21,7 +21,8 @@ HEADER_MISMATCH: Final = -32020
 MISSING_CLIENT_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
 
-#: Our own, outside of what JSON-RPC reserves (-32768..-32000): MCP has none. HTTP answers 403.
+#: Our own code: MCP has none. It is outside of the range that JSON-RPC reserves (-32768..-32000),
+#: as 2026-07-28 `basic/index` asks of applications. HTTP answers 403.
 INSUFFICIENT_SCOPE: Final = -31403
 
 #: A client that sees one of these talks to a 2026-07-28 server (versioning: "recognised" errors).

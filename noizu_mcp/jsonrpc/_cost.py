@@ -1,7 +1,7 @@
 """The cost of JSON: its values, counted in the text before they are made, and its memory.
 
 Values cost: two bytes may become an object of a hundred, and everything that walks a message walks
-them all. Counting takes a fraction of what reading takes.
+them all. Counting takes a fraction of the time of parsing.
 """
 
 import sys

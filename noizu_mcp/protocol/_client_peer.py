@@ -84,7 +84,7 @@ class ClientPeer:
             meta[META_PROGRESS_TOKEN] = request.id
         if not meta:
             return request
-        # Reserved keys win over what the caller put there (2026-07-28 `basic/index`, `_meta`).
+        # Reserved keys win over keys of the caller (2026-07-28 `basic/index`, `_meta`).
         return Request(request.id, method, {**(body or {}), "_meta": {**own, **meta}})
 
     def _meta(self, revision: Revision) -> dict[str, Any]:

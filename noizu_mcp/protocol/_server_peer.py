@@ -107,7 +107,7 @@ class Handshake:
         return self.phase is Phase.READY
 
     def agreed(self) -> dict[str, Any]:
-        """Write what the handshake agreed on, as JSON values, for `resume`."""
+        """Write the outcome of the handshake, as JSON values, for `resume`."""
         return {
             "version": self.revision.name,
             "client": dict(self.client_info),
@@ -274,7 +274,7 @@ class ServerPeer:
         if self.handshake.phase is Phase.INITIALIZING:
             # A client should send only pings before `initialized` (2025-11-25 `basic/lifecycle`).
             return refuse(request, INVALID_REQUEST, "Session not initialized")
-        # Neither era: 2026-07-28 `basic/versioning` asks to name what is missing and supported.
+        # Neither era: 2026-07-28 `basic/versioning` asks for the supported versions.
         text = "Session not initialized: send initialize, or the 2026-07-28 fields in _meta"
         data = {"missing": list(REQUIRED_KEYS), "supported": list(SUPPORTED_VERSIONS)}
         return refuse(request, INVALID_PARAMS, text, data)
@@ -292,7 +292,7 @@ class ServerPeer:
         if phase is not None:
             handshake.phase = phase
             return Ready()
-        # Dropped before the handshake is complete: no revision says what it means yet. A client of
+        # Dropped before the handshake is complete: its meaning depends on the revision. A client of
         # 2026-07-28 has no other notifications (`basic/patterns/cancellation`).
         return Notice(message) if handshake.ready else None
 

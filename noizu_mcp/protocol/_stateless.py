@@ -49,7 +49,7 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
 
     Args:
         request: The request.
-        origin: What the transport knows of it; its headers are checked where there are any.
+        origin: Its headers and caller; the headers are checked if it has any.
     """
     # Written out, not `meta_of` and `token_of`: each request of the era comes here.
     params = request.params

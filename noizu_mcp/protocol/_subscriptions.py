@@ -89,9 +89,9 @@ class Subscriptions:
     def await_ready(self) -> None:
         """Keep list changes for a client that begins a handshake: it may be told once it is ready.
 
-        What `initialize` says, and what the client asks for before it has sent
-        `notifications/initialized`, may be out of date when that arrives: to the client the
-        handshake was complete as soon as it was sent.
+        The answer to `initialize`, and lists that the client reads before the server receives
+        `notifications/initialized`, may be out of date by then: for the client the handshake is
+        complete as soon as it has sent the notification.
         """
         # A dict for its order; one entry for each list at most, however often it changes.
         self._missed = {}
@@ -119,7 +119,7 @@ class Subscriptions:
         wanted = params.get("notifications")
         if not isinstance(wanted, Mapping):
             raise McpError(INVALID_PARAMS, "subscriptions/listen requires a notifications object")
-        # Left out without a word: the acknowledgement says what was agreed on
+        # Left out without an error: the acknowledgement names the agreed subset
         # (2026-07-28 `basic/patterns/subscriptions`).
         uris, tasks = _read_names(wanted, _URIS), frozenset[str]()
         kinds = {

@@ -1,4 +1,8 @@
-"""The revisions of the protocol and what sets them apart, as a table."""
+"""The revisions of the protocol and their differences, as a table.
+
+Other code asks for a feature (`revision.titles`) rather than a date, so that a new revision is
+little more than a new row.
+"""
 
 from typing import Final, Literal, NamedTuple
 
