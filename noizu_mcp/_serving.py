@@ -44,6 +44,7 @@ def _serves(method: _Method) -> _Method:
 
 
 class Server(server.Server, abstract=True):
+    # To users the two classes are one.
     __doc__ = server.Server.__doc__
 
     @_serves
@@ -175,6 +176,7 @@ def run_stdio(
 
 def make_http_options(*, limits: "HttpLimits | None", **options: Any) -> "HttpOptions":
     """Make the options of a server over HTTP; see `HttpOptions`."""
+    # Late: a server on stdio never loads the HTTP side.
     from .transports.http import HttpLimits, HttpOptions
 
     return HttpOptions(limits=HttpLimits() if limits is None else limits, **options)

@@ -61,7 +61,7 @@ class Dispatcher(InFlight):
         super().__init__()
         self.pending = PendingRequests()
         self._ledger = peer.ledger
-        # The table itself: `strike_out` runs for every request and saves two calls with it.
+        # The table itself: `strike_out` runs for every request and saves a call with it.
         self._methods = peer.ledger.methods
         self.decide = peer.receive
 

@@ -151,8 +151,7 @@ class Outbox:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._break()
             finally:
-                # Also when the writer is cancelled inside of `send`: `close` follows, and must find
-                # no writer.
+                # Also on cancellation: the flag means that a task is inside of `send`.
                 self._writing = False
             # `send` has begun with the rest that `flush_now` left.
             self._unfinished = False
