@@ -1,7 +1,7 @@
-"""Names from FastMCP and from the official SDK, each with the advice what to write here.
+"""Names from FastMCP and from the official SDK, each with its counterpart here.
 
-People who come from there write what they know. A list of all options does not help them: the
-feature often has another name here, or another place.
+People who come from there try the names that they know. A list of all options does not help them:
+the feature often has another name here, or another place.
 """
 
 from collections.abc import Container, Mapping
@@ -10,8 +10,11 @@ from typing import Final
 # A hint is an option there, and a field of `annotations` here.
 _HINT: Final = (("max_concurrency", "write annotations=Annotations(read_only_hint=True, …)"),)
 _INPUT: Final = (("input", "write input=…, or a class Input"),)
+# Those frameworks configure the transport in the constructor; here the verb that serves does.
 _WHERE_SERVED: Final = "give it where the server is served: run_http({0}=…) or asgi({0}=…)"
 _LISTED: Final = "write {0} = […] in the body of the class"
+# Other frameworks choose a winner among two tools of one name; here that is an error, so no option
+# exists.
 _CLASHES: Final = (("tool_timeout", "leave it out; two of one name are always refused"),)
 
 #: The advice on each unknown option. A row counts for a place that has the option that the row
@@ -85,7 +88,7 @@ _MAKE_RESOURCE: Final = (
     " read"
 )
 
-#: Methods of a server there, each with the advice.
+#: Methods of a server of another framework, each with its advice.
 METHODS: Final[Mapping[str, str]] = {
     "tool": f"{_MAKE_TOOL}, and list it in tools = […] of the server",
     "prompt": f"{_MAKE_PROMPT}, and list it in prompts = […] of the server",
@@ -112,14 +115,15 @@ METHODS: Final[Mapping[str, str]] = {
 
 
 def advice(option: str, options: Container[str]) -> str | None:
-    """Give the advice on an option that other frameworks have.
+    """Return the advice on an option of other frameworks.
 
     Args:
-        option: Its name.
-        options: The names of the options that there are.
+        option: The unknown option.
+        options: The names of the options that exist in this place.
 
     Returns:
         The advice; None for an unknown name.
     """
+    # The first row whose option exists in this place counts: one name may mean two things.
     rows = _OPTIONS.get(option, ())
     return next((text for needed, text in rows if needed in options), None)

@@ -1,8 +1,8 @@
 """`Server`: the class that users subclass, with the verbs that serve it; above all layers.
 
-The class below it, in `server/`, says what a server offers. Serving needs the transports, which
-stand above that; so the two are put together here, and no layer imports one above it. The HTTP
-side loads when it is first used: a server on stdio needs none of it.
+The class below it, in `server/`, holds the features of a server. Serving needs the transports,
+which are a layer above it; the two are put together here, so no layer imports a higher one. The
+HTTP side loads when it is first used: a server on stdio needs none of it.
 """
 
 import functools
@@ -26,11 +26,12 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _serves(method: _Method) -> _Method:
-    """Refuse a call on the class, and `run(transport=…)`, which servers elsewhere have."""
+    """Refuse a call on the class, and `run(transport=…)`, an option of other frameworks."""
 
     @functools.wraps(method)
     def checked(*args: Any, **options: Any) -> Any:
         verb = method.__name__
+        # `Name.run()` would fail with a missing `self`, which tells a beginner nothing.
         if not args or not isinstance(args[0], Server):
             text = f"needs an instance of the server; write Name().{verb}(…)"
         elif "transport" in options or (verb == "run" and args[1:]):
@@ -43,6 +44,7 @@ def _serves(method: _Method) -> _Method:
 
 
 class Server(server.Server, abstract=True):
+    # To users the two classes are one.
     __doc__ = server.Server.__doc__
 
     @_serves
@@ -50,7 +52,7 @@ class Server(server.Server, abstract=True):
         """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
 
         Args:
-            principal: Who is at the other end, `ctx.auth`; see `serve_stdio`.
+            principal: The caller, for `ctx.auth`; see `serve_stdio`.
         """
         run_stdio(self, principal=principal)
 
@@ -70,10 +72,10 @@ class Server(server.Server, abstract=True):
         seal_sessions: bool = False,
         **host_options: Any,
     ) -> None:
-        """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
+        """Serve over HTTP until SIGINT or SIGTERM comes; the address is written to stderr.
 
-        Needs the extra `http`. What has not ended in time then, because it blocks or shields itself
-        from cancellation, is logged, and the process ends with status 1.
+        Needs the extra `http`. Handlers that have not ended in time then, because they block or
+        shield themselves from cancellation, are logged, and the process ends with status 1.
 
         Args:
             host: The address to listen at.
@@ -81,16 +83,16 @@ class Server(server.Server, abstract=True):
             path: The one path of the protocol.
             allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
             allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
-            auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
+            auth: A `noizu_mcp.auth.BearerAuth`, which verifies callers; None admits every caller.
             health: Answer `/healthz` and `/readyz`.
             metrics: Answer `/metrics`; see `HttpOptions`.
-            limits: `HttpLimits`: what a client can make the server hold or wait for.
+            limits: `HttpLimits`, which bounds the memory and the time that clients can take.
             seal_sessions: Let every process with the same `state_keys` serve each session.
-            host_options: Those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
+            host_options: Options of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
                 Unix socket, `lead` for load balancers, limits of connections.
 
         Raises:
-            OSError: It cannot listen; the text says why, in one line.
+            OSError: It cannot listen; the text gives the reason, in one line.
         """
         options = make_http_options(
             path=path,
@@ -127,10 +129,10 @@ class Server(server.Server, abstract=True):
             path: The one path of the protocol.
             allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
             allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
-            auth: A `noizu_mcp.auth.BearerAuth`: who may call; None: anybody may.
+            auth: A `noizu_mcp.auth.BearerAuth`, which verifies callers; None admits every caller.
             health: Answer `/healthz` and `/readyz`.
             metrics: Answer `/metrics`; see `HttpOptions`.
-            limits: `HttpLimits`: what a client can make the server hold or wait for.
+            limits: `HttpLimits`, which bounds the memory and the time that clients can take.
             seal_sessions: Let every process with the same `state_keys` serve each session.
             handle_signals: While its lifespan runs in the main thread, SIGINT and SIGTERM end its
                 streams in order, before the host's own handler; for hosts that would wait for them.
@@ -156,35 +158,39 @@ def run_stdio(
 ) -> None:
     """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
 
-    Descriptor 0 reads nothing and descriptor 1 writes to stderr from then on, also afterwards: a
+    From then on descriptor 0 reads nothing and descriptor 1 writes to stderr, also after the end: a
     thread that still runs must not print to the client.
 
     Args:
-        served: The server, or what makes it once nothing can print to the client any more.
+        served: The server, or a function that makes it once no code can print to the client.
         principal: See `serve_stdio`.
     """
+    # Before the server is made: an import or a constructor that prints would break the framing
+    # (2025-11-25 `basic/transports`: stdout carries messages only).
     read_fd, write_fd = take_stdio()
     made = served if isinstance(served, server.Server) else served()
+    # Python delivers signals to the main thread alone.
     serve = partial(serve_descriptors, handle_signals=in_main_thread(), principal=principal)
     trio.run(serve, made, read_fd, write_fd)
 
 
 def make_http_options(*, limits: "HttpLimits | None", **options: Any) -> "HttpOptions":
-    """Put together how a server is served over HTTP; see `HttpOptions`."""
+    """Make the options of a server over HTTP; see `HttpOptions`."""
+    # Late: a server on stdio never loads the HTTP side.
     from .transports.http import HttpLimits, HttpOptions
 
     return HttpOptions(limits=HttpLimits() if limits is None else limits, **options)
 
 
 def make_http_limits(**limits: Any) -> "HttpLimits":
-    """Put together the limits of a server over HTTP; see `HttpLimits`."""
+    """Make the limits of a server over HTTP; see `HttpLimits`."""
     from .transports.http import HttpLimits
 
     return HttpLimits(**limits)
 
 
 def make_host_options(**options: Any) -> "HostOptions":
-    """Put together what a host allows its clients; see `HostOptions`."""
+    """Make the options of an HTTP host; see `HostOptions`."""
     from .transports.http import HostOptions
 
     return HostOptions(**options)
@@ -206,21 +212,20 @@ def run_http(
     *,
     parent: int | None = None,
 ) -> None:
-    """Serve over HTTP until SIGINT or SIGTERM comes; says on stderr where.
+    """Serve over HTTP until SIGINT or SIGTERM comes; the address is written to stderr.
 
-    What has not ended in time then, whatever keeps it, is logged, and the process ends with
-    status 1.
+    Handlers that have not ended in time then are logged, and the process ends with status 1.
 
     Args:
         served: The server.
         host: The address to listen at.
         port: The port; 0 for a free one.
-        options: How it is served.
-        host_options: What its host allows.
-        parent: The process with whose end it ends, too.
+        options: The options of the application.
+        host_options: The options of its host.
+        parent: The id of a process; serving ends when that process has ended.
 
     Raises:
-        OSError: It cannot listen; the text says why, in one line.
+        OSError: It cannot listen; the text gives the reason, in one line.
     """
     from .transports.http.server._process import run_process
 

@@ -1,6 +1,6 @@
 """Places of classes and their members in source files, for messages.
 
-Only asked for once something is wrong: the source is read and parsed then, never before.
+A source is read and parsed only when there is a mistake to report; correct programs read none.
 """
 
 import ast
@@ -21,27 +21,33 @@ def locate(
     """Find the line of a class, a function, or something inside it.
 
     Args:
-        module: The module that declares it, as `__module__` says.
-        qualname: Of the class or function, as `__qualname__` says.
+        module: The `__module__` of the class or function.
+        qualname: The `__qualname__` of the class or function.
         member: An attribute, method or parameter in it; with a dot, a key of the mapping that is
-            assigned there: `input.limit`. If it is not there, the class or function is meant.
+            assigned there: `input.limit`. If it is not there, the line of the class or function
+            counts.
         near: The line to prefer, if the name is defined more than once; else the last one counts.
 
     Returns:
         The file, relative to the working directory if it lies below, and the line counted from 1;
         each is None if it is unknown.
     """
+    # A class made by a program, or in a console, has no file.
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
         return None, None
     try:
+        # `linecache` also knows the cells of notebooks; a file may have changed since it was
+        # imported.
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return _shown(file), None
+    # A class inside a function: its name holds a step that no source has.
     steps = [step for step in qualname.split(".") if step != "<locals>"]
     lines = _lines(tree, steps, member.split(".") if member else [])
     if not lines:
         return _shown(file), None
+    # The last definition of a name is the one that Python keeps.
     best = lines[-1] if near is None else min(lines, key=lambda line: abs(line - near))
     return _shown(file), best
 
@@ -50,8 +56,9 @@ def calling_frame(depth: int = 1) -> FrameType:
     """Find the frame of a caller.
 
     Args:
-        depth: 1 for the caller of the function that asks, 2 for the caller of that one.
+        depth: 1 for the caller of the calling function, 2 for the caller of this caller.
     """
+    # Not `inspect.stack`: it reads the source of every frame.
     return sys._getframe(depth + 1)
 
 
@@ -60,7 +67,7 @@ def problem_at(where: str, text: str, frame: FrameType) -> Problem:
 
     Args:
         where: The place, as source code has it: `tool(Echo).name`.
-        text: The problem, and what to write instead.
+        text: The problem, and the correction.
         frame: The frame that runs the line.
     """
     return Problem(where, text, _shown(frame.f_code.co_filename), frame.f_lineno)
@@ -91,6 +98,7 @@ def _statements(home: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(home):
         if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case)):
             yield child
+            # A body of its own: names in it belong to that class or function.
             if not isinstance(child, _Definition):
                 yield from _statements(child)
 

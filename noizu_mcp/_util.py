@@ -25,9 +25,10 @@ class Unset(enum.Enum):
         return False
 
 
-#: No value was given. JSON has null, so `None` cannot say so.
+#: The marker of an absent value. JSON has null, so `None` is a value.
 UNSET: Final = Unset.UNSET
 
+# A capital after a small letter or a digit; and the last capital of a run: `SAP|Example`.
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -51,7 +52,7 @@ def json_text(value: Any) -> str:
     """Write a value as compact JSON, in the order of its keys.
 
     Args:
-        value: Anything that the `json` module can write.
+        value: A value that the `json` module can write.
 
     Returns:
         The text, not escaped to ASCII.
@@ -89,6 +90,7 @@ def called(value: Any) -> str:
         return f"the class {value.__name__}"
     if hasattr(value, "__code__"):
         return f"the function {value.__name__}"
+    # An address tells the reader nothing, and differs from run to run.
     if " at 0x" in repr(value):
         kind = type(value).__name__
         return f"a {kind}" if kind.islower() else f"an instance of {kind}"
@@ -99,10 +101,10 @@ def final(cls: _Class) -> _Class:
     """Refuse subclasses of a class, at run time.
 
     Args:
-        cls: The class that is complete as it is.
+        cls: The class.
 
     Returns:
-        The same class.
+        The class, unchanged.
     """
 
     def refuse(new: type[Any], /, **_: Any) -> None:
@@ -113,7 +115,9 @@ def final(cls: _Class) -> _Class:
 
 
 def publish(namespace: dict[str, Any]) -> None:
-    """Make the public names of a folder say that they live there, not in their private file.
+    """Set `__module__` of the public names of a folder to the folder, in place of a private file.
+
+    Tracebacks, `repr` and pickles then show the name that users import.
 
     Args:
         namespace: The `globals()` of the folder's `__init__.py`, with `__all__` in it; those that
@@ -125,7 +129,7 @@ def publish(namespace: dict[str, Any]) -> None:
 
 def _publish_one(value: Any, package: str) -> None:
     ours = f"{package.partition('.')[0]}."
-    # Values of ours have the home of their class, and may be frozen: they are left alone.
+    # Other values have the module of their class, and may be frozen: they are left alone.
     named = isinstance(value, type) or hasattr(value, "__code__")
     if named and value.__module__.startswith(ours) and "._" in value.__module__:
         value.__module__ = package
@@ -148,11 +152,13 @@ def late(
     def load(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        # Stored in the folder: the next access does not come here.
         value = namespace[name] = getattr(import_module(homes[name], package), name)
         _publish_one(value, package)
         return value
 
     def names() -> list[str]:
+        # PEP 562 replaces the whole of `dir`; names that are not loaded yet must be in it.
         folders = [
             name
             for name, value in namespace.items()
@@ -165,7 +171,7 @@ def late(
 
 
 def in_main_thread() -> bool:
-    """Tell whether this is the thread that may handle signals.
+    """Tell whether the calling thread is the one that may handle signals.
 
     Returns:
         True in the main thread of the process.

@@ -6,7 +6,7 @@ import attrs
 
 
 class Value:
-    """The base of values: two of one class are equal if their fields are.
+    """The base of values: two values of one class are equal if their fields are equal.
 
     attrs would compile these methods for every class, which is half of the time that it takes; the
     classes of this package say `eq=False, repr=False` instead.
@@ -15,6 +15,7 @@ class Value:
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
+        # Not `isinstance`: a subclass may have more fields, and equality must be symmetric.
         if type(other) is not type(self):
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in _names(type(self)))
@@ -39,6 +40,7 @@ class Frozen:
     """
 
     def __init__(self, **fields: Any) -> None:
+        # Past `__setattr__`, which refuses every change.
         vars(self).update(fields)
 
     def __setattr__(self, name: str, value: Any) -> None:

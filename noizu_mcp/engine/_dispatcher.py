@@ -1,7 +1,9 @@
-"""The messages of one peer, whatever carries them: each is taken to where it belongs.
+"""Routing of the messages of one peer, on any transport.
 
 Both ends of a connection derive from `Dispatcher`. It knows no feature: a request goes to `begin`,
-a notification to `receive_notice`, an answer to whichever task waits for it.
+a notification to `receive_notice`, an answer to the task that waits for it. `take` never waits and
+never raises, so one message cannot delay or end the messages behind it. The tables are bounded: the
+ledger limits the requests of the peer, and each request of ours is held by a waiting task.
 """
 
 import abc
@@ -38,7 +40,7 @@ class Peer(Protocol):
     ledger: Ledger
 
     def receive(self, message: Decoded) -> Event | None:
-        """Decide what a message means."""
+        """Turn a message into its event; None for a message that is ignored."""
 
 
 class Dispatcher(InFlight):
@@ -49,7 +51,7 @@ class Dispatcher(InFlight):
 
     Attributes:
         channel: Takes messages that belong to no request of the peer; set before any message.
-        decide: Decides what a message means; see `Peer.receive`.
+        decide: Turns a message into its event; see `Peer.receive`.
         pending: Requests of ours that have no answer yet.
     """
 
@@ -59,10 +61,12 @@ class Dispatcher(InFlight):
         super().__init__()
         self.pending = PendingRequests()
         self._ledger = peer.ledger
+        # The table itself: `strike_out` runs for every request and saves a call with it.
         self._methods = peer.ledger.methods
         self.decide = peer.receive
 
-    # What the two ends do with what their peer wants. None of these may raise.
+    # Hooks of the two ends. They must not raise: they run in the task that reads, and an exception
+    # there would end the connection with every other request on it.
 
     @abc.abstractmethod
     def spawn(self, work: Callable[[], Awaitable[object]]) -> object:
@@ -83,7 +87,7 @@ class Dispatcher(InFlight):
 
     @abc.abstractmethod
     def receive_notice(self, notification: Notification) -> None:
-        """Take a notification."""
+        """Act on a notification."""
 
     def complete_handshake(self) -> None:
         """Note that the client has sent `notifications/initialized`."""
@@ -113,6 +117,8 @@ class Dispatcher(InFlight):
         if isinstance(event, Dispatch):
             request, job = self.begin(event.request, event.envelope, channel, batch)
             if job is not None:
+                # A task of its own: the messages behind this one in an array must not wait for its
+                # handler.
                 self.spawn(partial(_work_later, request, job))
         elif isinstance(event, Send):
             # A refusal, or the answer to a ping: the peer has decided, no handler is needed.
@@ -140,12 +146,15 @@ class Dispatcher(InFlight):
         # Ignored messages and notifications have no place in the array of answers.
         events = [event for event in fanout.events if event is not None]
         answers = sum(isinstance(event, Dispatch | Send) for event in events)
+        # Counted before the first message is acted on: an answer may come at once, and must not be
+        # taken for the last one.
         batch = BatchReply(answers, channel)
         for event in events:
             self.take(event, channel, batch)
 
     def strike_out(self, request: InboundRequest) -> None:
         """Forget a request: its id may be used again."""
+        # Called before the answer is sent, so the peer may use the id again as soon as it has it.
         # Written out, not `super()`: every request passes here.
         id_ = request.request.id
         self._methods.pop(id_, None)  # as `Ledger.finish` does
@@ -200,6 +209,8 @@ class Dispatcher(InFlight):
             channel.deliver(encode(request))
             return await pending.wait()
         except (RequestTimeout, trio.Cancelled) as error:
+            # The peer must hear of it, or it goes on for nobody (2025-11-25 `basic/lifecycle`,
+            # "Timeouts"). Delivered without a checkpoint: in a cancelled task that would raise.
             if cancellable:
                 reason = "timeout" if isinstance(error, RequestTimeout) else "cancelled"
                 params = {"requestId": request.id, "reason": reason}
@@ -207,6 +218,8 @@ class Dispatcher(InFlight):
                 channel.deliver(self.encode_notice(notice))
             raise
         finally:
+            # From here on the ledger drops a late answer: it may cross with the cancellation
+            # (2025-11-25 `basic/utilities/cancellation`).
             self.pending.discard(request.id)
             self._ledger.close(request.id)
 
@@ -216,6 +229,8 @@ class Dispatcher(InFlight):
         Args:
             reason: The text for the peer.
         """
+        # The answers are sent before our own waiting tasks wake: those may be parts of the handlers
+        # that are refused, and must not answer first.
         self.refuse_all(reason)
         self.pending.close()
 
@@ -227,6 +242,7 @@ async def _work_later(request: InboundRequest, job: Job) -> None:
 
 def _answer(event: Send, channel: ReplyChannel, batch: BatchReply | None) -> None:
     answer = encode(event.message)
+    # Over HTTP the code decides the status (2026-07-28 `basic/transports/streamable-http`).
     code = event.message.code if isinstance(event.message, ErrorResponse) else None
     if batch is None:
         channel.answer(answer, code)

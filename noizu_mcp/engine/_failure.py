@@ -27,9 +27,10 @@ import trio
 
 from .._log import Seldom, seldom
 
-#: What is no failure of the code that it passes through: it has to go on.
+#: Exceptions that pass through code without being its failure; swallowed, they would keep a
+#: cancelled task or a closed coroutine alive.
 _PASSING: Final = (trio.Cancelled, KeyboardInterrupt, GeneratorExit)
-#: The rest of it where no surrounding scope is cancelled.
+#: `Cancelled` is left out where no surrounding scope is cancelled: there it is stray.
 _PASSING_UNCANCELLED: Final = (KeyboardInterrupt, GeneratorExit)
 
 
@@ -39,6 +40,7 @@ def is_being_cancelled() -> bool:
     True also where no loop runs: a coroutine is closed there, and nothing can be said about scopes.
     """
     try:
+        # trio gives a cancelled scope this effective deadline, and takes shields into account.
         return trio.current_effective_deadline() == -math.inf
     except RuntimeError:
         return True
@@ -49,26 +51,28 @@ def _passing() -> tuple[type[BaseException], ...]:
 
 
 def is_crash(error: BaseException) -> bool:
-    """Tell a failure of the author's code from what must go on, alone or in a group.
+    """Tell a failure of the author's code from an exception that must go on, alone or in a group.
 
     `SystemExit` counts as a failure: one handler must not end the sessions of the others. So does
     a stray `Cancelled`. Call it in the task that the error was raised in.
     """
+    # By far the most frequent case, decided without a look at the scopes.
     if isinstance(error, Exception) and not isinstance(error, BaseExceptionGroup):
         return True
     passing = _passing()
     if isinstance(error, BaseExceptionGroup):
+        # One member that must go on decides, at any depth: a group must not be swallowed with it.
         return error.subgroup(passing) is None
     return not isinstance(error, passing)
 
 
 def split_cancellation(error: BaseException) -> tuple[BaseException | None, BaseException | None]:
-    """Take apart what failed and what must go on.
+    """Split an exception into the failure and the part that must go on.
 
     A handler that is cancelled while a task of it fails raises both in one group.
 
     Returns:
-        The failure, and what must go on; one of them may be None.
+        The failure, and the part that must go on; one of them may be None.
     """
     passing = _passing()
     if isinstance(error, BaseExceptionGroup):
@@ -80,12 +84,12 @@ def split_cancellation(error: BaseException) -> tuple[BaseException | None, Base
 def crashes_logged(text: str, *args: object, log: Seldom = seldom) -> AbstractContextManager[None]:
     """Let a failure of the author's code end the block and nothing else: it goes to the log.
 
-    What is no failure goes on.
+    Cancellation and the other exceptions of the machinery go on.
 
     Args:
-        text: What failed, for the log.
-        args: What belongs into the text.
-        log: Where it goes: a server has one of its own.
+        text: A format string that names the failed code, for the log.
+        args: Arguments of the format string.
+        log: The log; a server passes its own.
     """
     return _CrashLog(text, args, log)
 
@@ -116,6 +120,7 @@ class _CrashLog:
             return False
         # Not by the args: a peer may have chosen them, like the URI of a resource.
         self._log.crash(self._text, self._text, *self._args, error=crash)
+        # The cancellation goes on by itself: the failure that came with it is in the log already.
         if going_on is not None:
             raise going_on from None
         return True
@@ -133,7 +138,8 @@ def single_failure(*consequences: type[BaseException]) -> Iterator[None]:
     """Let a lone exception leave the block without the groups around it.
 
     Args:
-        consequences: What is left out where something else failed too: that is what led to it.
+        consequences: Exceptions to leave out where something else failed too: the other failure
+            led to them.
 
     Raises:
         BaseException: The one exception inside; a group only where several things failed.
@@ -142,7 +148,9 @@ def single_failure(*consequences: type[BaseException]) -> Iterator[None]:
         yield
     except BaseExceptionGroup as group:
         _, causes = group.split(consequences)
+        # With nothing but consequences, one of them is the failure.
         error = unwrap_single(causes or group)
+        # Several failures, and none was left out: the group keeps its own traceback.
         if error is group:
             raise
         # The groups say nothing that the traceback of the exception itself does not.
@@ -153,10 +161,13 @@ def single_failure(*consequences: type[BaseException]) -> Iterator[None]:
 
 Result = TypeVar("Result")
 
-#: An exception of the machinery, by itself no failure.
+#: Exceptions of the machinery; by themselves they are no failures.
 Signals = tuple[type[BaseException], ...]
 
+#: Sync code in the loop has no checkpoint that could raise `Cancelled`, and nobody closes it.
 _NEVER_AT_ONCE: Final[Signals] = (GeneratorExit, trio.Cancelled)
+#: Signals reach the main thread alone. `Cancelled` may come out of a thread: `trio.from_thread`
+#: raises it there once the task is cancelled.
 _NEVER_IN_A_THREAD: Final[Signals] = (KeyboardInterrupt,)
 
 
@@ -166,13 +177,15 @@ async def run_user_code(work: Awaitable[Result]) -> Result:
     Raises:
         RuntimeError: The code raised `GeneratorExit`, and nobody closes this coroutine; or
             `Cancelled`, and no scope around it is cancelled.
-        BaseException: Whatever else the code raised.
+        BaseException: Any other exception of the code.
     """
+    # Asked before the work: an exception that closes the coroutine arrives in another task, or
+    # after the loop has ended.
     task = trio.lowlevel.current_task()
     try:
         return await work
     except BaseException as error:
-        # What closes a coroutine stands outside of its task; then anything may pass.
+        # A coroutine is closed from outside of its task; then every exception may pass.
         if _is_running(task):
             _refuse(error, (GeneratorExit,) if is_being_cancelled() else _NEVER_AT_ONCE)
         raise
@@ -187,8 +200,10 @@ async def enter_user_code(manager: AbstractAsyncContextManager[Result]) -> Async
 
     Raises:
         RuntimeError: It raised `GeneratorExit` or `Cancelled` by itself; see `run_user_code`.
-        BaseException: Whatever else it raised.
+        BaseException: Any other exception of the manager.
     """
+    # Written out, not `async with`: only the exceptions of the manager itself are checked. An
+    # exception of the block may be a `Cancelled` that must pass unchanged.
     value = await run_user_code(manager.__aenter__())
     try:
         yield value
@@ -204,7 +219,7 @@ def call_user_code(work: Callable[[], Result]) -> Result:
 
     Raises:
         RuntimeError: The code raised `GeneratorExit` or `Cancelled`.
-        BaseException: Whatever else the code raised.
+        BaseException: Any other exception of the code.
     """
     try:
         return work()
@@ -218,7 +233,7 @@ def call_in_thread(work: Callable[[], Result]) -> Result:
 
     Raises:
         RuntimeError: The code raised `KeyboardInterrupt`.
-        BaseException: Whatever else the code raised.
+        BaseException: Any other exception of the code.
     """
     try:
         return work()
@@ -228,7 +243,7 @@ def call_in_thread(work: Callable[[], Result]) -> Result:
 
 
 def _refuse(error: BaseException, never: Signals) -> None:
-    """Raise what is left of an error without some exceptions, or `RuntimeError` in their place."""
+    """Raise an error without some exceptions; raise `RuntimeError` if nothing else is left."""
     if isinstance(error, BaseExceptionGroup):
         found, others = error.split(never)
         if found is None:
@@ -238,6 +253,7 @@ def _refuse(error: BaseException, never: Signals) -> None:
         error = found
     elif not isinstance(error, never):
         return
+    # `RuntimeError` is an ordinary failure: it is logged, and costs this request alone.
     kinds = {type(each).__name__ for each in _leaves(error)}
     raise RuntimeError(f"the handler raised {' and '.join(sorted(kinds))}") from error
 
@@ -251,7 +267,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_running(task: trio.lowlevel.Task) -> bool:
-    """Tell whether the task goes on; what closes its coroutine stands outside of it."""
+    """Tell whether the task is the one that runs; coroutines are closed from outside of it."""
     try:
         return trio.lowlevel.current_task() is task
     except RuntimeError:  # the loop is gone

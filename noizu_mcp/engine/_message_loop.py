@@ -4,8 +4,8 @@ Theory of operation. One task reads at any time, the *reader*. It takes the mess
 together one after the other and runs their handlers itself (see `run_eager`). When a handler waits
 for the first time, the task *detaches*: it belongs to that handler from then on, and a new
 task resumes reading where the old one stopped, in the same inbox. So a handler that never waits, as
-most do, costs neither a task nor a cancel scope: the scope around the reader becomes that of the
-handler when it detaches.
+most do, costs neither a task nor a cancel scope: the handler takes over the scope around the reader
+when it detaches.
 
 States of the loop: *reading*, *ended* (the peer has ended the stream, or `stop` was called) and
 then, in this order: requests that run get their grace, the rest is refused, the nursery is
@@ -14,7 +14,7 @@ cancelled, the outbox is drained, the stream is closed.
 Why it cannot deadlock: the reader never waits for a handler; it waits for the peer, or for room in
 the outbox, which the writer makes. A peer that leaves the outbox full is given up after
 `STALL_TIMEOUT`. Why it cannot grow: the ledger bounds the requests in flight, each of which holds
-at most one task; the inbox holds what one read brought.
+at most one task; the inbox holds the messages of one read.
 """
 
 from collections import deque
@@ -33,11 +33,13 @@ from ._outbox import Outbox
 from ._request import InboundRequest, run_eager
 from ._stream import MessageStream, Unanswered
 
-#: Seconds to write what is left once everything else has ended; a peer that reads needs far less.
+#: Seconds to write the queued messages once everything else has ended; a peer that reads needs far
+#: less.
 DRAIN_TIMEOUT: Final = 2.0
 #: Seconds that a peer may leave a full outbox unread before the connection is given up.
 STALL_TIMEOUT: Final = 60.0
-#: Messages taken in a row before other tasks get their turn and the answers are written.
+#: Messages taken in a row before other tasks get their turn and the answers are written. A
+#: hundred echoes take about a millisecond, and their answers are one write.
 MAX_STREAK: Final = 100
 
 
@@ -76,14 +78,21 @@ class MessageLoop:
         """
         try:
             async with trio.open_nursery() as nursery:
+                # In the outer nursery: the writer must outlive the requests, whose last answers
+                # `drain` waits for.
                 nursery.start_soon(self.outbox.write)
                 try:
                     await self._serve(grace, task_status)
                 finally:
+                    # The writer never ends by itself.
                     nursery.cancel_scope.cancel()
         finally:
+            # Repeated for the ways out that skip the end of `_serve`: tasks of other nurseries may
+            # wait for an answer, or for room, and must wake.
             self._dispatcher.pending.close()
             self.outbox.close()
+            # Shielded: a cancelled `run` must close its stream, too. Bounded: closing may wait for
+            # the peer.
             with trio.CancelScope(shield=True, deadline=trio.current_time() + DRAIN_TIMEOUT):
                 await self._stream.aclose()
 
@@ -92,21 +101,25 @@ class MessageLoop:
             task_status.started()
             self.resume_reading()
             await self._ended.wait()
-            # No answer of the peer can come any more: who waits for one must not use up the grace.
+            # No answer of the peer can come any more: a handler that waits for one must not use up
+            # the grace. A listen request never ends by itself, and would use it up as well.
             self._dispatcher.pending.close()
             self._dispatcher.end_subscriptions()
             await self._dispatcher.settle(grace)
+            # Tasks that belong to no request (`spawn`) have no other end.
             self._nursery.cancel_scope.cancel()
         with trio.move_on_after(DRAIN_TIMEOUT):
             await self.outbox.drain()
 
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Run something beside the requests; it is cancelled when they are."""
+        """Run a task beside the requests; it is cancelled with them."""
         self._nursery.start_soon(work)
 
     def stop(self) -> None:
         """Take no more messages and let `run` end in order."""
         self._ended.set()
+        # Only a reader inside of `_fill_inbox` is cancelled: anywhere else its scope may be around
+        # a handler, which gets its grace.
         if self._reading is not None:
             self._reading.cancel()
 
@@ -122,6 +135,8 @@ class MessageLoop:
                 await self._read_until_detached(task)
         except BaseException as error:
             crash, going_on = split_cancellation(error)
+            # A failure outside of every request is one of the stream or of this package: it ends
+            # the connection, and is not blamed on a handler.
             if task.current is None or crash is None:
                 raise
             method = task.current.request.method
@@ -136,19 +151,23 @@ class MessageLoop:
     async def _read_until_detached(self, task: "_EagerTask") -> None:
         outbox = self.outbox
         while not self._ended.is_set():
+            # One write for the answers to all messages that arrived together.
             outbox.corked = True
             for _ in range(min(len(self._inbox), MAX_STREAK)):
                 work = self._take(self._inbox.popleft(), task)
                 if work is not None:
                     await run_eager(work, task.detach)
                     if task.detached is not None:
+                        # Still corked: `detach` has started the reader that takes the rest of
+                        # this inbox and flushes.
                         return
             outbox.corked = False
             outbox.flush_now()
             if self._inbox:
+                # A flood on one connection must not starve the others of the loop.
                 await trio.lowlevel.checkpoint()
             else:
-                task.current = None  # failures from here on are not those of a request
+                task.current = None  # failures from here on belong to no request
                 await self._fill_inbox(task.scope)
         # Messages that the task before left corked.
         outbox.corked = False
@@ -168,8 +187,11 @@ class MessageLoop:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             pass  # the peer is gone, or the owner of the stream closed it: both are its end
         finally:
+            # Before a handler can run in this scope: `stop` must not cancel it.
             self._reading = None
         self._inbox.extend(messages)
+        # The end of the stream, a broken stream, or a peer that stalled: no difference from here
+        # on.
         if not messages:
             self._ended.set()
 
@@ -182,10 +204,13 @@ class MessageLoop:
             # Over HTTP one message may fail while the others go on.
             dispatcher.pending.resolve(data.id, data.error)
             return None
+        # The event is decided before observers see the message, and acted on afterwards: an
+        # observer of a request must exist before its answer does.
         event = dispatcher.decide(data.message)
         if dispatcher.listeners:
             dispatcher.observe_received(data.message, event, data.size)
         if isinstance(event, Dispatch):
+            # Set before the handler runs: a failure, or the first wait, must find its request.
             task.current, job = dispatcher.begin(event.request, event.envelope, self.outbox)
             return None if job is None else job()
         if event is not None:
@@ -194,7 +219,7 @@ class MessageLoop:
 
 
 class _EagerTask:
-    """A task that reads until a handler that it runs waits.
+    """A task that reads until one of the handlers it runs waits.
 
     Attributes:
         scope: Around all that the task does.
@@ -215,5 +240,7 @@ class _EagerTask:
         request = self.detached = cast(InboundRequest, self.current)
         # No scope of its own is opened: this one is around everything that the handler has done.
         request.scope = self.scope
+        # Not needed earlier: a handler that has not waited could not have been cancelled.
         self.scope.deadline = request.deadline
+        # Started, not run: the handler reaches its wait before the new reader takes a message.
         self._loop.resume_reading()

@@ -14,7 +14,7 @@ class RequestObserver(Protocol):
     """Observes one request of the peer. No method may raise."""
 
     def mark(self, ending: Ending) -> None:
-        """Take the ending that the answer will not show."""
+        """Note the ending that the answer will not show."""
 
     def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
         """Observe the result, before `observe_answer`."""

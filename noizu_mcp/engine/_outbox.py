@@ -3,11 +3,11 @@
 States: *clear* (nothing waits), *queued* (messages wait for a flush), *unfinished* (the stream
 keeps the rest of a message that the pipe did not take), *writing* (the writer task is inside
 `send`), *broken* (the peer is gone). A flush from the calling task is allowed only in *queued*,
-since one task at a time may use the stream; otherwise the writer takes what is queued by then.
+since one task at a time may use the stream; otherwise the writer takes the queue when it is done.
 
 It cannot grow without bound: answers are bounded by the requests in flight, and the message loop
 reads no request while the outbox is over its limit; notices beyond the limit are dropped. It cannot
-deadlock: the writer waits for the pipe only, and `close` wakes everybody who waits for room.
+deadlock: the writer waits for the pipe only, and `close` wakes every task that waits for room.
 """
 
 from collections.abc import Sized
@@ -26,7 +26,7 @@ class Outbox:
         in_flight: The requests of the peer that have no answer yet.
 
     Attributes:
-        corked: True while the reader works through what arrived together: it flushes at the end.
+        corked: True while the reader works through messages that arrived together; it flushes then.
         dropped: Messages that were dropped for want of room or of a peer.
     """
 
@@ -70,11 +70,14 @@ class Outbox:
     @property
     def has_room(self) -> bool:
         """False while more than the limit is waiting."""
+        # A broken pipe has room: everything is dropped then, and nobody must wait for a peer that
+        # is gone.
         return self._size <= self._limit or self._broken
 
     async def room(self) -> None:
         """Wait until there is room; a checkpoint."""
         await trio.lowlevel.checkpoint()
+        # A loop: all who wait wake together, and the first may fill the room again.
         while not self.has_room:
             await self._emptied.wait()
 
@@ -86,6 +89,7 @@ class Outbox:
             self.dropped += 1
             return
         self._queue.append(message)
+        # Bytes that the writer has taken still count until the pipe has them; see `_settle`.
         self._size += len(message)
 
     def _flush(self) -> None:
@@ -99,38 +103,43 @@ class Outbox:
             self.flush_now()
 
     def flush_now(self) -> None:
-        """Write from the calling task what can be written without waiting."""
+        """Write from the calling task as much as the pipe takes without waiting."""
         if self._writing or self._unfinished:
-            return  # the writer takes what is queued by then
+            return  # the writer takes the whole queue when it is done
         if self._queue and not self._broken:
             messages = self._take()
             try:
+                # A pipe may take a part of a message. The stream keeps the rest, and until it is
+                # written no other message may start.
                 self._unfinished = not self._stream.send_nowait(messages)
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._break()
             self._settle()
 
     def flush_soon(self) -> None:
-        """Let the writer task write, together with what else is queued until it runs."""
+        """Let the writer task write, together with all messages that are queued until it runs."""
         self._work.set()
 
     # The writer
 
     async def write(self) -> None:
-        """Write what `flush_soon` asks for and `flush_now` leaves over, for ever; one task."""
+        """Write the messages that `flush_now` did not, for ever; exactly one task runs this."""
         while True:
             await self._work.wait()
+            # Replaced before the work: a flush that is asked for meanwhile sets the new event, so
+            # no wake-up is lost.
             self._work = trio.Event()
             await self._write_all()
 
     async def drain(self) -> None:
         """Wait until nothing is left to write, or the peer is gone; `write` must be running."""
         self._work.set()
+        # Woken by every `_settle`, so also by the end of the peer.
         while (self._queue or self._unfinished or self._writing) and not self._broken:
             await self._emptied.wait()
 
     def close(self) -> None:
-        """Drop what is left and what still comes, and wake everybody who waits for room."""
+        """Drop all messages, present and future, and wake every task that waits for room."""
         self._break()
         self._settle()
 
@@ -142,7 +151,9 @@ class Outbox:
             except (trio.BrokenResourceError, trio.ClosedResourceError):
                 self._break()
             finally:
+                # Also on cancellation: the flag means that a task is inside of `send`.
                 self._writing = False
+            # `send` has begun with the rest that `flush_now` left.
             self._unfinished = False
             self._settle()
 
@@ -152,10 +163,13 @@ class Outbox:
 
     def _settle(self) -> None:
         if self._unfinished:
+            # The bytes of an unfinished message count until the writer has written them: how many
+            # are left is known to the stream alone.
             self._work.set()
             return
         self._size = sum(map(len, self._queue))
         self._emptied.set()
+        # A new event at once: tasks that begin to wait now wait for the next time.
         self._emptied = trio.Event()
 
     def _break(self) -> None:

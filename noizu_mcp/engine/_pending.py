@@ -16,7 +16,8 @@ from .._errors import ConnectionClosed, McpError, RequestTimeout
 from ..jsonrpc import ErrorResponse, Id, Response
 from ._failure import crashes_logged
 
-#: However much progress a request reports, it ends after this many times its timeout.
+#: A request ends after this many times its timeout, however much progress it reports: without a
+#: maximum a peer could hold the waiting task for ever with one notice per timeout.
 MAX_EXTENSIONS: Final = 10
 
 OnProgress = Callable[[Mapping[str, Any]], None]
@@ -52,7 +53,7 @@ class PendingRequest:
             McpError: The peer answered with an error.
             RequestTimeout: No answer, and no progress, within the timeout.
             ConnectionClosed: The connection ended first.
-            Exception: What the stream says of an answer that will not come.
+            Exception: The stream reported that no answer will come, and why.
         """
         self._last = trio.current_time() + self._timeout * MAX_EXTENSIONS
         with self._scope:
@@ -66,6 +67,7 @@ class PendingRequest:
             raise McpError(outcome.code, outcome.message, outcome.data)
         if isinstance(outcome, Exception):
             raise outcome
+        # `close` sets the event without an outcome.
         if self._arrived.is_set():
             raise ConnectionClosed(f"the connection ended before {self.method} was answered")
         raise RequestTimeout(f"{self.method} was not answered within {self._timeout:g} s")
@@ -76,10 +78,12 @@ class PendingRequest:
 
     def hold(self) -> None:
         """Stop the timeout, but for the limit of `MAX_EXTENSIONS`; `extend` starts it again."""
+        # The maximum stays in force: a peer that never withdraws its question must not hold our
+        # request for ever.
         self._scope.deadline = self._last
 
     def report(self, params: Mapping[str, Any]) -> None:
-        """Hand progress to whoever asked for it; what that raises ends nothing else."""
+        """Pass progress to the callback; a failure of the callback is logged and ends nothing."""
         if self.on_progress is not None:
             with crashes_logged("the progress callback of %s failed", self.method):
                 self.on_progress(params)
@@ -122,22 +126,24 @@ class PendingRequests:
             yield
         finally:
             self._held -= 1
+            # The peer may still wait for the answer to another question.
             if self._held == 0:
                 for pending in self._waiting.values():
                     pending.extend()
 
     def discard(self, id_: Id) -> None:
-        """Strike a request out."""
+        """Forget a request, answered or not."""
         self._waiting.pop(id_, None)
 
     def resolve(self, id_: Id | None, outcome: Response | ErrorResponse | Exception) -> None:
-        """Hand an answer, or why there is none, to the task that waits for it."""
+        """Pass an answer, or the reason that there is none, to the task that waits for it."""
+        # Taken out first: the second of two answers with one id must find nothing.
         pending = self._waiting.pop(id_, None) if id_ is not None else None
         if pending is not None:
             pending.resolve(outcome)
 
     def report_progress(self, id_: Id, params: Mapping[str, Any]) -> None:
-        """Hand progress to the request it belongs to, and give it more time."""
+        """Pass progress to its request, and start the timeout of the request again."""
         pending = self._waiting.get(id_)
         if pending is not None:
             # While the peer waits for us no clock runs that progress could extend.
@@ -147,6 +153,7 @@ class PendingRequests:
 
     def close(self) -> None:
         """End every request: the connection is gone."""
+        # For requests that are made later: no message would ever wake them.
         self._closed = True
         for pending in self._waiting.values():
             pending.resolve(None)

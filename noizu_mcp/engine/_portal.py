@@ -13,6 +13,7 @@ class Portal:
     """Runs functions in the thread of the trio loop in which it was made, from any thread."""
 
     def __init__(self) -> None:
+        # Made in the loop, once: a worker thread has no running loop to ask for a token.
         self._thread = threading.get_ident()
         self._token = trio.lowlevel.current_trio_token()
 
@@ -22,7 +23,7 @@ class Portal:
         Raises:
             trio.RunFinishedError: The loop has ended.
         """
-        # trio refuses `from_thread` in its own thread, and it would wait for itself.
+        # trio refuses `from_thread` in its own thread: the loop would wait for itself.
         if threading.get_ident() == self._thread:
             return function()
         return trio.from_thread.run_sync(function, trio_token=self._token)
@@ -36,6 +37,8 @@ class Portal:
             function()
             return
         try:
+            # Not `from_thread.run_sync`: its caller would wait for the loop, and may hold a lock
+            # that a task of the loop wants.
             self._token.run_sync_soon(function)
         except trio.RunFinishedError:
             return

@@ -3,7 +3,8 @@
 States of a request: *open* (it has no answer yet), *answered*, *withdrawn* (the peer has cancelled
 it). Nothing leaves the last two: later answers and notices of the request are dropped. A request
 leaves the open state in one of two places only, `_finish` and `withdraw`. Both strike it out of
-the requests in flight, so the table holds exactly what is open, and nothing else has to be told.
+the requests in flight, so the table holds exactly the open requests, and its size is bounded by the
+limit of the ledger.
 
 Eager tasks: a handler runs in the task that read its request, for as long as it does not wait.
 Starting a task for every request costs more than most handlers do (a task of trio takes about
@@ -43,12 +44,12 @@ from ._observer import Ending, RequestObserver
 
 Result = TypeVar("Result")
 
-#: The rest of the work on a request, to be awaited once, in whichever task.
+#: The rest of the work on a request, to be awaited once, in any task.
 Job = Callable[[], Coroutine[Any, Any, None]]
 
 
 class TaskScope:
-    """A cancel scope that is entered at once, and left by whichever block is given it.
+    """A cancel scope that is entered at once, and left by the block that gets it.
 
     A scope costs as much as an echo (9 µs). With this one a task can read something under a
     timeout, and then run a handler under another, for the price of one scope. It must be left in
@@ -92,6 +93,7 @@ def run_eager(
     Returns:
         The return value of the coroutine.
     """
+    # A copy: the next handler runs in this task, too, and must not see variables of this one.
     step = contextvars.copy_context().run
     resume: Callable[[Any], Any]
     result: Result
@@ -100,9 +102,12 @@ def run_eager(
     except StopIteration as end:
         result = end.value
         return result
+    # Before the trap reaches trio: once the task sleeps, nobody would read.
     on_block()
     while True:
         try:
+            # trio sees the waits of the handler as waits of this task, so scopes and cancellation
+            # work as if the task had awaited the handler itself.
             value = yield trap
         except BaseException as error:  # noqa: BLE001 - thrown into `work`, Cancelled too
             resume, value = work.throw, error
@@ -223,8 +228,10 @@ class InFlight(abc.ABC):
         """
         with trio.move_on_after(grace):
             while self.requests:
+                # A new one for each round: a request may have begun since the last was set.
                 self.all_answered = trio.Event()
                 await self.all_answered.wait()
+        # An answer for each: without one the peer waits until its own timeout, if it has any.
         self.refuse_all("The server is shutting down")
 
     def refuse_all(self, reason: str) -> None:
@@ -271,7 +278,7 @@ class InboundRequest:
 
     Attributes:
         deadline: Time of its expiry on trio's clock.
-        scope: Cancels its work; None while it needs no task, or has run in that of the reader.
+        scope: Cancels its work; None while it needs no task, or has run in the reader's task.
         withdrawn: True once the peer has cancelled it: nothing may follow for its id
             (`basic/utilities/cancellation`, "Behavior Requirements").
         answered: True once its answer is sent.
@@ -346,8 +353,11 @@ class InboundRequest:
 
     def _finish(self, answer: bytes, code: int | None) -> None:
         """Send the one answer; every request that is answered ends here."""
+        # The first answer counts (JSON-RPC 2.0 section 5: one response for a request); a handler
+        # may end after its timeout or shutdown has answered for it.
         if self.answered or self.withdrawn:
             return
+        # Set before anything is sent: an observer or a channel may come back to this request.
         self.answered = True
         # Struck out first: the outbox writes at once if nothing else is in flight.
         self.in_flight.strike_out(self)
@@ -373,6 +383,7 @@ class InboundRequest:
         if not self.answered and not self.withdrawn:
             notice = self.in_flight.encode_notice(Notification(method, dict(params)))
             self.channel.offer(notice)
+        # Also for a dropped notice: a handler that reports in a loop must reach a checkpoint.
         return Delivery(self.channel.room)
 
     def release(self, seconds: float) -> None:
@@ -383,7 +394,7 @@ class InboundRequest:
     # Its work, and its time
 
     async def run(self, work: Awaitable[None], entered: TaskScope | None = None) -> None:
-        """Do the rest of the work in the calling task, until the deadline.
+        """Run the rest of the work in the calling task, until the deadline.
 
         Args:
             work: The work.
@@ -412,6 +423,7 @@ class InboundRequest:
         if self.answered:
             self.scope = None  # as nearly always
         else:
+            # Not answered: withdrawn, expired, failed, or meant to stay open.
             self.conclude(scope)
 
     def detach(self) -> None:
@@ -419,18 +431,20 @@ class InboundRequest:
         self.expire_at(self.deadline)
 
     def conclude(self, scope: trio.CancelScope) -> None:
-        """End the request after its work, whichever way the work ended.
+        """End the request after its work, which may have failed or been cancelled.
 
         Args:
             scope: The scope that surrounded the work.
         """
         self.scope = None
         if self.withdrawn:
-            # Only now: nothing of the handler runs any more that could send something.
+            # Only now: no code of the handler runs any more that could send a message.
             self._abandon()
         elif self.answered or self.stays_open:
             pass
         elif scope.cancelled_caught:
+            # Nothing else cancels the scope of an open request: `stop` follows an answer, and
+            # `withdraw` has set `withdrawn`.
             self.expire()
         else:
             self.mark_ending("crashed")
@@ -449,7 +463,7 @@ class InboundRequest:
 
     def stop_clock(self) -> None:
         """Stop the clock of the deadline; `resume_clock` continues with the time left."""
-        # The time of a person who is asked is not that of the handler.
+        # The time that a person takes to answer is not time of the handler.
         self._left = self.deadline - trio.current_time()
         self.expire_at(math.inf)
 
@@ -466,13 +480,15 @@ class InboundRequest:
 
     def withdraw(self) -> None:
         """End without an answer: the peer no longer wants it."""
-        # Its id is free at once: the peer may use it again (JSON-RPC has no rule against it).
+        # Its id is free at once: 2026-07-28 `basic/index` allows an id again that no open request
+        # has, and a late message for it would reach the new request.
         self.in_flight.strike_out(self)
         self.withdrawn = True
         if self.scope is None:
             self._abandon()
         else:
-            # `conclude` follows: what the handler has asked the peer is called off before.
+            # `conclude` follows once the handler has ended: it cancels its own questions to the
+            # peer first, on the channel that is abandoned then.
             self.scope.cancel()
 
     def _abandon(self) -> None:

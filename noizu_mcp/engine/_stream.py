@@ -32,7 +32,7 @@ class MessageStream(abc.ABC):
     """Carries JSON-RPC messages between this program and one peer.
 
     It decodes each message that it receives, once, within the limits that it was made with; no
-    layer above parses bytes. It sends bytes without framing; those of our own requests and
+    layer above parses bytes. It sends bytes without framing; our own requests and
     notifications are `jsonrpc.Encoded`, which a transport can route without parsing them.
 
     One task receives and one task sends; `send_nowait` may be called from any task of the loop
@@ -58,7 +58,7 @@ class MessageStream(abc.ABC):
 
     @abc.abstractmethod
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Take messages, and write what can be written without waiting.
+        """Take messages, and write as much as the pipe takes without waiting.
 
         Returns:
             True when nothing is left to write; otherwise `send` must be called to finish.
@@ -69,7 +69,7 @@ class MessageStream(abc.ABC):
 
     @abc.abstractmethod
     async def send(self, messages: Sequence[bytes]) -> None:
-        """Write messages, after what `send_nowait` left over; a checkpoint.
+        """Write messages, after the rest that `send_nowait` left; a checkpoint.
 
         Raises:
             trio.BrokenResourceError: The peer is gone.

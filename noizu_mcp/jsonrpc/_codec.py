@@ -1,8 +1,8 @@
 """JSON text, and JSON-RPC messages: from bytes and back.
 
 Strict on the way in: UTF-8, no NaN or Infinity, finite numbers, bounded nesting, no lone
-surrogates. What passes can be sent on, compared and validated by any program. Input that breaks a
-rule becomes a `Malformed` with the error to answer, never an exception.
+surrogates. A value that passes can be sent on, compared and validated by any program. Input that
+breaks a rule becomes a `Malformed` with the error to answer, never an exception.
 """
 
 import json
@@ -39,14 +39,15 @@ MAX_VALUES: Final = DEFAULTS.message_values
 _SPACE: Final = " \t\n\r"  # RFC 8259 section 2
 _BOM: Final = "\ufeff"
 _BEFORE_JSON: Final = frozenset((*_SPACE, _BOM))
+# UTF-8 has no surrogates, so they can only come from an escape.
 _SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class UnfitValueError(ValueError):
-    """JSON that can be read, and breaks another rule of this module.
+    """JSON that can be parsed, and breaks another rule of this module.
 
     Attributes:
-        value: What it says.
+        value: The parsed value.
     """
 
     def __init__(self, text: str, value: Any) -> None:
@@ -60,11 +61,13 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _finite(text: str) -> float:
     value = float(text)
+    # `1e999` becomes infinity, which no JSON text can hold. Infinity minus itself is NaN.
     if value - value != 0.0:
         raise ValueError(f"{text[:32]} is beyond the range of a double")
     return value
 
 
+# Made once; `json.loads` with these options makes a decoder for every call.
 _read = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).raw_decode
 
 
@@ -83,9 +86,12 @@ def parse_json(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VA
             cannot carry between programs.
         RecursionError: It nests deeper than the interpreter can parse.
     """
+    # Before parsing: the values would exist otherwise, at up to fifty times the size of their text.
+    # Each counted mark is a byte, so short text cannot hold too many.
     if len(data) > max_values and holds_more_values(data, max_values):
         raise ValueError(f"more than {max_values} values")
     text = data.decode()
+    # `raw_decode` accepts nothing before the value.
     if text[:1] in _BEFORE_JSON:
         text = text.removeprefix(_BOM).lstrip(_SPACE)
     value, end = _read(text)
@@ -98,6 +104,8 @@ def parse_json(data: bytes, max_depth: int = MAX_DEPTH, max_values: int = MAX_VA
         and too_deep(value, max_depth)
     ):
         raise UnfitValueError(f"nested deeper than {max_depth} levels", value)
+    # Three steps, each rarer than the one before: a pair of escapes is a valid character, and only
+    # writing the value tells a pair from a lone surrogate.
     if b"\\u" in data and _SURROGATE_ESCAPE.search(data) and _has_lone_surrogate(value):
         text = "a string holds a lone surrogate, which is no Unicode text"
         raise UnfitValueError(text, value)
@@ -129,11 +137,12 @@ def _has_lone_surrogate(value: Any) -> bool:
 
 
 def describe(error: Exception) -> str:
-    """Say in words for the peer why `parse_json` refused a text."""
+    """Describe for the peer the reason why `parse_json` refused a text."""
     if isinstance(error, UnicodeDecodeError):
         return "the bytes are not UTF-8"
     if isinstance(error, RecursionError):
         return "nested too deep to be read"
+    # CPython refuses integers of more than 4300 digits, since reading them takes quadratic time.
     if "integer string conversion" in str(error):
         return "an integer has too many digits"
     return str(error)
@@ -182,16 +191,17 @@ def render(value: Any) -> Rendered:
     try:
         return Rendered(text.encode())
     except UnicodeEncodeError:
+        # Through UTF-16, where two halves of a pair become the one character that they mean.
         return Rendered(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())
 
 
 def is_larger(value: Any, size: int, values: int) -> bool:
-    """Tell whether a JSON value is larger than what may be kept of a message.
+    """Tell whether a JSON value exceeds a limit on data that is kept for long.
 
     Args:
         value: The value.
-        size: Bytes that its text may have.
-        values: Members and elements that it may have, at any depth.
+        size: The most bytes of its text.
+        values: The most members and elements in it, at any depth.
     """
     text = render(value)
     return len(text) > size or holds_more_values(text, values)
@@ -213,11 +223,13 @@ def decode(data: bytes, limits: Limits = DEFAULTS) -> Decoded:
     Returns:
         The message, or a `Batch`, or a `Malformed` that holds the error to answer.
     """
+    # Not every transport has a limit of its own: a message in memory has not passed a `LineBuffer`.
     if len(data) > limits.message_size:
         return too_large(data, limits)
     try:
         value = parse_json(data, limits.message_depth, limits.message_values)
     except UnfitValueError as error:
+        # The value is at hand, so the id is certain, wherever it stands.
         return unfit(error.value, PARSE_ERROR, f"Parse error: {error}")
     except (ValueError, RecursionError) as error:
         return unreadable(data, PARSE_ERROR, f"Parse error: {describe(error)}")
@@ -229,7 +241,7 @@ def decode(data: bytes, limits: Limits = DEFAULTS) -> Decoded:
 
 
 def read_message(data: bytes | Oversized, limits: Limits = DEFAULTS) -> Received:
-    """Decode what a stream brought, whatever it is.
+    """Decode one message of a stream, or refuse an oversized one.
 
     Args:
         data: The bytes of one message, or the head of one over the size limit.
@@ -251,10 +263,12 @@ def _not_an_object() -> Malformed:
 
 
 def _classify_batch(values: list[Any], limit: int) -> Decoded:
+    # JSON-RPC 2.0 section 6: one error, not an array, for an array that is empty.
     if not values:
         return malformed(INVALID_REQUEST, "An empty array is not a message")
     if len(values) > limit:
         return malformed(INVALID_REQUEST, f"More than {limit} messages in one array")
+    # JSON-RPC 2.0 section 6: an invalid element gets an error of its own; the others are served.
     return Batch(
         tuple(_classify(value) if type(value) is dict else _not_an_object() for value in values)
     )
@@ -266,6 +280,8 @@ def _classify(value: dict[str, Any]) -> Message | Malformed:
         return _classify_answer(value)
     params = value.get("params")
     id_ = value.get("id")
+    # A null id is refused (2025-11-25 `basic/index`, "Requests"), so a missing one must be told
+    # from it. `type`, not `isinstance`: True is an int.
     if type(id_) is not str and type(id_) is not int and (id_ is not None or "id" in value):
         return malformed(INVALID_REQUEST, "id must be a string or integer")
     if params is not None and type(params) is not dict:
@@ -278,6 +294,8 @@ def _classify(value: dict[str, Any]) -> Message | Malformed:
 def _classify_answer(value: dict[str, Any]) -> Message | Malformed:
     id_ = value.get("id")
     known = id_ if type(id_) is str or type(id_) is int else None
+    # Invalid answers are not answered: their id is one of ours, and errors could go to and fro
+    # without end.
     is_answer = "method" not in value and ("result" in value or "error" in value)
     if value.get("jsonrpc") != "2.0":
         return malformed(
@@ -294,6 +312,7 @@ def _classify_answer(value: dict[str, Any]) -> Message | Malformed:
 
 def _read_error(value: dict[str, Any], id_: Id | None) -> ErrorResponse | None:
     error = value["error"]
+    # Exactly one of the two members (2025-11-25 `basic/index`, "Responses").
     if "result" in value or type(error) is not dict:
         return None
     code, message = error.get("code"), error.get("message")
@@ -319,11 +338,12 @@ def encode(message: Message) -> bytes:
 def encode_result(id_: Id, result: Mapping[str, Any] | Rendered) -> bytes:
     """Write a response; a `Rendered` result is taken as it is."""
     body = result if type(result) is Rendered else render(result)
+    # Put together from bytes: a result that was rendered once can be sent often, only copied.
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_render_id(id_), body)
 
 
 def encode_error(error: ErrorResponse) -> bytes:
-    """Write an error response; without an id when that of the request could not be read.
+    """Write an error response; without an id if the id of the request could not be read.
 
     JSON-RPC 2.0 section 5 wants null there; the schemas of MCP since 2025-11-25 want nothing, and
     the older ones have no such answer.

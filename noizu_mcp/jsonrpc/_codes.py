@@ -1,4 +1,4 @@
-"""Error codes: what they are called and what they mean.
+"""Error codes, their names and their meanings.
 
 Sources: JSON-RPC 2.0 section 5.1; MCP 2026-07-28 `basic/index` (reserved range -32020..-32099).
 """
@@ -13,14 +13,16 @@ INTERNAL_ERROR: Final = -32603
 
 #: Before 2026-07-28 only; that revision forbids it and answers INVALID_PARAMS instead.
 RESOURCE_NOT_FOUND: Final = -32002
-#: 2025-11-25 only.
+#: 2025-11-25 only; 2026-07-28 asks with an `InputRequiredResult` and must not send this code.
 URL_ELICITATION_REQUIRED: Final = -32042
 
+#: 2026-07-28 only: the reserved range admits the codes of the specification, and no others.
 HEADER_MISMATCH: Final = -32020
 MISSING_CLIENT_CAPABILITY: Final = -32021
 UNSUPPORTED_VERSION: Final = -32022
 
-#: Our own, outside of what JSON-RPC reserves (-32768..-32000): MCP has none. HTTP answers 403.
+#: Our own code: MCP has none. It is outside of the range that JSON-RPC reserves (-32768..-32000),
+#: as 2026-07-28 `basic/index` asks of applications. HTTP answers 403.
 INSUFFICIENT_SCOPE: Final = -31403
 
 #: A client that sees one of these talks to a 2026-07-28 server (versioning: "recognised" errors).

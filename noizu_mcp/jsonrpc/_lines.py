@@ -1,4 +1,9 @@
-"""Newline framing: chunks of bytes in, whole lines out (MCP `basic/transports/stdio`)."""
+"""Newline framing: chunks of bytes in, whole lines out (2026-07-28 `basic/transports/stdio`).
+
+Theory of operation. Two states: *keeping* (the bytes since the last newline are kept) and
+*skipping* (the line went over the limit and was reported; its bytes are dropped up to the next
+newline). The buffer holds at most `limit` bytes, and each byte is copied a bounded number of times.
+"""
 
 from typing import Final, NamedTuple
 
@@ -35,6 +40,7 @@ class LineBuffer:
 
         The same bytes give the same lines, however they are cut into chunks.
         """
+        # A carriage return before the newline stays: it is white space of JSON.
         *complete, rest = data.split(b"\n")
         lines: list[bytes | Oversized] = []
         for piece in complete:
@@ -48,11 +54,13 @@ class LineBuffer:
         return lines
 
     def _complete(self, piece: bytes) -> bytes | Oversized | None:
+        # The end of a line that was reported already.
         if self._skipping:
             self._skipping = False
             return None
         if len(self._partial) + len(piece) > self.limit:
             return self._overflow(piece)
+        # Most lines arrive in one chunk and are not copied.
         line = piece
         if self._partial:
             line = bytes(self._partial) + piece

@@ -23,6 +23,7 @@ class Encoded(bytes):
         message: The message.
     """
 
+    # No slots: a subclass of `bytes` cannot have any.
     message: "Request | Notification"
 
 
@@ -49,7 +50,7 @@ class Response(NamedTuple):
 
 
 class ErrorResponse(NamedTuple):
-    """The answer that a request failed; `id` is None only when the request's id was unreadable."""
+    """The answer to a failed request; `id` is None only if the id of the request was unreadable."""
 
     id: Id | None
     code: int
@@ -61,7 +62,7 @@ class Malformed(NamedTuple):
     """Bytes that are no message.
 
     Attributes:
-        error: What to answer.
+        error: The error to answer.
         answer: False when it looks like a response: answering those could go on for ever.
     """
 

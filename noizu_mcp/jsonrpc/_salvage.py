@@ -10,13 +10,16 @@ from typing import Any, Final
 
 from ._messages import ErrorResponse, Id, Malformed
 
-#: Bytes of a message in which the id is looked for; of one that is too large no more are kept.
+#: Bytes from the start of a message that are searched for its id; of a message over the size limit
+#: no more are kept.
 HEAD: Final = 1024
 #: Bytes of the longest message that is read once more, leniently: a few milliseconds' worth.
 MAX_LENIENT: Final = 256 * 1024
 
 # `re` compiles these for the first message that needs it: most programs never see one.
-# Members that stand before `params`, `result` or `error` and so belong to the message itself.
+# Members that stand before `params`, `result` or `error` and so belong to the message itself: an
+# `id` further in may be one of the arguments.
+# Strings without escapes, integers of at most 18 digits: neither takes more than linear time.
 _MEMBER = rb'"(jsonrpc|method|id)"\s*:\s*("[^"\\\x00-\x1f]*"|-?(?:0|[1-9]\d{0,17}))\s*,\s*'
 _LEADING = rb"(?:\xef\xbb\xbf)?\s*\{\s*((?:" + _MEMBER + rb")+)"
 _ANSWER_KEYS: Final = (b'"result"', b'"error"')
@@ -31,24 +34,24 @@ def unreadable(data: bytes, code: int, message: str) -> Malformed:
     """Make the `Malformed` for text that cannot be read.
 
     Args:
-        data: The text; of one that is too large, its head.
+        data: The text, or the head of a text over the size limit.
         code: The JSON-RPC error code to answer.
         message: The text to answer.
 
     Returns:
-        One with the id, if that certainly is the id of the message: it stands before `params`, in
-        the head, or in text of at most `MAX_LENIENT` bytes that parses once NaN and the like are
-        let through. So it takes little time, however large the text.
+        A refusal with the id, if this certainly is the id of the message: it stands before `params`
+        in the head, or the text has at most `MAX_LENIENT` bytes and parses once NaN and invalid
+        UTF-8 are accepted. So the search takes little time, however large the text is.
     """
     id_, is_answer = _leading(data) or _lenient(data)
     return malformed(code, message, id_, answer=not is_answer)
 
 
 def unfit(value: Any, code: int, message: str) -> Malformed:
-    """Make the `Malformed` for text that can be read, and breaks another rule.
+    """Make the `Malformed` for text that can be parsed, and breaks another rule.
 
     Args:
-        value: What the text says.
+        value: The parsed value.
         code: The JSON-RPC error code to answer.
         message: The text to answer.
     """
@@ -66,7 +69,10 @@ def _leading(data: bytes) -> tuple[Id | None, bool] | None:
     found = re.match(_LEADING, data[:HEAD])
     if found is None:
         return None
+    # The last of two equal names counts, as in the parser.
     members = dict(re.findall(_MEMBER, found[1]))
+    # An answer shows itself by the member that follows; it must be recognized, since it must not be
+    # answered.
     is_answer = b"method" not in members and data.startswith(_ANSWER_KEYS, found.end())
     if b"id" in members and (is_answer or b"method" in members):
         return _leading_id(members[b"id"]), is_answer
@@ -84,6 +90,7 @@ def _lenient(data: bytes) -> tuple[Id | None, bool]:
     if len(data) > MAX_LENIENT:
         return None, False
     try:
+        # Bad bytes become U+FFFD; `_certain` refuses an id that holds one.
         return _identify(json.loads(data.decode("utf-8", "replace").removeprefix("\ufeff")))
     except (ValueError, RecursionError):
         return None, False

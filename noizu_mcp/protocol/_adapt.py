@@ -1,6 +1,7 @@
 """One outbound filter per revision: everything inside has the shape of 2026-07-28.
 
-What a revision does not know is left out, or said in its own way. Inputs are never changed.
+Fields that a revision lacks are left out, or written in its older form. Inputs are never changed:
+the definitions of a server are shared by all connections.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,8 @@ from typing import Any, Final
 from ._legacy_output import is_object_schema, wrap_schema
 from ._versions import Revision
 
+#: Revisions that lack some of the fields; 2025-11-25 and later have all of them. Results are open
+#: objects, but strict clients of the older revisions exist.
 _IMPLEMENTATION_FIELDS: Final = {
     "2025-03-26": frozenset({"name", "version"}),
     "2025-06-18": frozenset({"name", "version", "title"}),
@@ -24,6 +27,7 @@ def adapt_implementation(info: Mapping[str, Any], revision: Revision) -> dict[st
 def adapt_definition(definition: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
     """Write a resource, template or prompt definition with the fields that the revision has."""
     adapted = dict(definition)
+    # Icons came with 2025-11-25 (`basic/index`).
     if not revision.icons:
         adapted.pop("icons", None)
     if not revision.titles:
@@ -33,6 +37,7 @@ def adapt_definition(definition: Mapping[str, Any], revision: Revision) -> dict[
 
 def _drop_titles(adapted: dict[str, Any]) -> None:
     adapted.pop("title", None)
+    # All of these came with 2025-06-18, which separated the display name from the identifier.
     adapted.pop("_meta", None)
     if "arguments" in adapted:
         adapted["arguments"] = [_without(each, "title") for each in adapted["arguments"]]
@@ -52,8 +57,11 @@ def adapt_tool(definition: Mapping[str, Any], revision: Revision) -> dict[str, A
     """
     adapted = adapt_definition(definition, revision)
     if not revision.titles and "title" in definition:
+        # A title that the author wrote among the annotations wins: it was written for this place.
         annotations = definition.get("annotations") or {}
         adapted["annotations"] = {"title": definition["title"], **annotations}
+    # `execution.taskSupport` belongs to the experimental tasks of 2025-11-25; 2026-07-28 removed
+    # it.
     if not revision.tasks:
         adapted.pop("execution", None)
     if not revision.stateless and "inputSchema" in adapted:
@@ -66,11 +74,13 @@ def adapt_tool(definition: Mapping[str, Any], revision: Revision) -> dict[str, A
 
 
 def adapt_output_schema(schema: Mapping[str, Any], revision: Revision) -> Mapping[str, Any] | None:
-    """Write an output schema, or None where the revision has none."""
+    """Write an output schema; None for a revision without structured output."""
     if revision.structured == "any":
         return schema
     if revision.structured == "none":
         return None
+    # Wrapped, not left out: programs that read structured output keep it on every revision that has
+    # it.
     return _object_properties(schema) if is_object_schema(schema) else wrap_schema(schema)
 
 
@@ -79,6 +89,7 @@ def _object_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return schema
+    # Nearly every schema ends here, without a copy.
     if not any(isinstance(each, bool) for each in properties.values()):
         return schema
     return {**schema, "properties": {k: _as_object(each) for k, each in properties.items()}}
@@ -93,7 +104,7 @@ def _as_object(schema: Any) -> Any:
 def adapt_tool_result(
     result: Mapping[str, Any], schema: Mapping[str, Any] | None, revision: Revision
 ) -> dict[str, Any]:
-    """Write a `CallToolResult` with what the revision has.
+    """Write a `CallToolResult` with the fields that the revision has.
 
     Args:
         result: The result in the shape of 2026-07-28.
@@ -101,6 +112,7 @@ def adapt_tool_result(
         revision: The revision of the client.
     """
     adapted = dict(result)
+    # Asked by key: null is a value of 2026-07-28 (`server/tools`), not an absent one.
     if "structuredContent" in result and revision.structured != "any":
         structured = _structured(adapted.pop("structuredContent"), schema, revision)
         if structured is not None:
@@ -116,13 +128,18 @@ def _structured(
     if revision.structured == "none":
         return None
     if schema is not None and is_object_schema(schema):
+        # Left out if it breaks the schema: a client should validate it (2025-06-18 `server/tools`),
+        # and would refuse the text of the result with it.
         return value if isinstance(value, Mapping) else None
-    # Of a tool that only an override knows, the schema is not known here: the list wraps it.
+    # The schema of a tool that only an override serves is not known here. Its objects need no
+    # wrapping, and every other value would break 2025-06-18, where the field holds an object.
     return value if schema is None and isinstance(value, Mapping) else {"result": value}
 
 
 def adapt_block(block: Mapping[str, Any]) -> dict[str, Any]:
     """Write a content block for 2025-03-26: no `resource_link`, no `_meta`, no `lastModified`."""
+    # A client that does not know the type of one block refuses the whole result; as text the model
+    # still sees the link.
     adapted = _link_as_text(block) if block.get("type") == "resource_link" else dict(block)
     adapted.pop("_meta", None)
     if "annotations" in adapted:

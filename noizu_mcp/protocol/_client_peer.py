@@ -1,4 +1,12 @@
-"""The client's peer, for either era."""
+"""The client's end of a connection, for either era.
+
+Theory of operation. The peer keeps no phases: the client negotiates, then sets `revision`, and
+every later message is read and written under that revision. A probe (`server/discover`) names its
+revision itself, since none is negotiated yet. The ledger decides which answers are awaited; it is
+bounded by the tasks of the client that wait, and by `in_flight` for requests of the server.
+
+Source: 2026-07-28 `basic/versioning`; 2025-11-25 `basic/lifecycle`.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +41,7 @@ class ClientPeer:
 
     Args:
         info: `Implementation` of the client, as sent.
-        capabilities: What the client can do, as sent.
+        capabilities: `ClientCapabilities`, as sent.
         in_flight: Requests of the server that may be in flight at once.
 
     Attributes:
@@ -58,11 +66,11 @@ class ClientPeer:
         revision: Revision | None = None,
         progress: bool = False,
     ) -> Request:
-        """Make a request: its id, and what its revision wants in `_meta`.
+        """Make a request: its id, and the `_meta` that its revision demands.
 
         Args:
             method: The method.
-            params: Its params, or None for none.
+            params: Its params, or None for no params.
             revision: Instead of the revision in use (a probe).
             progress: Ask for progress; the token is the id of the request.
         """
@@ -71,15 +79,19 @@ class ClientPeer:
         meta = self._meta(revision or self.revision)
         request = self.ledger.open(method, body)
         if progress:
+            # Our ids are never used twice, so the token is unique among the active requests
+            # (2025-11-25 `basic/utilities/progress`), and needs no table of its own.
             meta[META_PROGRESS_TOKEN] = request.id
         if not meta:
             return request
-        # Reserved keys win over what the caller put there (2026-07-28 `basic/index`, `_meta`).
+        # Reserved keys win over keys of the caller (2026-07-28 `basic/index`, `_meta`).
         return Request(request.id, method, {**(body or {}), "_meta": {**own, **meta}})
 
     def _meta(self, revision: Revision) -> dict[str, Any]:
         if not revision.stateless:
             return {}
+        # The version and the capabilities must be sent with every request, the client info should
+        # be (2026-07-28 `basic/index`): the server remembers nothing.
         meta: dict[str, Any] = {
             META_PROTOCOL_VERSION: revision.name,
             META_CLIENT_INFO: self.info,
@@ -99,6 +111,8 @@ class ClientPeer:
             return self._request(message)
         if isinstance(message, Batch):
             if self.revision.batches:
+                # 2025-03-26 `basic/index`: a receiver must accept arrays; later revisions have
+                # none.
                 return Fanout(tuple(map(self.receive, message.messages)))
             return Send(malformed(INVALID_REQUEST, "Batches are not supported").error)
         return self.ledger.receive_malformed(message)
@@ -119,8 +133,12 @@ class ClientPeer:
         return self.ledger.cancelled(message.params)
 
     def _request(self, request: Request) -> Event:
+        # A server of 2026-07-28 must not send requests (`basic/transports/stdio`); it asks with an
+        # `InputRequiredResult`.
         if self.revision.stateless or request.method not in SERVER_REQUESTS:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
+        # A ping needs no handler and no place in the ledger: it must be answered promptly
+        # (2025-11-25 `basic/utilities/ping`), also when the handlers of the client are busy.
         if request.method == "ping" and not self.ledger.holds(request.id):
             return Send(Response(request.id, {}))
         meta = meta_of(request.params)

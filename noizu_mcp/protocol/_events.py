@@ -15,7 +15,7 @@ class Dispatch(NamedTuple):
 
 
 class Send(NamedTuple):
-    """An answer that needs no handler."""
+    """An answer that needs no handler: a refusal, or the answer to a ping."""
 
     message: Response | ErrorResponse
 
@@ -49,6 +49,7 @@ class Notice(NamedTuple):
 class Ready:
     """The handshake is complete."""
 
+    # Not a NamedTuple: one without fields is false, so `if event` would drop it.
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
@@ -59,7 +60,7 @@ class Ready:
 
 
 class Fanout(NamedTuple):
-    """The messages of an array, each with its meaning; their answers travel as one array."""
+    """The events of an array of messages; their answers travel as one array."""
 
     events: "tuple[Event | None, ...]"
 

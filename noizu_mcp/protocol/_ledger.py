@@ -1,7 +1,8 @@
 """The ledger of request ids in both directions.
 
 An id enters when its request is accepted or made, and leaves with its answer or its cancellation.
-So the ledger is the one place that knows which answers are late, forged or awaited.
+So the ledger is the one place that knows which answers are late, forged or awaited. Inbound ids are
+bounded by the limit; outbound ids by the tasks that wait, since each closes its id on its way out.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from ..jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, Malfor
 from ._events import Cancel, Progress, Resolve, Send
 from ._metadata import is_id
 
+# Compared with `type`, not `isinstance`: True is an int in Python, and no number in JSON.
 _NUMBER: Final = (int, float)
 _NUMBER_OR_NONE: Final = (int, float, type(None))
 _TEXT_OR_NONE: Final = (str, type(None))
@@ -49,6 +51,8 @@ class Ledger:
         # Two answers with one id could not be told apart (2025-11-25 `basic/index`, "Requests").
         if self.holds(request.id):
             return refuse(request, INVALID_REQUEST, "Duplicate in-flight request id")
+        # The code of a failure in the server: the specification has none for a busy peer, and its
+        # reserved range is closed (2026-07-28 `basic/index`).
         if len(self.methods) >= self._limit:
             text = f"More than {self._limit} requests in flight; wait for answers"
             return refuse(request, INTERNAL_ERROR, text)
@@ -56,16 +60,17 @@ class Ledger:
         return None
 
     def holds(self, id_: Id) -> bool:
-        """Tell whether an inbound request with that id has no answer yet."""
+        """Tell whether an inbound request with this id has no answer yet."""
         return id_ in self.methods
 
     def finish(self, id_: Id) -> None:
-        """Strike an inbound request out: it is answered."""
+        """Forget an inbound request: it is answered."""
         self.methods.pop(id_, None)
 
     def open(self, method: str, params: dict[str, Any] | None) -> Request:
         """Make an outbound request with an id never used before."""
-        # Never used twice, also after its answer: a late answer must not meet a new request.
+        # Never used twice, also after its answer: a late answer must not meet a new request. A
+        # counter satisfies 2025-11-25 (never reused in a session) and 2026-07-28 (`basic/index`).
         self._next_id += 1
         self._outbound[self._next_id] = None
         return Request(self._next_id, method, params)
@@ -79,20 +84,22 @@ class Ledger:
         return is_id(id_) and id_ in self._outbound
 
     def cancelled(self, params: Mapping[str, Any] | None) -> Cancel | None:
-        """Read `notifications/cancelled`; unknown and malformed ones mean nothing.
+        """Read `notifications/cancelled`; unknown and malformed ones are ignored.
 
-        Nor do those for `initialize`, which must not be cancelled (2025-11-25
+        A cancellation of `initialize` is ignored, too: it must not be cancelled (2025-11-25
         `basic/utilities/cancellation`, "Behavior Requirements" and "Error Handling").
         """
         id_ = (params or {}).get("requestId")
+        # `is_id` first: an object is not hashable. The default lets an unknown id end here, too.
         if not is_id(id_) or self.methods.get(id_, "initialize") == "initialize":
             return None
+        # Free at once: a request that follows on the pipe may have the id again.
         del self.methods[id_]
         reason = (params or {}).get("reason")
         return Cancel(id_, reason if isinstance(reason, str) else None)
 
     def resolve(self, event: Resolve) -> Resolve | None:
-        """Take an answer; late, forged and id-less ones mean nothing."""
+        """Take an answer; late, forged and id-less answers are ignored."""
         id_ = event.answer.id
         if not self.awaits(id_):
             return None
@@ -100,9 +107,9 @@ class Ledger:
         return event
 
     def progress(self, params: Mapping[str, Any] | None) -> Progress | None:
-        """Read `notifications/progress`; unknown tokens and malformed params mean nothing.
+        """Read `notifications/progress`; unknown tokens and malformed params are ignored.
 
-        Our progress tokens are our request ids.
+        Our progress tokens are our request ids, so progress after the answer is ignored as well.
         """
         if params is None or not self.awaits(params.get("progressToken")):
             return None
@@ -111,7 +118,8 @@ class Ledger:
     def receive_malformed(self, message: Malformed) -> Send | Resolve | None:
         """Answer input that is not a valid JSON-RPC message.
 
-        A malformed answer fails the request that it is for: that would wait for ever otherwise.
+        A malformed answer fails its request, which would wait for ever otherwise. It gets no
+        answer: two peers could answer each other's malformed answers without end.
         """
         return Send(message.error) if message.answer else self.resolve(Resolve(message.error))
 

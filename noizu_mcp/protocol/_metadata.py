@@ -1,4 +1,8 @@
-"""Request metadata: what a request says, and a transport knows of it, beside method and params."""
+"""Request metadata: the context of a request beside its method and params.
+
+Handlers never see an era: 2026-07-28 fills an `Envelope` from `_meta`, the handshake revisions fill
+it from the session.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeGuard
@@ -28,8 +32,8 @@ class Origin(NamedTuple):
     """The context of a request that its transport knows, beside its text.
 
     Attributes:
-        headers: The HTTP headers that mirror it; None where there are none.
-        principal: The verified caller; None where nobody verifies it.
+        headers: The HTTP headers that mirror it; None on a pipe, which has no headers.
+        principal: The verified caller; None if callers are not verified.
     """
 
     headers: Mirrored | None = None
@@ -41,7 +45,7 @@ NOWHERE: Final = Origin()
 
 
 class Envelope(NamedTuple):
-    """The metadata of one request, whatever era it came in.
+    """The metadata of one request of either era.
 
     Attributes:
         revision: The revision it is served under.
@@ -50,7 +54,7 @@ class Envelope(NamedTuple):
         log_level: The least severe level it wants; None: it wants no log messages.
         progress_token: The token of its progress notices, or None.
         meta: `_meta` of the request as sent.
-        origin: What the transport knows of it.
+        origin: Its headers and its verified caller.
     """
 
     revision: Revision
@@ -70,15 +74,17 @@ def is_id(value: Any) -> TypeGuard[Id]:
 
 def mapping(value: Any) -> dict[str, Any]:
     """Return a JSON object as it is, and an empty one instead of anything else."""
+    # Tolerant on purpose: `_meta` is free text of the peer, and must not fail a request that does
+    # not depend on it.
     return value if type(value) is dict else {}
 
 
 def meta_of(params: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Find the `_meta` of a message; one that is no object counts as absent."""
+    """Find the `_meta` of a message; anything but an object counts as absent."""
     return mapping(params.get("_meta")) if params else {}
 
 
 def token_of(meta: Mapping[str, Any]) -> Id | None:
-    """Find the progress token; one that is neither string nor integer counts as absent."""
+    """Find the progress token; anything but a string or an integer counts as absent."""
     token = meta.get(META_PROGRESS_TOKEN)
     return token if is_id(token) else None

@@ -1,4 +1,4 @@
-"""The method table: who sends what, in which era, behind which capability."""
+"""The method table: sender, era and capability of every request."""
 
 from typing import Final, NamedTuple
 
@@ -7,7 +7,7 @@ class Method(NamedTuple):
     """One request method.
 
     Attributes:
-        name: As sent on the wire.
+        name: The name on the wire.
         handshake: It exists in revisions with a handshake (up to 2025-11-25).
         stateless: It exists in 2026-07-28.
         capability: The capability of the receiver that it needs, or None.
@@ -27,10 +27,15 @@ def _table(*methods: Method) -> dict[str, Method]:
 
 #: Requests that a client sends.
 CLIENT_REQUESTS: Final = _table(
+    # 2026-07-28 removed the handshake, and with it `ping`, `logging/setLevel` and the subscription
+    # of single resources: such a request with modern metadata must get -32601, also from a server
+    # that knows the method from the other era.
     Method("initialize", stateless=False),
     Method("ping", stateless=False),
     Method("server/discover", handshake=False, cacheable=True),
     Method("subscriptions/listen", handshake=False),
+    # A method whose capability is not advertised is answered with -32601 (2026-07-28 schema,
+    # `MethodNotFoundError`). Cacheable: 2026-07-28 `server/utilities/caching`.
     Method("tools/list", capability="tools", cacheable=True),
     Method("tools/call", capability="tools"),
     Method("resources/list", capability="resources", cacheable=True),
@@ -42,7 +47,7 @@ CLIENT_REQUESTS: Final = _table(
     Method("prompts/get", capability="prompts"),
     Method("completion/complete", capability="completions"),
     Method("logging/setLevel", stateless=False, capability="logging"),
-    # A task may outlive what it was offered by: who serves them looks for tasks, too.
+    # No capability: a task may outlive the tool that started it. The handler checks for tasks.
     Method("tasks/get", handshake=False),
     Method("tasks/update", handshake=False),
     Method("tasks/cancel", handshake=False),
@@ -60,7 +65,7 @@ SERVER_REQUESTS: Final = _table(
     Method("roots/list", stateless=False, capability="roots"),
 )
 
-#: What can change, and how its notice and its listen filter are called.
+#: Lists that can change: the method of the notice, and the member of the listen filter.
 CHANGES: Final = {
     "tools": ("notifications/tools/list_changed", "toolsListChanged"),
     "prompts": ("notifications/prompts/list_changed", "promptsListChanged"),

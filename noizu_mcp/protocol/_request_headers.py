@@ -1,6 +1,7 @@
-"""The HTTP headers that mirror a request of 2026-07-28, and whether they tell the truth.
+"""The HTTP headers that mirror a request of 2026-07-28: writing them, and comparing them.
 
-Proxies route and limit by them without reading bodies, so a server must refuse what differs.
+Proxies route and limit by them without reading bodies, so a server must refuse a request whose
+headers differ from its body: otherwise a caller could pass a proxy with one name and call another.
 Source: 2026-07-28 `basic/transports/streamable-http`, "Standard Headers", "Custom Headers".
 """
 
@@ -15,7 +16,7 @@ from ..jsonrpc import Request
 from ..types import META_PROTOCOL_VERSION
 from ._metadata import Mirrored, meta_of
 
-#: Which parameter `Mcp-Name` mirrors, by method.
+#: The parameter that `Mcp-Name` mirrors, by method; all other methods have no such header.
 NAMED: Final = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -24,18 +25,22 @@ NAMED: Final = {
     "tasks/update": "taskId",
     "tasks/cancel": "taskId",
 }
+# Compared exactly: `=?BASE64?` is an ordinary text.
 _START: Final = "=?base64?"
 _END: Final = "?="
+# `float` also reads `nan`, `inf`, `1_0` and spaces, none of which mirrors a JSON number.
 _NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
+# Not None or a false value: 0, false and an empty text are arguments, and are mirrored.
 _ABSENT: Final = object()
 
 
 def encode_value(value: str) -> str:
-    """Write a text as the value of a header; what is unsafe there travels in base64.
+    """Write a text as the value of a header, in base64 if the text is unsafe there.
 
     Args:
         value: Any text.
     """
+    # Spaces at the ends would be trimmed on the way; a text that looks encoded would be decoded.
     safe = all(" " <= char <= "~" for char in value)
     if safe and value.strip(" ") == value and not _is_encoded(value):
         return value
@@ -49,13 +54,16 @@ def decode_value(text: str) -> str:
         text: The value, without white space around it.
 
     Raises:
-        ValueError: It is no base64 of UTF-8 where it says so, or has characters that must be.
+        ValueError: The text claims to be base64 of UTF-8 and is not, or has characters that must be
+            sent in base64.
     """
     if not all(" " <= char <= "~" for char in text):
         raise ValueError("it has characters that must be sent in base64")
     if not _is_encoded(text):
         return text
     try:
+        # `validate`: without it Python skips foreign characters, so two headers would mean one
+        # name.
         return base64.b64decode(text[len(_START) : -len(_END)], validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
         raise ValueError(f"it is no base64 of UTF-8 text: {error}") from None
@@ -66,9 +74,10 @@ def _is_encoded(text: str) -> bool:
 
 
 def standard_fault(request: Request, headers: Mirrored) -> str | None:
-    """Say which of `Mcp-Method` and `Mcp-Name` is missing or differs from the body, if one does."""
+    """Describe a fault of `Mcp-Method` or `Mcp-Name` against the body; None if both are right."""
     if headers.method is None:
         return "Mcp-Method header is missing"
+    # Names of headers ignore case, their values do not: `TOOLS/CALL` is another method.
     if headers.method != request.method:
         return "Mcp-Method header differs from the method of the body"
     named = NAMED.get(request.method)
@@ -77,6 +86,7 @@ def standard_fault(request: Request, headers: Mirrored) -> str | None:
     if headers.name is None:
         return "Mcp-Name header is missing"
     try:
+        # Decoded first: the encoded form of a name is not unique.
         name = decode_value(headers.name)
     except ValueError as error:
         return f"Mcp-Name header is invalid: {error}"
@@ -90,14 +100,15 @@ def standard_fault(request: Request, headers: Mirrored) -> str | None:
 def param_fault(
     declared: Mapping[str, tuple[str, ...]], arguments: Mapping[str, Any], headers: Mirrored
 ) -> str | None:
-    """Say which `Mcp-Param-*` header is missing or differs from its argument, if one does.
+    """Describe a fault of an `Mcp-Param-*` header against its argument; None if all are right.
 
     Args:
-        declared: The path of the property that each header mirrors; other headers mean nothing.
+        declared: The path of the property that each header mirrors; other headers are ignored.
         arguments: The arguments, as sent.
         headers: The headers of the request.
     """
     for header, path in declared.items():
+        # Names of headers ignore case; the transport has lowered them.
         fault = _fault(_value_at(arguments, path), headers.params.get(header.lower()))
         if fault is not None:
             return f"Mcp-Param-{header} header {fault}"
@@ -131,12 +142,14 @@ def mirroring_headers(
 
 def _text_of(value: Any) -> str:
     if isinstance(value, bool):
+        # Before the numbers: True is an int.
         return "true" if value else "false"
     return encode_value(value if isinstance(value, str) else json_text(value))
 
 
 def _fault(value: Any, text: str | None) -> str | None:
     if value is _ABSENT:
+        # A proxy would route by a value that the tool never sees.
         return None if text is None else "is sent without its argument"
     if text is None:
         return "is missing"

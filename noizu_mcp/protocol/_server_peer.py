@@ -8,7 +8,8 @@ other request belongs to the one handshake of the connection, whose phases are
 
 and where each request is answered under the revision that `initialize` negotiated. Both eras share
 one ledger, since one pipe has one space of request ids. The peer validates first and changes its
-state last, so a refused message leaves no trace.
+state last, so a refused message leaves no trace. It never waits, and everything that it keeps is
+bounded: the client info and capabilities by `MAX_CLIENT`, the ids by the limit of the ledger.
 
 Source: 2026-07-28 `basic/versioning`, "Backward Compatibility"; `basic/transports/stdio`;
 2025-11-25 `basic/lifecycle`.
@@ -67,6 +68,7 @@ class Phase(enum.Enum):
 
 #: (phase, request) → next phase; every other phase refuses the request.
 REQUEST_TRANSITIONS: Final = {(Phase.NEW, "initialize"): Phase.INITIALIZING}
+# A second `notifications/initialized` is an ordinary notice: it must not fail a client.
 #: (phase, notification) → next phase; a pair that is not here leaves the phase alone.
 NOTIFICATION_TRANSITIONS: Final = {
     (Phase.INITIALIZING, "notifications/initialized"): Phase.READY,
@@ -92,9 +94,11 @@ class Handshake:
 
     def __init__(self) -> None:
         self.phase = Phase.NEW
+        # In use until `initialize` is read: a ping may come before it.
         self.revision: Revision = LATEST_HANDSHAKE
         self.client_info: Mapping[str, Any] = _unknown_client()
         self.client_capabilities: Mapping[str, Any] = {}
+        # Without `logging/setLevel` the server decides (2025-11-25 `server/utilities/logging`).
         self.log_level: str = LOG_LEVELS[0]
 
     @property
@@ -103,7 +107,7 @@ class Handshake:
         return self.phase is Phase.READY
 
     def agreed(self) -> dict[str, Any]:
-        """Write what the handshake agreed on, as JSON values, for `resume`."""
+        """Write the outcome of the handshake, as JSON values, for `resume`."""
         return {
             "version": self.revision.name,
             "client": dict(self.client_info),
@@ -116,16 +120,17 @@ class Handshake:
         Args:
             agreed: The return value of its `agreed`.
         """
+        # Negotiated again: a newer process may not serve the revision that an older one agreed on.
         self.revision = negotiate(agreed["version"])
         self.client_info = agreed["client"]
         self.client_capabilities = agreed["capabilities"]
         self.phase = Phase.READY
 
     def complete(self) -> bool:
-        """Take the handshake for complete: another process may have heard its last message.
+        """Complete the handshake: another process may have received its last message.
 
         Returns:
-            True if that was missing.
+            True if the handshake was not complete before.
         """
         if self.phase is not Phase.INITIALIZING:
             return False
@@ -166,14 +171,14 @@ class ServerPeer:
         self._served_stateless = False
 
     def receive(self, message: Decoded, origin: Origin | None = None) -> Event | None:
-        """Take one message.
+        """Turn one message into its event.
 
         Args:
             message: The message.
-            origin: What the transport knows of it; None for the origin of the peer.
+            origin: Its headers and caller; None for the origin of the peer.
 
         Returns:
-            Its meaning for the engine; None if it is ignored.
+            The event for the engine; None if the message is ignored.
         """
         origin = self.origin if origin is None else origin
         if isinstance(message, Request):
@@ -188,9 +193,9 @@ class ServerPeer:
 
     @property
     def revision(self) -> Revision | None:
-        """The revision that is spoken; None until the client has shown it.
+        """The revision in use; None until the client has shown it.
 
-        A pipe that carries both eras at once is taken for one with a handshake.
+        A pipe that carries both eras at once counts as one with a handshake.
         """
         if self.handshake.phase is not Phase.NEW:
             return self.handshake.revision
@@ -214,14 +219,19 @@ class ServerPeer:
 
     def _request(self, request: Request, origin: Origin) -> Event:
         params = request.params
+        # `meta_of` and `is_stateless`, written out: every request passes here.
         meta = params.get("_meta") if params else None
         if type(meta) is not dict:
             meta = {}
         elif META_PROTOCOL_VERSION in meta or META_CLIENT_CAPABILITIES in meta:
+            # Before `initialize` is looked at: with metadata of 2026-07-28 that method does not
+            # exist, even on a server that knows it from the other era (2026-07-28
+            # `basic/versioning`).
             event = read_stateless(request, origin)
             if isinstance(event, Send):
                 return event
             self._served_stateless = True
+            # Checked first, entered last: a refused request must leave no id behind.
             return self.ledger.accept(request) or event
         handshake = self.handshake
         if request.method == "initialize":
@@ -239,14 +249,17 @@ class ServerPeer:
         params = request.params or {}
         handshake = self.handshake
         version = params.get("protocolVersion")
+        # Once per process on stdio, once per session over HTTP (2026-07-28 `basic/versioning`).
         phase = REQUEST_TRANSITIONS.get((handshake.phase, request.method))
         if phase is None:
             return refuse(request, INVALID_REQUEST, "Already initialized")
         if not isinstance(version, str):
             return refuse(request, INVALID_PARAMS, "initialize requires a protocolVersion string")
         info, capabilities = mapping(params.get("clientInfo")), mapping(params.get("capabilities"))
+        # Kept for the life of the connection, so bounded far below the size of a message.
         if is_larger([info, capabilities], MAX_CLIENT, MAX_CLIENT_VALUES):
             return refuse(request, INVALID_PARAMS, _TOO_LARGE)
+        # Entered as every request is: a duplicate id must be refused here, too.
         refusal = self.ledger.accept(request)
         if refusal:
             return refusal
@@ -259,8 +272,9 @@ class ServerPeer:
 
     def _not_ready(self, request: Request) -> Send:
         if self.handshake.phase is Phase.INITIALIZING:
+            # A client should send only pings before `initialized` (2025-11-25 `basic/lifecycle`).
             return refuse(request, INVALID_REQUEST, "Session not initialized")
-        # Neither era: 2026-07-28 `basic/versioning` asks to name what is missing and supported.
+        # Neither era: 2026-07-28 `basic/versioning` asks for the supported versions.
         text = "Session not initialized: send initialize, or the 2026-07-28 fields in _meta"
         data = {"missing": list(REQUIRED_KEYS), "supported": list(SUPPORTED_VERSIONS)}
         return refuse(request, INVALID_PARAMS, text, data)
@@ -278,6 +292,8 @@ class ServerPeer:
         if phase is not None:
             handshake.phase = phase
             return Ready()
+        # Dropped before the handshake is complete: its meaning depends on the revision. A client of
+        # 2026-07-28 has no other notifications (`basic/patterns/cancellation`).
         return Notice(message) if handshake.ready else None
 
     def _batch(self, batch: Batch, origin: Origin) -> Event:
@@ -285,6 +301,8 @@ class ServerPeer:
         if not self.handshake.revision.batches:
             text = "JSON-RPC batching is not supported by this revision of MCP"
             return Send(malformed(INVALID_REQUEST, text).error)
+        # Each message is decided in order, before any is acted on: a cancellation in the array
+        # finds the request that stands before it.
         return Fanout(tuple(self._batched(message, origin) for message in batch.messages))
 
     def _batched(self, message: Message | Malformed, origin: Origin) -> Event | None:
@@ -294,6 +312,7 @@ class ServerPeer:
                 # 2025-03-26 `basic/lifecycle`, "Initialization".
                 text = "initialize must not be part of a batch"
             elif is_stateless(message.params):
+                # 2026-07-28 has no arrays, whatever the handshake beside it agreed on.
                 text = "A 2026-07-28 request must not be part of a batch"
             if text is not None:
                 return Send(ErrorResponse(message.id, INVALID_REQUEST, text))

@@ -33,7 +33,11 @@ REQUIRED_KEYS: Final[dict[str, type]] = {META_PROTOCOL_VERSION: str, META_CLIENT
 
 
 def is_stateless(params: Mapping[str, Any] | None) -> bool:
-    """Tell whether a request is of the stateless era: its `_meta` carries one of the two keys."""
+    """Tell whether a request is of the stateless era: its `_meta` carries one of the two keys.
+
+    One is enough: a request that has only the other is a faulty request of 2026-07-28, and must not
+    be served under a handshake.
+    """
     meta = params.get("_meta") if params else None
     return type(meta) is dict and (
         META_PROTOCOL_VERSION in meta or META_CLIENT_CAPABILITIES in meta
@@ -45,7 +49,7 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
 
     Args:
         request: The request.
-        origin: What the transport knows of it; its headers are checked where there are any.
+        origin: Its headers and caller; the headers are checked if it has any.
     """
     # Written out, not `meta_of` and `token_of`: each request of the era comes here.
     params = request.params
@@ -54,6 +58,8 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
         meta = {}
     token = meta.get(META_PROGRESS_TOKEN)
     headers = origin.headers
+    # The order matters where several things are wrong: the code tells a client which era to speak.
+    # Version first, then the other headers, then the method.
     refusal = _check_version(request, meta, headers)
     if refusal is not None:
         return refusal
@@ -63,14 +69,18 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
         if fault is not None:
             return refuse(request, HEADER_MISMATCH, fault)
     method = CLIENT_REQUESTS.get(request.method)
+    # Also for methods of the handshake era, like `ping`: the server knows them, this request may
+    # not use them.
     if method is None or not method.stateless:
         return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
     level = meta.get(META_LOG_LEVEL)
+    # 2026-07-28 `server/utilities/logging`; without a level no log message may be sent at all.
     if level is not None and level not in LOG_LEVELS:
         return refuse(request, INVALID_PARAMS, "Invalid log level")
     info = meta.get(META_CLIENT_INFO)
     envelope = Envelope(
         STATELESS,
+        # Only recommended (`basic/index`): a request without it must be served.
         info if type(info) is dict else None,
         meta[META_CLIENT_CAPABILITIES],
         level,
@@ -84,11 +94,16 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
 def _check_version(
     request: Request, meta: Mapping[str, Any], headers: Mirrored | None
 ) -> Send | None:
+    # Before the keys of `_meta`: a missing header is -32020, a missing key -32602, and the header
+    # is looked at first.
     if headers is not None and headers.version is None:
         return refuse(request, HEADER_MISMATCH, "MCP-Protocol-Version header is missing")
+    # Before the comparison: with the header alone the request is of this era, and the fault is the
+    # missing key, not a mismatch. Remembered keys of earlier requests do not count.
     missing = [key for key, kind in REQUIRED_KEYS.items() if type(meta.get(key)) is not kind]
     if missing:
         text = f"_meta requires {' and '.join(missing)}"
+        # Helps a client of the handshake era that has met a server without one.
         data = {"missing": missing, "supported": list(SUPPORTED_VERSIONS)}
         return refuse(request, INVALID_PARAMS, text, data)
     version = meta[META_PROTOCOL_VERSION]

@@ -1,4 +1,12 @@
-"""Subscriptions of one connection to change notices, in either era."""
+"""Subscriptions of one connection to change notices, in either era.
+
+Theory of operation. Both eras keep their own state here. A client with a handshake goes from silent
+to awaiting (`await_ready`: changes are noted, one flag for each list) to pushed (`push`); resources
+enter with `watch` and leave with `unwatch` or `close`. A listen request of 2026-07-28 is read and
+checked (`read`), opened (`listen`) and closed (`drop`). It cannot grow: requests, watched URIs and
+task ids share one limit, and the text of each listen request is bounded. It makes notices and never
+sends them, so it cannot wait.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -10,15 +18,16 @@ from ._methods import CHANGES
 
 #: Bytes of JSON of a listen request, kept while it is open: a thousand URIs of some length.
 MAX_LISTEN: Final = 256 * 1024
-#: Values in it beside the resources and tasks that are watched.
+#: Values in it beside the watched resources and tasks: parsed, they take more memory than text.
 MAX_LISTEN_VALUES: Final = 2000
 RESOURCE_UPDATED: Final = "notifications/resources/updated"
 ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 TASK_CHANGED: Final = "notifications/tasks"
+# Member names of the filter (2026-07-28 `basic/patterns/subscriptions`; tasks extension).
 _URIS: Final = "resourceSubscriptions"
 _TASK_IDS: Final = "taskIds"
 
-#: Tells whether a listen request may hear of something, by its id; None: the session.
+#: Decides whether a listen request may get a notice, by its id; None stands for the session.
 MayHear = Callable[[Id | None], bool]
 
 
@@ -39,19 +48,22 @@ class Listening(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Its share of the limit: one for the request, each resource and each task."""
+        """Its share of the limit: one for the request, and one for each resource and task."""
         return 1 + len(self.uris) + len(self.tasks)
 
     def agreed(self) -> dict[str, Any]:
         """Write the filter that was agreed on."""
         agreed: dict[str, Any] = {CHANGES[kind][1]: True for kind in CHANGES if kind in self.kinds}
         for key, names in ((_URIS, self.uris), (_TASK_IDS, self.tasks)):
+            # A kind that was not asked for, or that the server cannot tell, is left out, not false.
             if names:
+                # Sorted: the order of a set would differ from run to run.
                 agreed[key] = sorted(names)
         return agreed
 
     def tag(self, method: str, params: Mapping[str, Any]) -> Notification:
         """Make a notice that names this subscription."""
+        # The id keeps its JSON type: a client compares it with the id that it sent.
         return Notification(method, {**params, "_meta": {META_SUBSCRIPTION_ID: self.id}})
 
 
@@ -77,10 +89,11 @@ class Subscriptions:
     def await_ready(self) -> None:
         """Keep list changes for a client that begins a handshake: it may be told once it is ready.
 
-        What `initialize` says, and what the client asks for before it has sent
-        `notifications/initialized`, may be out of date when that arrives: to the client the
-        handshake was complete as soon as it was sent.
+        The answer to `initialize`, and lists that the client reads before the server receives
+        `notifications/initialized`, may be out of date by then: for the client the handshake is
+        complete as soon as it has sent the notification.
         """
+        # A dict for its order; one entry for each list at most, however often it changes.
         self._missed = {}
 
     def push(self) -> list[Notification]:
@@ -96,16 +109,17 @@ class Subscriptions:
     def read(
         self, id_: Id, params: Mapping[str, Any], capabilities: Mapping[str, Any]
     ) -> Listening:
-        """Read what a listen request wants of what the server can tell; the rest is left out.
+        """Read the filter of a listen request; kinds that the server cannot offer are left out.
 
         Raises:
             McpError: The filter is no filter, or holds more than may ever be open.
         """
+        # Before anything is built of it: the sets of a large filter take many times its text.
         self._check_amount(id_, params)
         wanted = params.get("notifications")
         if not isinstance(wanted, Mapping):
             raise McpError(INVALID_PARAMS, "subscriptions/listen requires a notifications object")
-        # Left out without a word: the acknowledgement says what was agreed on
+        # Left out without an error: the acknowledgement names the agreed subset
         # (2026-07-28 `basic/patterns/subscriptions`).
         uris, tasks = _read_names(wanted, _URIS), frozenset[str]()
         kinds = {
@@ -135,7 +149,7 @@ class Subscriptions:
         """Close a listen request, if there is one with that id.
 
         Returns:
-            What was agreed on for it.
+            The closed request; None if there was none.
         """
         listening = self._listening.pop(id_, None)
         if listening is not None:
@@ -152,6 +166,7 @@ class Subscriptions:
         Raises:
             McpError: The limit is reached.
         """
+        # Watching twice is watching once: the second must not use up the limit.
         if uri not in self._watched:
             self._take_room(1)
             self._watched[uri] = None
@@ -181,13 +196,17 @@ class Subscriptions:
         if self._missed is not None:
             self._missed[kind] = None
         method = CHANGES[kind][0]
+        # Untagged for a session, tagged for each listen request (2026-07-28
+        # `basic/patterns/subscriptions`). A pipe may carry both.
         notices = [Notification(method)] if self.pushed else []
         notices += [each.tag(method, {}) for each in self._listening.values() if kind in each.kinds]
         return notices
 
     def updated(self, uri: str, may_hear: MayHear) -> list[Notification]:
-        """Make the notices for an updated resource, for those who may hear of it."""
+        """Make the notices for an updated resource, for subscribers that may read it."""
         params = {"uri": uri}
+        # `may_hear` is asked last, and for each notice: access may have ended since the
+        # subscription.
         watched = uri in self._watched and may_hear(None)
         notices = [Notification(RESOURCE_UPDATED, params)] if watched else []
         notices += [
@@ -207,9 +226,9 @@ class Subscriptions:
         """Make the notices for a changed task.
 
         Args:
-            task_id: Names it.
-            task: It, as `tasks/get` would say it now.
-            may_hear: Who may hear of it.
+            task_id: The id of the task.
+            task: The task in the form of a `tasks/get` result.
+            may_hear: Decides which subscribers get a notice.
         """
         return [
             each.tag(TASK_CHANGED, task)
@@ -225,6 +244,7 @@ class Subscriptions:
             raise McpError(INVALID_PARAMS, text)
 
     def _take_room(self, more: int) -> None:
+        # Checked before it is counted: a refused request must not use up room.
         self._check(self._used + more)
         self._used += more
 

@@ -1,8 +1,12 @@
-"""The revisions of the protocol and what sets them apart, as a table."""
+"""The revisions of the protocol and their differences, as a table.
+
+Other code asks for a feature (`revision.titles`) rather than a date, so that a new revision is
+little more than a new row.
+"""
 
 from typing import Final, Literal, NamedTuple
 
-#: What `structuredContent` and `outputSchema` may be: nothing, an object, any JSON value.
+#: The values allowed as structured output: none at all, an object, or any JSON value.
 Structured = Literal["none", "object", "any"]
 
 
@@ -13,7 +17,7 @@ class Revision(NamedTuple):
         name: Its date, as sent on the wire.
         stateless: No handshake: every request carries its context in `_meta` (2026-07-28).
         batches: Arrays of messages are allowed (2025-03-26 only).
-        structured: What structured tool output may be.
+        structured: The values allowed as structured tool output.
         titles: `title` stands beside `name`, and `_meta` on definitions and content blocks.
         icons: `icons` on definitions; description, website and icons on an implementation.
         resource_links: The content block `resource_link` exists, and `lastModified` among the
@@ -38,6 +42,7 @@ class Revision(NamedTuple):
 
 
 _ALL = (
+    # Newest first, as `supportedVersions` lists them (2026-07-28 `server/discover`).
     Revision(name="2026-07-28", stateless=True, structured="any"),
     Revision(name="2025-11-25", tasks=True, polling=True),
     Revision(name="2025-06-18", icons=False, modes=False),
@@ -67,5 +72,7 @@ def negotiate(requested: str) -> Revision:
     A client that asks for 2026-07-28 here gets the latest revision that has a handshake
     (2025-11-25 `basic/lifecycle`, "Version Negotiation").
     """
+    # A revision that is not served gets the latest; the client disconnects if it cannot use it.
     revision = REVISIONS.get(requested, LATEST_HANDSHAKE)
+    # `initialize` exists in handshake revisions only, so no other revision may be its answer.
     return LATEST_HANDSHAKE if revision.stateless else revision
