@@ -35,8 +35,7 @@ def list_page(
     guarded = ask is not None and ctx.envelope.origin.principal is not None
     caching = ctx.running.server.options.cache_of(cache, guarded=guarded)
     if ask is None:
-        # Bytes from the cache of the collection: rendering a list of tools took most of the time of
-        # a `tools/list`.
+        # Bytes that the collection keeps: a list is rendered once per change, not once per request.
         body = collection.rendered(cursor, ctx.envelope.revision)
         ctx.complete_rendered(body, caching.tail())
         return None
