@@ -77,10 +77,10 @@ class Server(metaclass=ComponentMeta):
     `abstract`.
     Features: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for later
-    additions; on an instance each is the running set, with `add`, `remove` and `replace`. `skills` is
-    a list of `SkillFolder`s, read when the class statement runs. `telemetry`: a list of listeners,
-    each called with an `Event` where a request begins and ends; on an instance, an object with
-    `add` and `remove`.
+    additions; on an instance each is the running set, with `add`, `remove` and `replace`. `skills`
+    is a list of `SkillFolder`s, read when the class statement runs. `telemetry`: listeners, each
+    called with an `Event` where a request begins and ends; on an instance, an object with `add`
+    and `remove`.
 
     Attributes:
         options: The options, checked.
