@@ -1,4 +1,4 @@
-"""Servers: what they offer, how requests reach it, and `serve`, which needs only a stream."""
+"""Servers: their registrations, the way of a request through them, and `serve`."""
 
 from .._util import publish
 from ._request_context import RequestContext as RequestContext

@@ -1,7 +1,7 @@
 """One object per request: the request in flight, which is the `Context` that its handler gets.
 
 `RequestContext` joins the two faces of a request. As an `InboundRequest` the engine answers,
-cancels and times it. As a `Context` its handler asks, reports and reads what it needs.
+cancels and times it. As a `Context` its handler asks, reports progress and reads the session.
 """
 
 import math
@@ -52,15 +52,15 @@ if TYPE_CHECKING:
 #: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`); in every era.
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
 
-#: Begins the task of a call; does not return where there is one to begin.
+#: Begins the task of a call; does not return if it has begun one.
 BeginTask = Callable[["RequestContext"], Awaitable[None]]
 
 
 class RequestContext(InboundRequest, ServerContext):
     """A request of a client, in the hands of the engine and of its handler.
 
-    `Session.begin` and `StatelessRequests.serve_one` make it, and set `running` and what a session
-    adds to it.
+    `Session.begin` and `StatelessRequests.serve_one` make it, and set `running` and the attributes
+    of a session.
 
     Attributes:
         session: The values of the session as they were when the request began.
@@ -69,7 +69,7 @@ class RequestContext(InboundRequest, ServerContext):
         request_state: The state of a handler that asks by hand.
         asker: Asks the client; None until something is asked.
         begin_task: Begins the task of a tool that does so by itself.
-        feed: The changes that a listen request hears of, while it is open.
+        feed: The feed of an open listen request.
         size: Bytes of its message, if known; only while somebody listens.
     """
 
@@ -94,12 +94,14 @@ class RequestContext(InboundRequest, ServerContext):
             return observe_request(self)
         method, server = CLIENT_REQUESTS[self.request.method], running.server
         feature = method.capability
-        # Looked at before it is asked for: nearly every request is of what is registered.
+        # The set of registered features first: it decides nearly every request in one lookup. A
+        # method whose capability is not advertised is unknown (MethodNotFoundError of the schema).
         if feature not in server.registry.offered and feature and not server.offers(feature):
             self.refuse_method()
             return None
         try:
             if server.registry.scoped or server.options.requires is not None:
+                # Before the route, so before any code of the author's.
                 admit(server, self)
             return running.routes[method.name](self)
         except BaseException as error:
@@ -117,7 +119,7 @@ class RequestContext(InboundRequest, ServerContext):
         params = self.request.params
         if not params or not ("requestState" in params or "inputResponses" in params):
             return
-        # Before 2026-07-28 these are params like others, which no method has.
+        # Before 2026-07-28 these params have no meaning, and are ignored like any unknown one.
         if self.envelope.revision.stateless:
             self.open_state()
 
@@ -134,7 +136,7 @@ class RequestContext(InboundRequest, ServerContext):
         """Set the deadline of the request.
 
         Args:
-            component: Its timeout goes before the server's; None where nothing is registered.
+            component: Its timeout overrides the server's; None for no registered component.
         """
         timeout = UNSET if component is None else component.timeout
         if isinstance(timeout, Unset):
@@ -146,7 +148,7 @@ class RequestContext(InboundRequest, ServerContext):
     ) -> Job:
         """Make the rest of the work on the request from a call of the author's code.
 
-        Whatever the work raises becomes the one answer; cancellation passes.
+        An exception of the work becomes the answer; a cancellation passes.
 
         Args:
             work: The work.
@@ -169,6 +171,7 @@ class RequestContext(InboundRequest, ServerContext):
     def complete(self, result: Mapping[str, Any]) -> None:
         """Answer with a complete result, in the form of its era."""
         if self.envelope.revision.stateless:
+            # The server's own key last: `_meta` of the author's must not replace it.
             meta = {**result.get("_meta", EMPTY), META_SERVER_INFO: self.running.server.info}
             result = {"resultType": "complete", **result, "_meta": meta}
         self.send_result(result)
@@ -181,6 +184,8 @@ class RequestContext(InboundRequest, ServerContext):
             tail: More members for 2026-07-28, each with a comma before it.
         """
         if self.envelope.revision.stateless:
+            # Joined as bytes: the list was rendered once, and only its envelope differs between the
+            # eras.
             end = self.running.server.result_tail
             body = Rendered(b'{"resultType":"complete",%b%b%b' % (body[1:-1], tail, end))
         self.send_result(body)
@@ -196,10 +201,11 @@ class RequestContext(InboundRequest, ServerContext):
         if isinstance(error, InsufficientScope):
             try:
                 scopes = needed(server, self.request, error.scopes)
-            except ValueError as wrong:  # the author's: no name of a scope
+            except ValueError as wrong:  # the author required an invalid scope name
                 error = wrong
             else:
                 error = denial(self, scopes, self.running.transport)
+                # Before the answer: over HTTP it sets the challenge that the answer carries.
                 if self.running.on_denied is not None:
                     self.running.on_denied(self, error)
         if isinstance(error, McpError):
@@ -222,7 +228,7 @@ class RequestContext(InboundRequest, ServerContext):
             self.send_error(INTERNAL_ERROR, text)
 
     def expire(self) -> None:
-        """Answer: the deadline has passed; see `InboundRequest`."""
+        """Answer that the deadline has passed; see `InboundRequest`."""
         if self.request.method == "tools/call":
             self.mark_ending("timed_out")
             self.complete(TIMED_OUT.to_wire())
@@ -250,7 +256,7 @@ class RequestContext(InboundRequest, ServerContext):
 
     @property
     def cancelled(self) -> bool:
-        """True once nobody waits for the answer: cancelled by the client, out of time, or given."""
+        """True once nobody waits for an answer: cancelled, out of time, or answered."""
         return self.withdrawn or self.answered
 
     def report_progress(
@@ -260,6 +266,8 @@ class RequestContext(InboundRequest, ServerContext):
         nothing = super().report_progress(progress, total, message)
         token = self.envelope.progress_token
         last = self._progress
+        # Progress must increase with each notice (`basic/utilities/progress`); one that does not is
+        # dropped, since a late report of a thread is no mistake.
         if token is None or (last is not None and progress <= last):
             return nothing
         self._progress = progress
@@ -271,7 +279,7 @@ class RequestContext(InboundRequest, ServerContext):
         return self._send("notifications/progress", params)
 
     def _send(self, method: str, params: Mapping[str, Any]) -> Awaitable[None]:
-        # Sync handlers run in other threads.
+        # Through the portal: sync handlers run in other threads.
         return self.running.portal.run(partial(self.send_notice, method, params))
 
     def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
@@ -307,7 +315,7 @@ class RequestContext(InboundRequest, ServerContext):
     async def retry(self, required: InputRequired) -> bool:
         """Ask the questions of a handler that asks by hand; see `Context`."""
         asked = required.requests
-        if not self.envelope.revision.modes:  # its forms have words of their own
+        if not self.envelope.revision.modes:  # its forms have keywords of their own
             asked = {key: read_by_hand(each) for key, each in asked.items()}
         asked = {key: self._prepare(each) for key, each in asked.items()}
         answers = await self._rounds.retry(attrs.evolve(required, requests=asked))
@@ -320,8 +328,8 @@ class RequestContext(InboundRequest, ServerContext):
         """Write a question in the words of the revision; the client must be able to take it.
 
         Raises:
-            McpError: It cannot; see `_check_ability`.
-            ToolError: It cannot; see `_check_ability`.
+            McpError: The client cannot take it; see `_check_ability`.
+            ToolError: The client cannot take it; see `_check_ability`.
         """
         revision = self.envelope.revision.name
         needs, adapted = adapt_request(request, revision)
@@ -335,8 +343,8 @@ class RequestContext(InboundRequest, ServerContext):
         """Check that the client has the capabilities for a question, before anything is sent.
 
         Raises:
-            McpError: It has not: -32021 on 2026-07-28 (`basic/index`, error codes).
-            ToolError: It has not, and the request is a tool call of an earlier revision.
+            McpError: A capability is missing: -32021 on 2026-07-28 (`basic/index`, error codes).
+            ToolError: A capability is missing for a tool call of an earlier revision.
         """
         if all(self._has_ability(*need) for need in needs.items()):
             return
@@ -359,6 +367,6 @@ class RequestContext(InboundRequest, ServerContext):
             return False
         revision = self.envelope.revision
         if name == "elicitation" and not parts:
-            # Whatever the client says, the revision must have it.
+            # 2025-03-26 has no elicitation, whatever the client declares.
             return revision.elicitation and (not offered or "form" in offered)
         return (not parts or revision.modes) and all(part in offered for part in parts)

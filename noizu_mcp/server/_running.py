@@ -1,4 +1,4 @@
-"""A server while it is served: what all its sessions and requests share."""
+"""A server while it is served: the objects that its sessions and requests share."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ class RunningServer:
         routes: The feature that serves each method.
         state: The value that the server's lifespan yielded.
         transport: `stdio`, `http` or `memory`.
-        linger: Runs something that outlives the requests; it must be bounded.
+        linger: Runs work that outlives the requests; the work must be bounded.
 
     Attributes:
         linger: See Args.
@@ -37,7 +37,7 @@ class RunningServer:
         windows: The windows in which change notices are merged.
         listeners: The listeners to the server's telemetry.
         working: The requests whose handlers run; they may have been refused by now.
-        on_denied: Called with a request before it is answered that its caller lacks scopes.
+        on_denied: Called before a request is answered with a lack of scopes.
     """
 
     __slots__ = (

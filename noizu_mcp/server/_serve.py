@@ -1,4 +1,12 @@
-"""Serving: a server on a pipe for as long as a connection lasts, or one stateless request."""
+"""Serving: a server on a pipe for as long as a connection lasts, or one stateless request.
+
+Theory of operation. A pipe ends in this order: no more messages, the end of the subscriptions, the
+grace of requests and tasks, the end of the session, the cancellation of its nursery. Answers can be
+sent until the grace is over, so a client that closes its side still gets them. Work that lingers
+lives in the nursery of the session; one deadline bounds requests and tasks together, so a shutdown
+takes `grace` and the time of `unsubscribe` at most. A stateless request has no such phases: it
+lives in the task of its HTTP request and ends with it.
+"""
 
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -28,7 +36,8 @@ from ._session import Session
 from .events._recording import Place, observe_notice
 from .features import ROUTES
 
-#: Seconds that running requests get to end once their peer has gone or the program stops.
+#: Seconds that running requests get to end once their peer has gone or the program stops. Container
+#: supervisors kill a process after ten seconds: this leaves time for `unsubscribe` and lifespan.
 GRACE: Final = 5.0
 
 
@@ -70,11 +79,12 @@ class PipeSession(Session):
                 left = self._ended + grace - trio.current_time()
                 await self.running.tasks.settle(max(0.0, left))
             finally:
+                # In `finally`: also a broken stream must end the subscriptions of the author's.
                 self.end_session()
                 self._nursery.cancel_scope.cancel()
 
     def end_subscriptions(self) -> None:
-        """End the listen requests: no more messages come; see `Dispatcher`."""
+        """End the listen requests and start the grace; see `Dispatcher`."""
         super().end_subscriptions()
         self._ended = trio.current_time()
 
@@ -83,7 +93,7 @@ class PipeSession(Session):
         self._loop.stop()
 
     def spawn(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Run something beside the requests; it is cancelled when they are."""
+        """Run work beside the requests; it is cancelled when they are."""
         self._loop.spawn(work)
 
     def _linger(self, work: Callable[[], Awaitable[object]]) -> None:
@@ -138,7 +148,7 @@ class Reply(ReplyChannel, Protocol):
     entered: TaskScope | None
 
     def attend(self) -> None:
-        """Look after the client from now on: the answer takes time."""
+        """Watch for the client's disconnect from now on: the answer takes time."""
 
     async def finish(self) -> None:
         """Wait until there is an answer, and send it, or wait until it is sent."""
@@ -160,6 +170,7 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
     try:
         if job is not None:
             working = ctx.running.working
+            # For diagnostics: a handler may go on for a while after its request was refused.
             working[ctx] = None
             try:
                 await ctx.run(run_eager(job(), detach), reply.entered)
@@ -214,13 +225,14 @@ class StatelessRequests(InFlight):
             reply: Its answer.
             size: Bytes of the message.
         """
-        # Ids are those of many callers: each may use 1.
+        # Keyed by a counter of ours: the ids come from many callers, and each may use 1.
         key = next(self._keys)
         ctx = RequestContext(self, event.request, event.envelope, reply, key=key)
         ctx.running = self.running
         ctx.size = size
         job = ctx.begin()
         if not ctx.answered:
+            # Only an unfinished one: most requests are answered above, and never enter the table.
             self.requests[key] = ctx
             # The end of the HTTP request is its cancellation (`basic/patterns/cancellation`).
             reply.on_gone = ctx.withdraw

@@ -1,4 +1,4 @@
-"""`Server`: what is offered and how, as a class; it holds no connection."""
+"""`Server`: tools, resources, prompts and options as a class; it holds no connection."""
 
 import inspect
 from collections.abc import AsyncIterator
@@ -41,7 +41,7 @@ from .registry._collection import RunningSet
 from .registry._registry import Registry
 from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
 
-#: What each feature can be offered by, beside registrations.
+#: The methods whose override offers a feature, beside registrations.
 _OFFERED_BY: Final = {
     "tools": ("list_tools", "call_tool"),
     "resources": ("list_resources", "list_resource_templates", "read_resource"),
@@ -67,7 +67,7 @@ def _is_lifespan(value: Any) -> bool:
 
 
 class Server(metaclass=ComponentMeta):
-    """An MCP server: subclass it, say what it offers, and serve it.
+    """An MCP server: subclass it, list its tools, resources and prompts, and serve it.
 
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
@@ -75,27 +75,27 @@ class Server(metaclass=ComponentMeta):
     it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
     and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
     `abstract`.
-    What it offers: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
-    `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for what comes
-    later; on an instance each is the running set, with `add`, `remove` and `replace`. `skills` is a
-    list of `SkillFolder`s, read when the class statement runs. `telemetry`: a list of listeners,
-    each called with an `Event` where a request begins and ends; on an instance, what has `add` and
-    `remove`.
+    Features: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
+    `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for later
+    additions; on an instance each is the running set, with `add`, `remove` and `replace`. `skills`
+    is a list of `SkillFolder`s, read when the class statement runs. `telemetry`: listeners, each
+    called with an `Event` where a request begins and ends; on an instance, an object with `add`
+    and `remove`.
 
     Attributes:
         options: The options, checked.
-        registry: What is registered.
+        registry: The registrations.
         tools: The running set of tools.
         resources: The running set of resources and templates.
         prompts: The running set of prompts.
-        telemetry: Who listens to its requests.
+        telemetry: The listeners to its requests.
         skills: The skills, as they were read.
-        bus: Where changes are reported.
+        bus: The bus of changes.
         info: `Implementation` as it goes over the wire.
-        result_tail: What ends every result of 2026-07-28: who answered, as JSON.
-        threads: Bounds how many sync handlers run at once.
-        task_threads: Bounds how many sync handlers run at once in tasks.
-        sealer: Seals what travels through clients.
+        result_tail: The end of a rendered result of 2026-07-28: `_meta` with serverInfo, as JSON.
+        threads: The limiter of sync handlers.
+        task_threads: The limiter of sync handlers in tasks.
+        sealer: Seals the state that travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
 
     Raises:
@@ -178,11 +178,11 @@ class Server(metaclass=ComponentMeta):
     else:
 
         def __getattr__(self, name: str) -> Any:
-            """Say what to write instead of a method that servers of other packages have."""
+            """Name the replacement of a method that servers of other packages have."""
             if name in METHODS:
                 text = f"{type(self).__name__!r} object has no attribute {name!r}; {METHODS[name]}"
                 raise AttributeError(text, name=name, obj=self)
-            # Once more, for the error that it had: that of a property, maybe.
+            # Once more, for the original error: a property may have raised it.
             return object.__getattribute__(self, name)
 
     def __repr__(self) -> str:
@@ -204,11 +204,11 @@ class Server(metaclass=ComponentMeta):
             kind for kind in CHANGES if any(kind in vars(base) for base in bases)
         )
 
-    # What a subclass may override
+    # Methods that a subclass may override
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[Any]:
-        """Set up what the server needs, for as long as it is served; yields `ctx.state`.
+        """Set up resources for as long as the server is served; yields `ctx.state`.
 
         Entered once for each `run` or `serve`, and for each connection in memory.
         """
@@ -217,7 +217,7 @@ class Server(metaclass=ComponentMeta):
     async def init(self, ctx: Context) -> None:
         """Set a session up, once its handshake is complete; requests wait for it.
 
-        Sessions exist up to 2025-11-25. `ctx.put_session` stores what later requests need. An
+        Sessions exist up to 2025-11-25. `ctx.put_session` stores values for later requests. An
         exception ends the session.
         """
 
@@ -243,7 +243,7 @@ class Server(metaclass=ComponentMeta):
             ctx: The request.
 
         Returns:
-            What a tool may return.
+            Any value that a tool may return.
 
         Raises:
             McpError: There is no such tool (-32602).
@@ -266,7 +266,7 @@ class Server(metaclass=ComponentMeta):
             ctx: The request.
 
         Returns:
-            What `Resource.read` may return, or a `ReadResult`.
+            Any value that `Resource.read` may return, or a `ReadResult`.
 
         Raises:
             McpError: There is no such resource.
@@ -281,14 +281,14 @@ class Server(metaclass=ComponentMeta):
             ctx: The request.
 
         Returns:
-            By default True for what is registered, `subscribable` and not hidden.
+            By default True for registered resources that are `subscribable` and not hidden.
         """
         return self.registry.is_subscribable(uri)
 
     async def subscribe(self, uri: str, ctx: Context) -> None:
         """Take a subscription, of either era; the default asks `can_watch`.
 
-        What it starts, `unsubscribe` ends: each subscription that it took has one end.
+        It may start a watcher, which `unsubscribe` stops: each subscription has one end.
 
         Args:
             uri: The URI of the resource.
@@ -307,8 +307,8 @@ class Server(metaclass=ComponentMeta):
         """Take the end of a subscription; by default there is nothing to do.
 
         Called once for each that `subscribe` took: when the client unsubscribes, when its listen
-        request ends, and when the connection does, in whatever way. What is not done within
-        two seconds of the latter is cancelled; an exception goes to the log.
+        request ends, and when the connection does, in whatever way. It is cancelled two
+        seconds after the latter; an exception goes to the log.
 
         Args:
             uri: The URI of the resource.
@@ -329,7 +329,7 @@ class Server(metaclass=ComponentMeta):
             ctx: The request.
 
         Returns:
-            What `Prompt.get` may return.
+            Any value that `Prompt.get` may return.
 
         Raises:
             McpError: There is no such prompt, or an argument is missing (-32602).
@@ -342,8 +342,8 @@ class Server(metaclass=ComponentMeta):
         Args:
             ref: Which prompt or template.
             argument: The name of the argument or variable.
-            prefix: What is typed so far.
-            ctx: The request; `ctx.completion_arguments` has what is filled in already.
+            prefix: The text typed so far.
+            ctx: The request; `ctx.completion_arguments` has the arguments filled in already.
 
         Returns:
             A list of texts, or a `Completion`.
@@ -356,7 +356,7 @@ class Server(metaclass=ComponentMeta):
         """Tell every client that asked that a list changed; from any task or thread.
 
         One call reaches sessions with a handshake and `subscriptions/listen` streams alike. A
-        single change goes out at once; what follows shortly after is merged into one more notice.
+        single change goes out at once; a further one shortly after is merged into one more notice.
 
         Args:
             kind: `tools`, `prompts` or `resources`.
@@ -374,10 +374,11 @@ class Server(metaclass=ComponentMeta):
         Args:
             uri: Its URI.
         """
+        # A tuple: a URI must not be taken for the name of a list.
         self.bus.publish((uri,))
 
     def capabilities(self) -> dict[str, Any]:
-        """Say what the server offers: what is declared, was ever registered, or is overridden."""
+        """Return the capabilities: features declared, ever registered, or overridden."""
         capabilities: dict[str, Any] = {"logging": {}}
         if self.offers("tools"):
             capabilities["tools"] = {"listChanged": True}
@@ -391,7 +392,7 @@ class Server(metaclass=ComponentMeta):
         return capabilities
 
     def extensions(self) -> dict[str, Any]:
-        """Say which extensions of 2026-07-28 the server offers now, by id, with their settings."""
+        """Return the extensions of 2026-07-28 that the server offers now, by id, with settings."""
         extensions: dict[str, Any] = {}
         if self.offers("skills"):
             extensions[SKILLS] = {"directoryRead": True}
@@ -419,8 +420,9 @@ class Server(metaclass=ComponentMeta):
         return self.overrides("can_watch", "subscribe") or self.registry.has_subscribable
 
     def slots(self, spec: ToolSpec) -> trio.CapacityLimiter:
-        """Return what bounds the concurrent calls of a tool that has `max_concurrency`."""
+        """Return the limiter of a tool that has `max_concurrency`."""
         count = spec.max_concurrency or 1
+        # By name and count: a replaced tool with another limit gets a limiter of its own.
         return self._slots.setdefault((spec.name, count), trio.CapacityLimiter(count))
 
     def overrides(self, *methods: str) -> bool:

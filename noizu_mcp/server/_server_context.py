@@ -1,4 +1,4 @@
-"""The context of a server: what requests and sessions have in common, and that of a session."""
+"""Contexts: the common part of requests and sessions, and the context of a session."""
 
 import abc
 import math
@@ -83,13 +83,13 @@ class ServerContext(Context):
 
     @property
     def client_info(self) -> Implementation | None:
-        """The implementation of the client, as it says."""
+        """The implementation that the client declares; never proof of identity (`basic/index`)."""
         info = self.envelope.client_info
         return None if info is None else Implementation.from_wire(info, "clientInfo")
 
     @property
     def client_capabilities(self) -> "ClientCapabilities":
-        """The capabilities of the client, as it says."""
+        """The capabilities that the client declares."""
         # Named in full, the class loads when it is first asked for.
         wire = self.envelope.client_capabilities
         return types.ClientCapabilities.from_wire(wire, "capabilities")
@@ -121,7 +121,7 @@ class ServerContext(Context):
 
     @property
     def threads(self) -> trio.CapacityLimiter:
-        """Bounds the sync handlers of the server."""
+        """The limiter of the server's sync handlers."""
         return self.running.server.threads
 
     def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
@@ -141,7 +141,7 @@ class ServerContext(Context):
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Check the numbers; what belongs to no request has no progress."""
+        """Check the numbers; without a request there is no progress to send."""
         check_number(progress, "progress")
         if total is not None:
             check_number(total, "total")
@@ -168,7 +168,7 @@ class ServerContext(Context):
         """Send a notice, from any thread."""
 
     def release_stream(self, retry_after: float = 1.0) -> Awaitable[None]:
-        """Check the number; what belongs to no request has no stream."""
+        """Check the number; without a request there is no stream to release."""
         check_number(retry_after, "retry_after")
         if retry_after < 0:
             raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
@@ -252,5 +252,5 @@ def _no_request(text: str) -> LocalProtocolError:
 
 
 def no_task() -> LocalProtocolError:
-    """Make the error for code that begins a task and is no such tool."""
+    """Make the error for a `start_task` outside of a tool with `starts_task`."""
     return LocalProtocolError("only a tool with starts_task=True begins a task by itself")

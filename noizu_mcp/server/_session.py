@@ -1,4 +1,11 @@
-"""A session: one client with a handshake, or one pipe, and what is kept between its requests."""
+"""A session: one client with a handshake, or one pipe, and the state between its requests.
+
+Theory of operation. The handshake itself is a state of `peer`. `complete_handshake` starts `init`,
+if the server overrides it; until it ends, `_setting_up` holds the event that requests wait for. The
+message loop never waits: it goes on to read, so pings are answered in the meantime. A
+failed `init` answers the waiting requests with an error and stops the session. `end_session` runs
+once no message can be sent, and releases the feed.
+"""
 
 import abc
 import os
@@ -77,6 +84,8 @@ class Session(Dispatcher):
         ctx.running = self.running
         ctx.dispatcher = self
         if not envelope.revision.stateless:
+            # Only for handshake revisions: 2026-07-28 forbids state between requests, also on one
+            # pipe.
             ctx.session = self.values
         if self.listeners:
             ctx.size = self._size
@@ -92,7 +101,7 @@ class Session(Dispatcher):
         return ctx, job
 
     async def _begin_after(self, set_up: trio.Event, ctx: RequestContext) -> None:
-        """Begin a request once `init` of the server is through."""
+        """Begin a request once `init` of the server has ended."""
         await set_up.wait()
         if self._failed:
             ctx.send_error(INTERNAL_ERROR, "The session could not be set up")
@@ -104,7 +113,7 @@ class Session(Dispatcher):
             await job()
 
     def receive_notice(self, notification: Notification) -> None:
-        """Ignore a notification: a server acts on none of those that arrive here."""
+        """Ignore a notification: a server acts on none of those that reach this point."""
         logger.debug("ignored %s", notification.method)
 
     def complete_handshake(self) -> None:
@@ -118,8 +127,8 @@ class Session(Dispatcher):
 
     async def _set_up(self, done: trio.Event) -> None:
         server = self.running.server
-        # Set first: a cancellation must not leave a session that looks set up.
-        self._failed = True  # unless it comes to its end
+        # Set first, reset at the end: a cancellation must not leave a session that looks set up.
+        self._failed = True
         text = "init of %r failed; the session ends"
         with crashes_logged(text, server, log=server.crash_log):
             await run_user_code(server.init(self.context()))
@@ -127,6 +136,7 @@ class Session(Dispatcher):
         if self._failed:
             self.stop()
         self._setting_up = None
+        # After `stop` and the flags: the waiting requests read them when they wake up.
         done.set()
 
     def context(self) -> SessionContext:
@@ -139,10 +149,10 @@ class Session(Dispatcher):
         self.feed.end_listens()
 
     def end_session(self) -> None:
-        """Tell and hear nothing any more: the peer is gone."""
+        """Release the feed: the peer is gone."""
         self.feed.close()
         self.running.server.telemetry.sessions.discard(self)
-        # No answer can reach the peer any more: listeners must hear of an end all the same.
+        # No answer can reach the peer any more; every start that listeners saw must have an end.
         for request in self.requests.values():
             if request.observer is not None:
                 request.observer.observe_cancellation()

@@ -1,9 +1,18 @@
-"""Asking the client in the middle of a handler: one way to write it, both eras to serve it.
+"""Questions to the client in the middle of a handler: one way to write them in both eras.
 
 Up to 2025-11-25 a question is a live request to the client, and the handler waits. 2026-07-28 has
-no such requests: there the round ends with an `InputRequiredResult` that carries everything the
-handler waits for, and the client comes back with the answers. The handler then runs again from the
-start, and gets every answer that it has had before, in the same places (`basic/patterns/mrtr`).
+no such requests: there the round ends with an `InputRequiredResult` that carries every question
+that the handler waits for, and the client retries with the answers. The handler then runs again
+from the start, and each question finds its recorded answer (`basic/patterns/mrtr`).
+
+Theory of operation. A `ReplayAsker` lives for one round. Its handler runs until each of its tasks
+waits for an unanswered question or has ended. The first such question starts `_end` as a task that
+outlives the request. `_end` waits until no new question comes and no step runs, seals answers and
+steps into `requestState`, answers the request, and cancels the handler. The server keeps nothing
+between two rounds, so an abandoned round costs nothing. A task that asks sleeps until `_end`
+cancels it: it holds no lock, so it cannot block another task. `MAX_ROUNDS`, `MAX_REASKS` and
+`MAX_STATE` bound the rounds, the repeats of one question and the size of the state. A `LiveAsker`
+has no rounds to end: each question is a request that the handler awaits.
 """
 
 import hashlib
@@ -32,29 +41,33 @@ if TYPE_CHECKING:
     from .._request_context import RequestContext
     from .._session import Session
 
-#: Questions of one request, one after the other: past it a handler is asking in circles.
+#: Rounds of questions in one request. A handler with more of them asks in circles, and each round
+#: runs it again from the start.
 MAX_ROUNDS: Final = 50
-#: Times that one question is asked again after an answer that is none: who has not understood it
-#: by then will not.
+#: Repeats of one question after an invalid answer (2026-07-28 `basic/patterns/mrtr` lets a server
+#: ask again). Without a bound a client that always answers badly keeps its handler in a circle.
 MAX_REASKS: Final = 3
-#: Characters of sealed state. Clients carry it in every retry.
+#: Characters of sealed state. Clients carry it in every retry, and HTTP servers bound the
+#: body of a request: a larger state would fail there, without a clear error.
 MAX_STATE: Final = 64 * 1024
-#: Turns of the loop that other tasks of a handler get to ask in the same round.
+#: Turns of the trio loop that other tasks of a handler get to ask in the same round. Concurrent
+#: tasks reach their questions a few checkpoints apart: ending at once would cost a round for each.
 SETTLING_TURNS: Final = 5
-#: Seconds that a handler has to come to a question that it asked in an earlier round.
+#: Seconds that a handler has to reach a question that it asked in an earlier round. Real work may
+#: lie before the question, so turns of the loop are no measure here.
 PATIENCE: Final = 1.0
 
-#: Reads an answer off the wire; raises ProtocolError for one that is none.
+#: Reads an answer off the wire; raises ProtocolError for an invalid one.
 Reader = Callable[[Any], Any]
 
 
 class _Record:
-    """Answers and side effects of a handler, under keys that hold when it runs again.
+    """Answers and side effects of a handler, under keys that are stable when it runs again.
 
     Args:
         answers: The answers by key.
-        steps: What the side effects gave, by key.
-        refused: How many answers to a question were none, by key.
+        steps: The results of the side effects, by key.
+        refused: The number of invalid answers to a question, by key.
     """
 
     def __init__(
@@ -70,11 +83,14 @@ class _Record:
         self._counts.clear()
 
     def key(self, kind: str, content: Any) -> str:
-        """Name a question by what it asks; the n-th of the same question by its number.
+        """Name a question by its content; number the repeats of an equal question.
 
-        So questions of concurrent tasks find their answers whichever task runs first.
+        A key that counts all questions would depend on which of two concurrent tasks runs first,
+        and trio shuffles them. A key made of the content does not.
         """
         name = kind.partition("/")[0]
+        # 64 bits of the digest: the questions of one handler are few, and each character of a key
+        # travels in every retry.
         digest = _digest([kind, content])[:16]
         self._counts[digest] += 1
         return f"{name}-{digest}-{self._counts[digest]}"
@@ -90,37 +106,40 @@ class _Record:
             raise McpError(INVALID_PARAMS, text)
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
-        """Run a side effect, or give what it gave before."""
+        """Run a side effect, or return its recorded result."""
         key = self.key("step", name)
         if key not in self.steps:
             self.steps[key] = _as_json(name, await run())
+        # A fresh copy: a handler that changes the result of a step must not change the record,
+        # which is sealed later. It is also a copy in the first run, so both runs see the same
+        # types.
         return parse_json(json_text(self.steps[key]).encode())
 
 
 class Line(Protocol):
-    """A way to a client that answers while the handler waits."""
+    """The connection over which a `LiveAsker` asks: a request channel or a task."""
 
     async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Any:
-        """Ask, and wait for the answer as it comes.
+        """Ask, and wait for the unchecked answer.
 
         Args:
             request: The question.
-            timeout: Seconds; None for no limit, UNSET for what is usual on this way.
+            timeout: Seconds; None for no limit, UNSET for the default of this line.
         """
 
     def stop_clock(self) -> None:
-        """Stop the clock of the handler; `resume_clock` lets it go on."""
+        """Stop the clock of the handler, until `resume_clock`."""
 
     def resume_clock(self) -> None:
-        """Let the clock go on."""
+        """Resume the clock with the time that was left."""
 
 
 class RequestLine:
-    """Asks with requests to the client, over a connection that lasts.
+    """Asks with live requests to the client (up to 2025-11-25).
 
     Args:
         ctx: The request whose handler asks.
-        session: Its session.
+        session: The session of the request.
     """
 
     def __init__(self, ctx: "RequestContext", session: "Session") -> None:
@@ -146,6 +165,8 @@ class RequestLine:
                     message, channel=self._ctx.channel, patience=timeout
                 )
         except McpError as error:
+            # A class of its own: `failure` must tell the client's refusal from an McpError that the
+            # handler raised on purpose.
             raise ClientRefusal(request.method, error) from None
 
 
@@ -154,11 +175,11 @@ class LiveAsker:
 
     Args:
         line: The way to the client.
-        before: Who asked before: its answers and steps count here, too.
+        before: The asker of the request that began a task: its answers and steps are taken over.
 
     Attributes:
-        responses: The answers to what the handler asked by hand before; with a request come none.
-        state: The state of a handler that asked by hand before.
+        responses: The answers to an earlier `InputRequired` of the handler; empty in a first run.
+        state: The state of an earlier `InputRequired` of the handler.
     """
 
     def __init__(self, line: Line, before: "ReplayAsker | None" = None) -> None:
@@ -166,19 +187,22 @@ class LiveAsker:
         self.state: str | None = None if before is None else before.state
         self._line = line
         self._record = _Record({}, {}, {}) if before is None else before.record
+        # The handler of a task runs again from the start, and counts its questions anew.
         self._record.rewind()
         self._rounds = 0
         self._waiting = 0
 
     async def ask(self, request: InputRequest, read: Reader, timeout: float | Unset | None) -> Any:
-        """Send the request, and again while the answer is none.
+        """Send the request, and repeat it while the answer is invalid.
 
         Raises:
-            McpError: The client refused; or it answered badly too often.
-            RequestTimeout: It did not answer in time; it has been told to stop.
+            McpError: The client refused, or its answers were invalid too often.
+            RequestTimeout: The client did not answer in time; the request was cancelled.
         """
         key = self._record.key(request.method, request.params)
-        if key in self._record.answers:  # asked before the handler was run again
+        if key in self._record.answers:
+            # Asked before the handler was run again. A checkpoint all the same: an await that
+            # sometimes does not yield surprises its caller.
             await trio.lowlevel.checkpoint()
             return read(self._record.answers[key])
         while True:
@@ -190,11 +214,12 @@ class LiveAsker:
             except ProtocolError:
                 self._record.refused[key] += 1
                 continue
+            # The raw answer, not the value: a replay reads it again, with the reader of that call.
             self._record.answers[key] = answer
             return value
 
     def _count_round(self) -> None:
-        """Count a round; a question beside one that waits belongs to the round of that."""
+        """Count a round; questions that wait at the same time belong to one round."""
         if self._waiting == 0:
             self._rounds += 1
         if self._rounds > MAX_ROUNDS:
@@ -203,7 +228,8 @@ class LiveAsker:
     async def _send(
         self, request: InputRequest, timeout: float | Unset | None
     ) -> Mapping[str, Any]:
-        # The place is waited for with the clock running, as it was at first.
+        # The order matters: the clocks resume before the slot is taken again. The second wait for a
+        # slot is time of the call, as the first one was.
         async with given_back():
             self._pause()
             try:
@@ -214,7 +240,9 @@ class LiveAsker:
                 self._resume()
 
     def _pause(self) -> None:
-        """Stop the clock of the handler: the time of a person is not its own."""
+        """Stop the clock of the handler: a person who thinks must not use up its time."""
+        # Counted, not a flag: several tasks of one handler may ask at once, and the clock resumes
+        # with the last answer only.
         if self._waiting == 0:
             self._line.stop_clock()
         self._waiting += 1
@@ -225,11 +253,11 @@ class LiveAsker:
             self._line.resume_clock()
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
-        """Run the side effect, unless it was before the handler was run again."""
+        """Run the side effect, or return its result from before the handler ran again."""
         return await self._record.step(name, run)
 
     async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
-        """Ask all questions at once, live; the handler is to be run again with the answers."""
+        """Ask all questions at the same time; the handler then runs again with the answers."""
         answers: dict[str, Any] = {}
 
         async def one(key: str, request: InputRequest) -> None:
@@ -237,6 +265,8 @@ class LiveAsker:
 
         self._record.rewind()
         self._count_round()
+        # If one question fails the others are cancelled: the handler cannot run again without all
+        # of its answers.
         async with trio.open_nursery() as nursery:
             for key, request in required.requests.items():
                 nursery.start_soon(one, key, request)
@@ -244,18 +274,18 @@ class LiveAsker:
 
 
 class ReplayAsker:
-    """Asks by ending the round; replays the answers of earlier ones.
+    """Asks by ending the round, and replays the answers of earlier rounds.
 
     Args:
         ctx: The request whose handler asks.
 
     Attributes:
-        responses: The answers to what the handler asked by hand.
-        state: The state of a handler that asks by hand.
-        record: What it was answered and what it did.
+        responses: The answers to the handler's own `InputRequired`.
+        state: The state of the handler's own `InputRequired`.
+        record: The answers and steps so far.
 
     Raises:
-        McpError: The state is not good for this request (-32602).
+        McpError: The state is not valid for this request (-32602).
     """
 
     def __init__(self, ctx: "RequestContext") -> None:
@@ -264,8 +294,11 @@ class ReplayAsker:
         params = ctx.request.params or {}
         self._binding = _binding(ctx, params)
         given = params.get("inputResponses")
-        #: What the client sent along; only trusted where the state says it was asked.
+        # Clients may send answers to anything. `ask` takes one only if the sealed state says that
+        # its question was asked: else a client could confirm a question that it never showed.
         self._given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        # No state: the first round, or a server that wants none. Everything below then has its
+        # default.
         recorded: dict[str, Any] = {}
         if params.get("requestState") is not None:
             recorded = self._sealer.open(params["requestState"], self._binding)
@@ -273,22 +306,27 @@ class ReplayAsker:
         parts = [recorded.get(name, {}) for name in ("answers", "steps", "refused")]
         self.record = _Record(*parts)
         self._asked: list[str] = recorded.get("asked", [])
-        #: The answers to these: the client's newest, and those that no task has come to yet.
+        # The answers to these: the newest ones, and those that no task has reached yet. The client
+        # sends each answer once, so an unread one has to travel on in the state.
         self._answered: dict[str, Any] = {**recorded.get("unread", {}), **self._given}
+        # A handler may mix both styles. Answers that belong to `asked` questions are not for its
+        # `InputRequired`, whose own answers stay those of the round before.
         self.responses = recorded.get("given", {}) if self._asked else self._given
         self.state: str | None = recorded.get("state")
-        self._missing = {*self.record.answers, *self._asked}  # what is not asked again yet
-        self._remembered = trio.Event()  # set once all of it is
+        # Questions of earlier rounds that this run has not asked yet. A run that never asks them is
+        # not deterministic, and its answers would be given to the wrong questions.
+        self._missing = {*self.record.answers, *self._asked}
+        self._remembered = trio.Event()  # set once `_missing` is empty
         self._pending: dict[str, InputRequest] = {}
         self._running = 0
         self._idle = trio.Event()  # set while no step runs
         self._ending = False
 
     async def ask(self, request: InputRequest, read: Reader, timeout: float | Unset | None) -> Any:
-        """Give the recorded answer, or end the round with this question and its like.
+        """Return the recorded answer, or end the round with this question.
 
         Raises:
-            McpError: Too many rounds, or too many answers that are none.
+            McpError: Too many rounds, or too many invalid answers.
         """
         await trio.lowlevel.checkpoint()
         answers = self.record.answers
@@ -302,20 +340,28 @@ class ReplayAsker:
             try:
                 answer = read(self._answered[key])
             except ProtocolError:
-                self.record.refused[key] += 1  # no answer: it is asked again
+                # `basic/patterns/mrtr` allows an error or a new question: a person who mistyped is
+                # asked again. The count travels in the state, else there would be no bound.
+                self.record.refused[key] += 1
             else:
                 answers[key] = self._answered[key]
                 return answer
         self.record.check_patience(key, request)
         self._pending[key] = request
         self._end_soon()
+        # `_end` cancels the whole handler. It must not see an exception of its own for that: a
+        # broad `except` in the author's code would swallow it and go on without an answer.
         return await trio.sleep_forever()
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
-        """Run the side effect, or give what it gave in an earlier round."""
+        """Run the side effect, or return its result from an earlier round."""
+        # Also for a recorded answer: concurrent tasks get their turns in every run, so that more of
+        # them reach their questions in this round.
         await trio.lowlevel.checkpoint()
         if self._running == 0:
             self._idle = trio.Event()
+        # Counted for `_end`: a round that ended in the middle of a step would lose its result, and
+        # the next round would repeat the side effect.
         self._running += 1
         try:
             return await self.record.step(name, run)
@@ -325,8 +371,10 @@ class ReplayAsker:
                 self._idle.set()
 
     async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
-        """End the round with the handler's own questions and state."""
+        """End the round with the questions and the state of an `InputRequired`."""
         self._check_rounds()
+        # `asked` is empty: the answers of the next round belong to the handler, which reads them
+        # from `ctx.input_responses`, and not to calls of `ask`.
         self._reply(required.requests, {"asked": [], "state": required.state})
         await trio.lowlevel.checkpoint()
         return None
@@ -335,6 +383,7 @@ class ReplayAsker:
         if not self._ending:
             self._check_rounds()
             self._ending = True
+            # Not in the nursery of the handler: `_end` cancels that, and would cancel itself.
             self._ctx.running.linger(self._end)
 
     def _check_rounds(self) -> None:
@@ -343,6 +392,8 @@ class ReplayAsker:
 
     async def _end(self) -> None:
         """End the round once the handler has asked all that it asks now, and no step runs."""
+        # Counting turns from the last new question, not from the first: each question may let
+        # another task of the handler reach its own.
         quiet = 0
         while quiet < SETTLING_TURNS:
             before = len(self._pending)
@@ -351,11 +402,15 @@ class ReplayAsker:
             if self._running:
                 await self._idle.wait()
                 quiet = 0
+        # The handler may have returned or failed beside the question, or the client may have gone.
+        # One request has one answer.
         if self._ctx.answered or self._ctx.withdrawn:
             return
         if not self._is_held_up() and await self._forgot():
             self._ctx.send_reason(_not_deterministic(self._pending))
         else:
+            # Also kept as `asked`: in the next round these answers must count as answers to
+            # questions.
             unread = {key: self._answered[key] for key in self._unread()}
             asked = {"asked": [*self._pending, *unread], "unread": unread}
             content = {**asked, "given": self.responses, "state": self.state}
@@ -363,22 +418,22 @@ class ReplayAsker:
         self._ctx.stop()
 
     def _is_held_up(self) -> bool:
-        """Tell whether a task waits only because another one asked the same and took its answer.
+        """Tell whether a task waits only because another task took the answer to an equal question.
 
-        Which of them comes first may differ from round to round. The one that waits gets an
-        answer of its own in the next, and goes on to what it asked before.
+        The order of the two may differ from round to round. The waiting task gets an answer of its
+        own in the next round, and continues to its earlier questions then.
         """
         recorded = {*self.record.answers, *self._asked}
         return any(_one_before(key) in recorded for key in self._pending)
 
     def _unread(self) -> list[str]:
-        """List what was answered, and is waited for by a task that did not come to it."""
+        """List the answered questions that no task has reached in this round."""
         return [key for key in self._asked if key in self._missing and key in self._answered]
 
     async def _forgot(self) -> bool:
-        """Tell whether something that was asked before is not asked now.
+        """Tell whether a question of an earlier round is missing in this one.
 
-        A task of the handler that is slower this time gets a moment to ask it.
+        A task of the handler that is slower this time gets `PATIENCE` seconds to ask it.
         """
         with trio.move_on_after(PATIENCE):
             await self._remembered.wait()
@@ -389,24 +444,27 @@ class ReplayAsker:
         kept = {"answers": record.answers, "steps": record.steps, "refused": record.refused}
         content = {**content, **kept, "round": self._round + 1}
         state = self._sealer.seal(content, self._binding)
+        # Checked after sealing: the limit is for the text that a client must carry.
         if len(state) > MAX_STATE:
             text = f"The answers and steps so far exceed {MAX_STATE} characters of sealed state"
             self._ctx.send_reason(text)
             return
         result: dict[str, Any] = {"resultType": "input_required", "requestState": state}
+        # State without questions is a valid result: the client retries at once (2026-07-28
+        # `basic/patterns/mrtr`). An empty `inputRequests` would be ambiguous.
         if requests:
             result["inputRequests"] = {key: each.to_wire() for key, each in requests.items()}
         self._ctx.complete(result)
 
 
 def _one_before(key: str) -> str:
-    """Name the same question, asked one time earlier."""
+    """Return the key of the previous equal question."""
     name, _, number = key.rpartition("-")
     return f"{name}-{int(number) - 1}"
 
 
 def _live_params(request: InputRequest) -> dict[str, Any]:
-    """Give a URL the id that 2025-11-25 wants with it (client/elicitation, URL Mode)."""
+    """Add the `elicitationId` of URL mode (2025-11-25 `client/elicitation`, "URL Mode")."""
     params = dict(request.params)
     if params.get("mode") == "url":
         params.setdefault("elicitationId", os.urandom(16).hex())
@@ -417,8 +475,10 @@ def make_asker(ctx: "RequestContext") -> LiveAsker | ReplayAsker:
     """Make the asker for the era of a request.
 
     Raises:
-        McpError: It carries a state that is not good for it (-32602).
+        McpError: The request carries a state that is not valid for it (-32602).
     """
+    # By the revision of the request, not by the transport: one pipe carries both eras (2026-07-28
+    # `basic/versioning`), and there a modern request has a session object as well.
     if ctx.dispatcher is None or ctx.envelope.revision.stateless:
         return ReplayAsker(ctx)
     return LiveAsker(RequestLine(ctx, ctx.dispatcher))
@@ -430,8 +490,9 @@ async def run_step(
     """Run a side effect once: `ctx.step`.
 
     Raises:
-        TypeError: The arguments, or what it returned, are no JSON values.
+        TypeError: The arguments or the result are not JSON values.
     """
+    # Partials and callable objects have no name of their own.
     name = getattr(function, "__qualname__", type(function).__qualname__)
     try:
         key = f"{name}{json_text(list(args))}"
@@ -447,12 +508,12 @@ async def run_step(
 
 
 def too_many_rounds() -> McpError:
-    """Make the error for a handler that never stops asking."""
+    """Make the error for a handler that exceeds `MAX_ROUNDS`."""
     return McpError(INVALID_PARAMS, f"More than {MAX_ROUNDS} rounds of questions")
 
 
 def _asked(request: InputRequest) -> str:
-    """Name a question in a message: by what it says, if it says anything."""
+    """Return the text of a question for an error; its method if it has none."""
     return json_text(request.params.get("message", request.method))
 
 
@@ -465,7 +526,13 @@ def _not_deterministic(pending: Mapping[str, InputRequest]) -> str:
 
 
 def _binding(ctx: "RequestContext", params: Mapping[str, Any]) -> dict[str, Any]:
-    """Say what a state belongs to: server, caller, method, and everything it was asked for."""
+    """Return the owner of a state: server, caller, method and arguments.
+
+    2026-07-28 `basic/patterns/mrtr` wants the principal, the method and a digest of the salient
+    parameters in the protected payload. Without them a client could replay the approval of one
+    call in another one.
+    """
+    # `_meta` is fresh in each retry, and the other two are what a retry adds.
     own = {
         key: value
         for key, value in params.items()
@@ -482,13 +549,13 @@ def _binding(ctx: "RequestContext", params: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _digest(value: Any) -> str:
-    """Name a JSON value; two spellings of one value, which order their keys otherwise, are one."""
+    """Hash a JSON value; the order of keys in an object does not matter."""
     # The one class of values here that `json` does not know is the read-only mapping.
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=dict).encode()).hexdigest()
 
 
 def _as_json(key: str, value: Any) -> Any:
-    """Give a step's result the shape that it will have when it is replayed."""
+    """Convert the result of a step into the JSON values that a replay will return."""
     try:
         return parse_json(json_text(value).encode())
     except (TypeError, ValueError, RecursionError) as error:

@@ -1,8 +1,8 @@
-"""State that travels through the client: encrypted, authenticated, bound to its request.
+"""Sealed state that travels through the client: encrypted, authenticated, bound to its request.
 
 2026-07-28 `basic/patterns/mrtr`: the client carries `requestState` and may be hostile. AES-256-GCM
-seals it; whom and what it belongs to, and until when, stands inside. Whatever is wrong with a
-state, the peer hears the same: the reason goes to the log only.
+seals it; its owner, its request and its expiry are inside. Every invalid state gets one and the
+same error, so that a client cannot probe which check failed. The reason goes to the log only.
 """
 
 import base64
@@ -19,34 +19,39 @@ from ...engine import Seldom, logger
 from ...jsonrpc import INVALID_PARAMS, parse_json, render
 from ..registry._state_keys import STATE_TTL, read_secrets
 
-#: What a client hears about any state that is refused.
+#: The error text for every refused state.
 INVALID_STATE: Final = "Invalid requestState"
 
+# Bytes of the layout: key id, nonce, ciphertext with tag. The key id selects a key of the ring in
+# one lookup; it is derived, so it tells nothing about the secret.
 _KID: Final = 4
 _KEY: Final = 32
+# 96 bits, the size that GCM is specified for; random, because replicas share keys and no counter.
 _NONCE: Final = 12
 _TAG: Final = 16
+# A version in the purpose: a new layout gets new keys, and an old state is foreign, not garbage.
 _PURPOSE: Final = b"noizu_mcp requestState v1"
 
 
 class _ForeignError(ValueError):
-    """It was not sealed here, or its key is forgotten."""
+    """A state that was not sealed with any key of this ring."""
 
 
 class Sealer:
-    """Seals and opens state.
+    """Seals and opens state that a client carries.
 
     Args:
         secrets: The key ring: the first one seals, every one opens. None: the environment's, else
             a key of this process, so that state does not outlive it.
-        ttl: Seconds that a state is good for.
-        purpose: What the keys are derived for: one ring serves several, and none opens another's.
-        noun: What is sealed, in the log.
-        foreign: The level at which is logged what was never sealed with these keys.
+        ttl: Seconds that a state is valid.
+        purpose: The input of key derivation: one ring serves several purposes, and a state of one
+            purpose cannot be opened for another.
+        noun: The kind of state, for the log.
+        foreign: The log level for state that was never sealed with these keys.
         clock: Tells the time in seconds; all nodes that share the keys must agree on it.
 
     Attributes:
-        lasting: Whether there is a key ring; what a key of this process seals ends with it.
+        lasting: True if there is a key ring; without one, state ends with this process.
 
     Raises:
         ValueError: A secret is too short.
@@ -69,13 +74,14 @@ class Sealer:
         self._purpose = purpose
         self._noun = noun
         self._foreign = foreign
+        # Anyone can send garbage: a line per attempt would fill the log.
         self._seldom = Seldom()
         self._clock = clock
 
     @functools.cached_property
     def _keys(self) -> dict[bytes, Any]:
         """The ciphers by the public names of their keys, in the order of the ring."""
-        # Loaded by the first handler that asks: most servers never do.
+        # Loaded by the first handler that asks: most servers never do, and import time counts.
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -91,14 +97,16 @@ class Sealer:
 
         Args:
             content: Any JSON value.
-            binding: What it belongs to: JSON values; `open` must be given the same.
+            binding: The owner and the request of the state, JSON values; `open` needs an equal one.
 
         Returns:
             Text for `requestState`.
         """
+        # The expiry is inside of the ciphertext: a client cannot move it.
         plain = render([self._clock() + self._ttl, dict(binding), content])
         kid, cipher = next(iter(self._keys.items()))
         nonce = os.urandom(_NONCE)
+        # The key id is authenticated as associated data, so it cannot be exchanged for another one.
         sealed = kid + nonce + cipher.encrypt(nonce, plain, kid)
         return _encode(sealed)
 
@@ -109,9 +117,12 @@ class Sealer:
             The content.
 
         Raises:
-            McpError: It is not, or no longer, good for this request (-32602); always the same.
+            McpError: The state is not valid for this request, or not any more (-32602). The
+                text does not depend on the reason.
         """
         try:
+            # ValueError covers the failures of `_open`; any other
+            # exception is a bug and must show.
             return self._open(state, binding)
         except ValueError as error:
             self._log(error)
@@ -130,6 +141,7 @@ class Sealer:
         if cipher is None:
             raise _ForeignError("it was sealed with a key that is not, or no longer, in the ring")
         expires, bound, content = parse_json(_decrypt(cipher, nonce, sealed, kid))
+        # The seal is checked before anything inside is read: up to here all input is the client's.
         if self._clock() >= expires:
             raise ValueError("it has expired")
         differing = [name for name, value in binding.items() if bound.get(name) != value]
@@ -140,6 +152,8 @@ class Sealer:
 
 @functools.cache
 def _process_secret() -> bytes:
+    # Cached for the process: two servers in one process can open each other's state, as two
+    # replicas with a key ring can.
     return os.urandom(_KEY)
 
 
@@ -160,7 +174,8 @@ def _decode(state: Any) -> bytes:
         raw = base64.b64decode(state + "=" * (-len(state) % 4), b"-_", validate=True)
     except binascii.Error:
         raise _ForeignError("it is no base64 text") from None
-    # One text for what was sealed: another spelling of a name would be another name to others.
+    # Base64 has unused bits at its end, so several texts decode to equal bytes. Only one is
+    # accepted: where a sealed text serves as a name, another spelling would be another name.
     if _encode(raw) != state:
         raise _ForeignError("it is not the text that was sealed, but another spelling")
     if len(raw) < _KID + _NONCE + _TAG:

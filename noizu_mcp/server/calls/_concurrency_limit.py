@@ -1,4 +1,12 @@
-"""The places of calls whose tool has `max_concurrency`."""
+"""Slots of calls whose tool has `max_concurrency`.
+
+Theory of operation. A slot holds a token of its tool's limiter, or waits for one, or has given it
+back while the handler asks the client. Without the last state, calls that wait for people would
+block all others, and a tool with one slot could deadlock when its question leads to another call.
+`_asking` counts the questions: the first one gives the token back, the last answer takes one again.
+The token belongs to the slot and not to a task, since several tasks of one handler may ask. Each
+exit of `one_of` gives back, so a cancelled call leaves nothing behind.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,21 +17,23 @@ import trio
 
 
 class Slot:
-    """The place of one call among those of its tool; given back while somebody is asked.
+    """The slot of one call; given back while the client is asked.
 
     Args:
-        limiter: Bounds the calls.
+        limiter: The limiter of the tool.
     """
 
     def __init__(self, limiter: trio.CapacityLimiter) -> None:
         self._limiter = limiter
         self._place: object | None = None
         self._asking = 0
-        self._taking = trio.Lock()  # two tasks of one handler must not wait for a place each
+        # Two tasks of one handler must not take a token each: one of them would never be released.
+        self._taking = trio.Lock()
 
     async def take(self) -> None:
-        """Wait for a place, and take it, unless another task of the handler was first."""
-        # At once where it can be: also by who was cancelled while it waited for an answer.
+        """Wait for a token and take it, unless another task of the handler was first."""
+        # Without a checkpoint if possible. A task that was cancelled while it waited for an answer
+        # comes through here too, and `acquire` would raise `Cancelled` with a token free.
         try:
             self._taking.acquire_nowait()
         except trio.WouldBlock:
@@ -35,41 +45,44 @@ class Slot:
             self._taking.release()
 
     async def _take_one(self) -> None:
+        # Not the task: `CapacityLimiter.acquire` allows one token for each task, and a call may
+        # call another tool from its own task.
         place = object()
         try:
             self._limiter.acquire_on_behalf_of_nowait(place)
         except trio.WouldBlock:
             await self._limiter.acquire_on_behalf_of(place)
         self._place = place
-        if self._asking:  # another task of the handler has asked meanwhile
+        # While this task waited, another task of the handler may have begun to ask.
+        if self._asking:
             self.give_back()
 
     def give_back(self) -> None:
-        """Let another call have the place."""
+        """Release the token, if the slot holds one."""
         if self._place is not None:
             self._limiter.release_on_behalf_of(self._place)
             self._place = None
 
     def ask(self) -> None:
-        """Give the place back, until as many `answered` have come."""
+        """Give the token back, until each `ask` has its `answered`."""
         self._asking += 1
         self.give_back()
 
     async def answered(self) -> None:
-        """Take the place again, if nobody is asked any more."""
+        """Take a token again after the last answer."""
         self._asking -= 1
         if self._asking == 0:
             await self.take()
 
 
-# A variable of the task: a call may call other tools, each with a place of its own, and what they
-# ask they ask through the one context of the request.
+# A context variable, not an attribute of the request's context: a call may call other tools, each
+# with a slot of its own, and all of them ask through the one context of the request.
 _CURRENT: Final[ContextVar[Slot | None]] = ContextVar("slot", default=None)
 
 
 @asynccontextmanager
 async def one_of(limiter: trio.CapacityLimiter) -> AsyncIterator[None]:
-    """Run the block when a place is free; while it asks somebody, another call may have it."""
+    """Run the block with a slot; while the block asks the client, another call may have it."""
     slot = Slot(limiter)
     await slot.take()
     token = _CURRENT.set(slot)
@@ -82,7 +95,7 @@ async def one_of(limiter: trio.CapacityLimiter) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def given_back() -> AsyncIterator[None]:
-    """Hold no place while the block runs; the call has it again after."""
+    """Give the slot of the current call back while the block runs."""
     slot = _CURRENT.get()
     if slot is None:
         yield

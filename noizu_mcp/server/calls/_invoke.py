@@ -1,4 +1,4 @@
-"""Calls of registered tools: validate, invoke, and turn what comes back into a result."""
+"""Calls of handlers: validate the arguments, invoke, and convert the value into a result."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: What a model reads when a handler crashed; the details are in the log only.
+#: The result of a crashed handler. The details go to the log only: an exception text may hold
+#: secrets, and a model may repeat it. Compared by identity: a tool may return an equal text.
 CRASHED: Final = ToolResult(Content.text("Tool execution failed"), is_error=True)
+#: The result of a call that ran out of time: a result, so that the model can go on without the
+#: tool.
 TIMED_OUT: Final = ToolResult(Content.text("Tool execution timed out"), is_error=True)
 
 
@@ -46,7 +49,7 @@ def unknown_tool(name: str) -> McpError:
 async def call_registered(
     server: "Server", name: str, arguments: Mapping[str, Any], context: Context
 ) -> ToolResult:
-    """Call a registered tool with arguments that nobody has checked yet, in the tool's time.
+    """Call a registered tool with unchecked arguments, within its timeout.
 
     Returns:
         The result; `TIMED_OUT` itself when the time of the tool was over.
@@ -58,7 +61,10 @@ async def call_registered(
     spec = server.registry.find_tool(name)
     if spec is None:
         raise unknown_tool(name)
+    # Scopes before arguments: a caller without access must not learn the schema from the errors.
     demand(spec, context)
+    # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
+    # `server/tools`, "Error Handling").
     args, refusal = prepare(spec, arguments)
     if refusal is not None:
         return refusal
@@ -76,6 +82,7 @@ def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | N
         InsufficientScope: The handler raised it.
     """
     try:
+        # The conversion is inside as well: it reads objects of the author's, which may raise.
         return call_user_code(lambda: answer_of(server, spec, _unasked(spec.invoke(args, context))))
     except BaseException as error:
         if not is_crash(error):
@@ -85,15 +92,16 @@ def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | N
 
 def _unasked(value: Any) -> Any:
     if isinstance(value, InputRequired):
+        # On a pipe an inline handler runs in the message loop: waiting would stop all requests.
         raise TypeError("an inline handler cannot ask: it must not wait")
     return value
 
 
 async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> ToolResult:
-    """Run a handler: async ones here, sync ones in a thread.
+    """Run a handler: an async one here, a sync one in a thread.
 
     Returns:
-        The result; that of a handler that crashed says so and no more.
+        The result; `CRASHED` for a handler that raised an unexpected exception.
 
     Raises:
         McpError: The handler raised it.
@@ -103,8 +111,11 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> 
     async def invoke() -> Any:
         return await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
 
+    # A handler without ctx could not read the answers of the next round.
     asking = context if spec.takes_context else None
     try:
+        # Looked at before a context manager is made: most tools have no limit, and this is the path
+        # of every call.
         if spec.max_concurrency is None:
             return answer_of(server, spec, await settle(invoke, asking))
         async with one_of(server.slots(spec)):
@@ -122,20 +133,20 @@ async def run_override(
     arguments: dict[str, Any],
     context: Context,
 ) -> ToolResult:
-    """Let a server's own `call_tool` answer; what it returns is taken as a handler's.
+    """Run the server's own `call_tool`; its value counts as a handler's.
 
     Args:
         server: The server.
         spec: The tool; None for one that only the override knows.
-        name: What the client calls it.
-        arguments: As sent.
+        name: The name of the tool.
+        arguments: The unchecked arguments.
         context: The request.
 
     Returns:
-        The result, as of `run`.
+        The result; see `run`.
 
     Raises:
-        McpError: It raised this.
+        McpError: The override raised it.
     """
 
     async def invoke() -> Any:
@@ -150,12 +161,13 @@ async def run_override(
 
 
 async def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any]) -> Any:
-    """Call a handler where it belongs: async ones here, inline ones too, others in a thread."""
+    """Call a handler: async and inline ones here, others in a thread."""
     if mode == "async":
         return await run_user_code(invoke())
     if mode == "inline":
         return call_user_code(invoke)
-    # A thread cannot be stopped: an abandoned one goes on, and keeps its place until it ends.
+    # A thread cannot be stopped: an abandoned one goes on, and keeps its token of the limiter until
+    # it ends. So a cancelled request ends at once, and the threads stay bounded all the same.
     limiter = context.threads
     return await run_user_code(
         trio.to_thread.run_sync(call_in_thread, invoke, abandon_on_cancel=True, limiter=limiter)
@@ -163,15 +175,17 @@ async def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any])
 
 
 async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
-    """Run a handler, and again while it returns `InputRequired` and the answers come.
+    """Run a handler, and repeat it while it returns `InputRequired` and the answers come.
 
     Returns:
-        What it returned last; an `InputRequired` when the request has been answered with it.
+        The last value of the handler; an `InputRequired` if the request was answered with it.
     """
     value = await invoke()
     while isinstance(value, InputRequired):
         if context is None:
             raise TypeError("a handler that returns InputRequired must take ctx, for the answers")
+        # On 2026-07-28 the round ends here: the client comes back with a new request, and nothing
+        # waits in the meantime.
         if not await context.retry(value):
             return value
         value = await invoke()
@@ -179,12 +193,12 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
 
 
 def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> ToolResult:
-    """Turn what a handler returned into a result; the log says what could not be sent.
+    """Convert the value of a handler into a result; a value that cannot be sent goes to the log.
 
     Args:
-        server: The server, whose log it is.
+        server: The server with the log.
         spec: The tool; None for one that only an override of `call_tool` knows.
-        value: What came back.
+        value: The value.
     """
     if isinstance(value, InputRequired):
         return ToolResult()  # it is never sent: the request has its answer
@@ -192,23 +206,26 @@ def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> ToolResult
     if breach is not None:
         source = "call_tool" if spec is None else spec.source
         text = "%s broke its contract: %s"
+        # By source: each tool has its own share of the log, so that a noisy one hides no other.
         server.crash_log.entry(logging.ERROR, (text, source), text, source, breach)
     return result
 
 
 def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
-    """Turn what a handler raised into a result.
+    """Convert the exception of a handler into a result.
 
     Args:
-        server: The server, whose log it is.
-        source: Where the handler stands, for the log.
-        error: What it raised; alone in the group of a nursery counts as raised by itself. A
-            client's refusal of its question, if it let that out, is for the model to read.
+        server: The server with the log.
+        source: The place of the handler, for the log.
+        error: The exception. One that is alone in the group of a nursery counts as raised without
+            it. A client's refusal of a question becomes a result for the model.
 
     Raises:
-        McpError: It raised this.
+        McpError: The handler raised it.
         InsufficientScope: The handler raised it.
     """
+    # Before McpError, its base class: the handler did not choose to answer with this error, and a
+    # model can go on without the answer.
     refusal = refusal_in(error)
     if refusal is not None:
         return ToolResult.error(refused(refusal))
@@ -218,12 +235,14 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     if isinstance(error, ToolError):
         try:
             return error_result(error)
-        except BaseException as bad:  # the content of the error is no content
+        except BaseException as bad:  # its content is not valid content
             if not is_crash(bad):
                 raise
             error = bad
     if isinstance(error, ConnectionClosed):
-        return CRASHED  # while it asked; nobody hears of it
+        # The connection ended while the handler asked. Nobody reads the answer, and a log entry
+        # would report each client that leaves.
+        return CRASHED
     if isinstance(error, RequestTimeout):
         return ToolResult.error(timed_out(error))
     server.crash_log.crash(source, "%s failed", source, error=error)
@@ -231,14 +250,14 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
 
 
 def ending_of(result: ToolResult) -> Ending | None:
-    """Say to who watches how a call ended, where the result alone does not tell."""
+    """Return how a call ended, for listeners, where the result alone does not tell."""
     if result is CRASHED:
         return "crashed"
     return "timed_out" if result is TIMED_OUT else None
 
 
 def not_found(uri: str, version: str) -> McpError:
-    """Make the error for a resource that is not there.
+    """Make the error for an unknown resource.
 
     2026-07-28 forbids -32002 and answers -32602 (`server/resources`, "Error Handling").
     """
@@ -247,7 +266,7 @@ def not_found(uri: str, version: str) -> McpError:
 
 
 async def read_registered(server: "Server", uri: str, context: Context) -> Any:
-    """Read a registered resource, in its time; see `read_found`.
+    """Read a registered resource within its timeout; see `read_found`.
 
     Raises:
         McpError: The time is over (-32603), or see `read_found`.
@@ -260,7 +279,7 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
 async def within(
     server: "Server", spec: Timed | None, work: Callable[[], Awaitable[Result]]
 ) -> Result:
-    """Read a resource or get a prompt within another request, in the time of its own.
+    """Read a resource or get a prompt within another request, with its own timeout.
 
     Args:
         server: The server.
@@ -279,7 +298,7 @@ async def within(
 
 
 async def read_found(uri: str, found: Found | None, context: Context) -> ReadResult | InputRequired:
-    """Read a resource that the registry has found, or not.
+    """Read a resource, given the result of the registry's search.
 
     Returns:
         The `ReadResult`; or an `InputRequired` of the handler.
@@ -292,6 +311,8 @@ async def read_found(uri: str, found: Found | None, context: Context) -> ReadRes
         raise not_found(uri, context.protocol_version)
     spec, variables = found
     demand(spec, context)
+    # Variables are None for a plain resource only: a template without variables has an empty
+    # mapping.
     arguments = (uri, context) if variables is None else (uri, variables, context)
     value = await invoke_handler(context, spec.mode, partial(spec.invoke, *arguments))
     if isinstance(value, InputRequired | ReadResult):
@@ -302,7 +323,7 @@ async def read_found(uri: str, found: Found | None, context: Context) -> ReadRes
 async def read_any(
     server: "Server", uri: str, found: Found | None, context: Context
 ) -> ReadResult | InputRequired:
-    """Read a resource in the way of the server, which may compute it.
+    """Read a resource with the server's `read_resource`, or from the registry.
 
     Returns:
         Its contents; or an `InputRequired` of the handler.
@@ -314,6 +335,7 @@ async def read_any(
     if not server.overrides("read_resource"):
         return await read_found(uri, found, context)
     if found is not None:
+        # An override replaces the reading, never the scopes that the registration requires.
         demand(found[0], context)
     value = await run_user_code(server.read_resource(uri, context))
     if isinstance(value, InputRequired | ReadResult):
@@ -326,7 +348,7 @@ async def read_any(
 async def get_registered(
     server: "Server", name: str, arguments: Mapping[str, Any], context: Context
 ) -> Any:
-    """Get a registered prompt, in its time; see `get_found`.
+    """Get a registered prompt within its timeout; see `get_found`.
 
     Raises:
         McpError: The time is over (-32603), or see `get_found`.
@@ -339,18 +361,20 @@ async def get_registered(
 async def get_found(
     spec: PromptSpec | None, name: str, arguments: Mapping[str, Any], context: Context
 ) -> PromptResult | InputRequired:
-    """Get a prompt that the registry has found, or not.
+    """Get a prompt, given the result of the registry's search.
 
     Returns:
         The `PromptResult`; or an `InputRequired` of the handler.
 
     Raises:
-        McpError: There is no such prompt, or its arguments do not fit (-32602).
+        McpError: The prompt is unknown, or its arguments are invalid (-32602).
         InsufficientScope: The caller may not get it.
     """
     if spec is None:
         raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
     demand(spec, context)
+    # Raises -32602: unlike those of a tool, a person chose these arguments, and there is no result
+    # that could carry the error (2025-11-25 `server/prompts`, "Error Handling").
     args = spec.prepare(arguments)
     value = await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
     return value if isinstance(value, InputRequired) else components.to_prompt_result(spec, value)
@@ -373,6 +397,7 @@ async def complete_registered(
     if isinstance(source, components.Completer):
         invoke = partial(source.invoke, prefix, context)
         return components.to_completion(await invoke_handler(context, source.mode, invoke))
+    # A known argument without completions has none to offer: an empty list, not an error.
     return components.complete_from(source or (), prefix)
 
 

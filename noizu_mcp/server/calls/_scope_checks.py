@@ -1,7 +1,7 @@
-"""Checks of scopes: before any code of the author runs.
+"""Checks of scopes, before any code of the author runs.
 
-Who lacks a scope is told all that the operation needs, so that one new token is enough (2025-11-25
-and later, `basic/authorization`, "Scope Challenge Handling").
+A caller who lacks a scope gets the names of all scopes that the operation needs, so that one new
+token is enough (2025-11-25 and later, `basic/authorization`, "Scope Challenge Handling").
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .._server import Server
     from ..registry._registry import Registry
 
-#: What a client may do to find out what there is, whatever the server requires.
+#: Methods that need no scopes: a client must be able to connect before it knows which scopes to
+#: ask for.
 OPEN: Final = frozenset({"initialize", "ping", "server/discover"})
 
 
@@ -30,7 +31,7 @@ class Scoped(Protocol):
 
 
 def admit(server: "Server", inbound: InboundRequest) -> None:
-    """Let a request pass whose caller holds what the server and the component require.
+    """Check that the caller of a request holds the scopes of the server and of the component.
 
     Raises:
         InsufficientScope: The caller does not.
@@ -39,24 +40,29 @@ def admit(server: "Server", inbound: InboundRequest) -> None:
     required = server.options.requires
     if required is not None and request.method not in OPEN:
         required.check(caller)
+    # Most servers require nothing: without this flag each request would search for its component
+    # twice.
     if server.registry.scoped:
         spec = asked_for(server.registry, request)
         if spec is not None and not holds(spec, caller):
-            raise InsufficientScope(())  # `needed` completes it
+            # Empty: `needed` adds the scopes of server and component in one place.
+            raise InsufficientScope(())
 
 
 def demand(spec: Scoped, context: "Context") -> None:
-    """Let a handler run whose caller holds what it requires, however it is reached.
+    """Check the scopes of a component, however its handler is reached.
 
     Raises:
         InsufficientScope: The caller does not.
     """
+    # `admit` sees only the component that the request names. A handler may call another tool or
+    # read another resource, and those come through here.
     if spec.requires is not None:
         context.require(spec.requires)
 
 
 def holds(spec: Scoped, caller: Principal | None) -> bool:
-    """Tell whether a caller holds what a component requires."""
+    """Tell whether a caller holds the scopes of a component."""
     return spec.requires is None or spec.requires.admits(caller)
 
 
@@ -66,10 +72,10 @@ def needed(server: "Server", request: Request, scopes: Iterable[str]) -> tuple[s
     Args:
         server: The server.
         request: The request.
-        scopes: What was found missing.
+        scopes: The missing scopes.
 
     Raises:
-        ValueError: One of those is no name of a scope.
+        ValueError: A missing scope is not a valid scope name.
     """
     spec = asked_for(server.registry, request)
     required = (server.options.requires, None if spec is None else spec.requires)
@@ -78,15 +84,17 @@ def needed(server: "Server", request: Request, scopes: Iterable[str]) -> tuple[s
 
 
 def denial(inbound: InboundRequest, scopes: Sequence[str], transport: str) -> McpError:
-    """Make the error for somebody who lacks scopes; where nobody could hold one, the log says so.
+    """Make the error for a caller who lacks scopes; without authentication the log warns, too.
 
     Args:
         inbound: The request.
-        scopes: All that it needs.
-        transport: How it came.
+        scopes: All scopes that it needs.
+        transport: The transport that it came on.
     """
     method, names = inbound.request.method, " ".join(scopes)
     text = f"Insufficient scope: {method} needs {names}"
+    # A mistake of the author's: without authentication no caller can ever pass, and the client
+    # cannot tell why.
     if inbound.envelope.origin.principal is None:
         text += "; nobody has verified who is calling"
         seldom.warning(
@@ -101,7 +109,9 @@ def denial(inbound: InboundRequest, scopes: Sequence[str], transport: str) -> Mc
 
 
 def asked_for(registry: "Registry", request: Request) -> Scoped | None:
-    """Find the component that a request makes something of; None for none."""
+    """Find the component that a request names; None if it names none."""
+    # Before the features check the params: each value may be of any type here. A malformed one
+    # finds nothing, and its feature refuses it with a better text.
     params: Mapping[str, Any] = request.params or {}
     match request.method:
         case "tools/call":
@@ -127,6 +137,6 @@ def _completed(registry: "Registry", reference: Any) -> Scoped | None:
 
 
 def _text(params: Mapping[str, Any], name: str) -> str:
-    """Read a member; what is no text is refused later, and names nothing here."""
+    """Read a text member; another type counts as empty here, and its feature refuses it later."""
     value = params.get(name)
     return value if isinstance(value, str) else ""

@@ -1,7 +1,8 @@
-"""The timeouts of calls within a request: a handler calls a tool, an override calls what it wraps.
+"""Timeouts of calls within a request: a handler calls a tool, an override calls the default.
 
-A request has one deadline, which the engine keeps. What is called within the request has a timeout
-of its own as well, and whichever ends first counts. All of them stop while the client is asked.
+A request has one deadline, which the engine keeps. A call within the request has a timeout of its
+own as well, and the earlier one counts. All of them stop while the client is asked: a person who
+thinks for a minute must not use up the seconds of a handler.
 """
 
 import math
@@ -30,18 +31,18 @@ class Timed(Protocol):
 
 
 class OutOfTime(Exception):
-    """A call within a request has not ended in its time, and was cancelled."""
+    """The timeout of a call within a request: the call was cancelled."""
 
 
 class _Clock:
     """The timeout of one call.
 
     Args:
-        seconds: How long it may take.
-        outer: The clock of the call around it; None: it has none.
+        seconds: The timeout.
+        outer: The clock of the enclosing call; None if there is none.
 
     Attributes:
-        scope: Cancels the call.
+        scope: The cancel scope of the call.
         outer: See Args.
     """
 
@@ -54,40 +55,45 @@ class _Clock:
         self._left = math.inf
 
     def stop(self) -> None:
-        """Stop the clock, until as many calls of `resume`."""
+        """Stop the clock, until each `stop` has its `resume`."""
         if self._waiting == 0:
+            # Once it has passed, the rest is negative: the call then ends at `resume`, as it would
+            # have.
             self._left = self.scope.deadline - trio.current_time()
             self.scope.deadline = math.inf
         self._waiting += 1
 
     def resume(self) -> None:
-        """Let the clock go on with the time that was left."""
+        """Resume the clock with the time that was left."""
         self._waiting -= 1
         if self._waiting == 0:
             self.scope.deadline = trio.current_time() + self._left
 
 
-# Variables of the task: where one task of a handler asks, the clocks of the others go on.
+# Context variables: a child task inherits the clocks of the call that started it, so a question
+# from there stops them too; a sibling call has clocks of its own, which go on.
 _CURRENT: Final[ContextVar[_Clock | None]] = ContextVar("clock", default=None)
 _IN_TASK: Final[ContextVar[bool]] = ContextVar("in_task", default=False)
 
 
 def enter_task() -> None:
-    """Note that a task of the extension runs here: the server's timeout is for requests only."""
+    """Note that a task of the extension runs here: the server's timeout does not apply."""
     _IN_TASK.set(True)
-    _CURRENT.set(None)  # a clock of the request that began the task
+    # Inherited from the request that began the task; stopping it would reach into another request.
+    _CURRENT.set(None)
 
 
 async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Result]]) -> Result:
-    """Do the work on a call within a request, in the time that its component has.
+    """Run a call within a request, within the timeout of its component.
 
     Args:
-        server: The server; its timeout is that of components without one of their own.
+        server: The server; its timeout is the default.
         spec: The component.
         work: The work.
 
     Raises:
-        OutOfTime: The time is over. Errors that the work raised on its way out go to the log.
+        OutOfTime: The time is over. Errors that the work raised while it was cancelled go to the
+            log.
     """
     timeout = spec.timeout
     if isinstance(timeout, Unset):
@@ -100,7 +106,8 @@ async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Re
         with clock.scope:
             return await work()
     except BaseException as error:
-        # A scope takes `Cancelled` out of a group and lets the rest pass.
+        # A scope takes its `Cancelled` out of a group and lets the rest pass. The call is over by
+        # its timeout all the same: the rest goes to the log, and the caller gets one exception.
         if not (clock.scope.cancelled_caught and is_crash(error)):
             raise
         text = "a call that ran out of time failed"
@@ -112,7 +119,8 @@ async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Re
 
 @contextmanager
 def clocks_stopped() -> Iterator[None]:
-    """Stop the clocks of the calls around this task while the block runs: a person is asked."""
+    """Stop the clocks of the enclosing calls while the block runs and a person is asked."""
+    # Remembered: the same clocks must resume, whatever the block did to the variable.
     stopped = []
     clock = _CURRENT.get()
     while clock is not None:

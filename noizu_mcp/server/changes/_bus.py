@@ -1,4 +1,13 @@
-"""Change notices: from one call on the server to every connection that asked for them."""
+"""Change notices: from one call on the server to every connection that asked for them.
+
+Theory of operation. For a `Merger` each change is in one of four states. Idle: nothing was sent
+lately. Open: a notice went out, and its window runs. Again: the window runs, and the change came
+once more. Waiting: the window is over, and the channel has no room. The first report of an idle
+change is sent at once; each further one only marks it. At the end of the window a marked change is
+sent and gets a new window, an unmarked one becomes idle. So a change costs one notice for each
+window at most, and memory grows with the number of distinct changes, not of reports. A closed
+merger sends nothing; its windows end by themselves.
+"""
 
 import threading
 from collections import deque
@@ -11,16 +20,18 @@ import trio
 from ...engine import ReplyChannel, crashes_logged
 from ...jsonrpc import Notification
 
-#: Seconds in which further changes of one thing are merged into one more notice.
+#: Seconds in which further reports of a change are merged into one more notice: long enough for a
+#: loop that adds a hundred tools, too short for a person to see.
 MERGE_WINDOW: Final = 0.05
 
 
 class Bus:
-    """The connections of one server that want to hear of changes."""
+    """The connections of one server that listen to changes."""
 
     def __init__(self) -> None:
         self._listeners: dict[Callable[[Hashable], None], None] = {}
-        self._lock = threading.Lock()  # one server may serve in several threads
+        # One server may serve in several threads, each with a trio loop of its own.
+        self._lock = threading.Lock()
 
     def add(self, listener: Callable[[Hashable], None]) -> None:
         """Call `listener` with every change from now on, in the thread that reports it."""
@@ -35,16 +46,17 @@ class Bus:
     def publish(self, change: Hashable) -> None:
         """Report a change: a kind of list, or the URI of a resource. From any thread."""
         with self._lock:
+            # Called outside of the lock: a listener may add or discard one.
             listeners = list(self._listeners)
         for listener in listeners:
             listener(change)
 
 
 class MergeWindows:
-    """Ends windows that are all equally long: the oldest first, with one task for all of them.
+    """Ends merge windows, the oldest first, with one task for all of them.
 
     Args:
-        spawn: Runs the task, while any window is open.
+        spawn: Runs the task while any window is open.
 
     Attributes:
         spawn: See Args.
@@ -61,6 +73,8 @@ class MergeWindows:
         Args:
             at_its_end: Called `MERGE_WINDOW` seconds later.
         """
+        # All windows are equally long, so the deque is sorted by itself: no heap, and no task or
+        # timer for each change.
         self._open.append((trio.current_time() + MERGE_WINDOW, at_its_end))
         if not self._running:
             self._running = True
@@ -72,6 +86,7 @@ class MergeWindows:
             await trio.sleep_until(end)
             with crashes_logged("a change could not be told"):
                 at_its_end()
+        # No checkpoint since the deque was seen empty: a window opened now starts a new task.
         self._running = False
 
 
@@ -79,13 +94,13 @@ class Merger:
     """Sends the first of a burst at once and merges the rest into one more.
 
     While the connection has no room everything is merged: a client that does not read costs one
-    notice of each change, however much changes.
+    notice for each distinct change.
 
     Args:
-        make: Makes the notices of one change, as it is now.
-        send: Sends them.
-        channel: Where they go.
-        windows: Those of this connection, or of all of them.
+        make: Makes the notices of one change from the present state.
+        send: Sends the notices.
+        channel: The channel that they are sent on.
+        windows: The merge windows of this connection, or of the application.
     """
 
     def __init__(
@@ -99,18 +114,19 @@ class Merger:
         self._send = send
         self._channel = channel
         self._windows = windows
-        self._open: set[Hashable] = set()  # what has a window now
-        self._again: set[Hashable] = set()  # what is to be sent at the end of its window
+        self._open: set[Hashable] = set()  # changes with a window
+        self._again: set[Hashable] = set()  # changes to be sent at the end of their windows
         self._closed = False
 
     def report(self, change: Hashable) -> None:
-        """Take one change; in the loop's thread. One that has no notices is none."""
+        """Take one change, in the loop's thread; without notices it is ignored."""
         if self._closed:
-            return  # said in another thread while the connection ended
+            return  # reported by another thread while the connection ended
         if change in self._open:
             self._again.add(change)
             return
         notices = self._make(change)
+        # No window either: most connections have not asked for most changes.
         if not notices:
             return
         self._open.add(change)
@@ -129,11 +145,14 @@ class Merger:
             self._open.discard(change)
         elif self._channel.has_room:
             self._again.remove(change)
+            # Made now, not when it was reported: a merged notice shows the latest state.
             self._send(change, self._make(change))
             self._windows.open(partial(self._end, change))
         else:
             self._windows.spawn(partial(self._wait, change))
 
     async def _wait(self, change: Hashable) -> None:
+        # In a task of its own, which sleeps: the windows of other changes must not wait for this
+        # client.
         await self._channel.room()
         self._end(change)

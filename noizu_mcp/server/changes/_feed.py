@@ -1,9 +1,12 @@
-"""Changes as one peer hears of them: subscriptions, merged notices, and their end.
+"""The changes that one peer is told of: subscriptions, merged notices, and their end.
 
-A feed hears of every change on the bus of its server once the peer can be told of one. It makes the
-notices of a change at the moment when they are sent, so a merged notice is never out of date. It
-ends in two steps: `end_listens` answers the open listen requests while messages can still be sent,
-`close` lets go of everything when the peer is gone.
+Theory of operation. A feed is silent until `hear` adds it to the bus of its server: at `initialize`
+or at the first listen request. From then on it takes every change, and `Subscriptions` decides who
+is told. Notices are made when they are sent, so a merged one is never out of date. A feed ends in
+two steps: `end_listens` answers the open listen requests while messages can still be sent, `close`
+releases everything when the peer is gone. Both may happen in either order or twice: `hang_up`
+removes a request once, and `leave` is called once for each subscription that was taken. `limit`
+bounds the subscriptions, so nothing here grows with the number of changes.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -26,13 +29,13 @@ if TYPE_CHECKING:
     from .._running import RunningServer
     from .._session import Session
 
-#: Seconds that `unsubscribe` gets after the end of a subscription, whoever cancels meanwhile; to
-#: stop a watcher takes far less.
+#: Seconds that `unsubscribe` gets after the end of a subscription. It is shielded for that long, so
+#: the bound also limits how long a shutdown can take; stopping a watcher takes far less.
 UNSUBSCRIBE_TIME: Final = 2.0
 
 
 class ChangeFeed:
-    """The changes that one peer hears of, in either era.
+    """The changes that one peer is told of, in either era.
 
     Args:
         running: The server while it is served.
@@ -49,10 +52,10 @@ class ChangeFeed:
         self.subscriptions = Subscriptions(limit)
         self._in_flight = in_flight
         self._listening: dict[Id, RequestContext] = {}
-        self._merger: Merger | None = None  # once there was something to tell
+        self._merger: Merger | None = None  # made with the first change
         self._hears = False
 
-    # What a session adds to it
+    # The session
 
     @property
     def channel(self) -> Any:
@@ -61,19 +64,21 @@ class ChangeFeed:
 
     @property
     def session(self) -> "Session":
-        """The session that it belongs to."""
+        """The session of the feed."""
         session: Any = self._in_flight
         found: Session = session
         return found
 
     def reader(self, id_: Id | None) -> Principal | None:
-        """Find the caller behind a listen request, or for None behind the session."""
+        """Return the caller of a listen request, or for None the caller of the session."""
         if id_ is None:
             return self.session.peer.origin.principal
         return self._listening[id_].envelope.origin.principal
 
     def may_hear(self, uri: str, id_: Id | None) -> bool:
-        """Tell whether a listen request, or for None the session, may hear of a resource now."""
+        """Tell whether a listen request, or for None the session, may be told of a resource now."""
+        # Looked up for each notice: the resource may have been replaced by one with other scopes
+        # since it was agreed on.
         requires = self.running.server.registry.required_for(uri)
         return requires is None or requires.admits(self.reader(id_))
 
@@ -92,30 +97,35 @@ class ChangeFeed:
     # Changes
 
     def hear(self) -> None:
-        """Hear of changes from now on."""
+        """Listen to changes from now on."""
+        # Late: a peer that can be told nothing costs the bus nothing.
         if not self._hears:
             self._hears = True
             self.running.server.bus.add(self._hear)
 
     def await_ready(self) -> None:
-        """Keep list changes from now on: a handshake begins, and they are told at its end."""
+        """Keep list changes from now on: a handshake begins, and `push` sends them at its end.
+
+        Before `initialized` a server sends only pings and log messages (2025-11-25
+        `basic/lifecycle`, "Initialization").
+        """
         self.subscriptions.await_ready()
         self.hear()
 
     def push(self) -> None:
-        """Tell of list changes unasked from now on: the handshake is complete."""
+        """Send list changes unasked from now on: the handshake is complete."""
         self.hear()
         for notice in self.subscriptions.push():
             self.send_notice(notice, None)
 
     def _hear(self, change: Hashable) -> None:
-        # The bus calls in the thread that reports a change.
+        # The bus calls in the thread that reports a change; only the loop's thread may go on.
         self.running.portal.run_soon(partial(self.report, change))
 
     def report(self, change: Hashable) -> None:
-        """Take one change; in the loop's thread."""
+        """Take one change, in the loop's thread."""
         if self._hears:
-            # Late: most sessions never hear of a change, and a merger takes 500 bytes.
+            # Late: most sessions never see a change, and a merger takes 500 bytes.
             if self._merger is None:
                 self._merger = Merger(
                     self._notices, self._send_change, self.channel, self.running.windows
@@ -131,7 +141,7 @@ class ChangeFeed:
         return self.subscriptions.changed(str(change))
 
     def _notices_of_task(self, task: RunningTask) -> list[Notification]:
-        # The scopes that its call needs may have become more since they were agreed on.
+        # The call may have needed more scopes since the subscription was agreed on.
         return self.subscriptions.task_changed(
             task.id, task.to_wire(), lambda id_: task.admits(self.reader(id_))
         )
@@ -141,6 +151,8 @@ class ChangeFeed:
             self.send_notice(notice, change)
         task = self.running.tasks.get(change.id) if isinstance(change, TaskChange) else None
         if task is not None and notices:
+            # Only if the notice went out: until then the owner does not know the end, and the task
+            # may not make room for others.
             self.running.tasks.note_told(task)
 
     # Listen requests
@@ -155,16 +167,19 @@ class ChangeFeed:
         Raises:
             McpError: Too many are open (-32602).
         """
+        # First, since it may raise: nothing is open then, and nothing needs to be undone.
         self.subscriptions.listen(agreed)
         self.hear()
         ctx.feed = self
         ctx.stays_open = True
         self._listening[ctx.id] = ctx
+        # Before any change of the subscription: the acknowledgement must be its first message
+        # (2026-07-28 `basic/patterns/subscriptions`). There is no checkpoint in between.
         self.send_notice(agreed.tag(ACKNOWLEDGED, {"notifications": agreed.agreed()}), None)
         self._follow(sorted(agreed.tasks))
 
     def _follow(self, ids: Iterable[str]) -> None:
-        """Hear of tasks, and tell their state now: they may have ended before."""
+        """Follow tasks, and send their present state: they may have ended before."""
         tasks = self.running.tasks
         for id_ in ids:
             if tasks.get(id_) is not None:
@@ -172,10 +187,12 @@ class ChangeFeed:
                 self.report(TaskChange(id_))
 
     def hang_up(self, ctx: "RequestContext") -> None:
-        """Stop telling an open listen request of changes."""
+        """Stop sending changes to an open listen request."""
         del self._listening[ctx.id]
         ended = cast(Listening, self.subscriptions.drop(ctx.id))
         for id_ in ended.tasks:
+            # Another listen request of this peer may follow the task, too: the store knows one
+            # follower for all of them.
             if not self.subscriptions.follows(id_):
                 self.running.tasks.unfollow(id_, self.report)
         leave(self.running, ended.uris, ctx)
@@ -187,6 +204,7 @@ class ChangeFeed:
         `basic/patterns/subscriptions` the result. On a pipe both are sent, a client takes either;
         over HTTP the end of the answer says as much as the notification.
         """
+        # A copy: `hang_up` removes from the table.
         for ctx in list(self._listening.values()):
             if self.running.transport != "http":
                 params = {"requestId": ctx.id}
@@ -195,7 +213,7 @@ class ChangeFeed:
             ctx.complete({"_meta": {META_SUBSCRIPTION_ID: ctx.id}})
 
     def close(self) -> None:
-        """Tell and hear nothing any more: the peer is gone."""
+        """Release everything: the peer is gone."""
         if self._hears:
             self._hears = False
             self.running.server.bus.discard(self._hear)
@@ -226,13 +244,14 @@ class ListenFeed(ChangeFeed):
         return self._channel
 
     def hang_up(self, ctx: "RequestContext") -> None:
-        """Stop hearing of changes at all; see `ChangeFeed`."""
+        """End the feed together with its only listen request; see `ChangeFeed`."""
         super().hang_up(ctx)
+        # `close` hangs up what still listens, which is nothing by now.
         self.close()
 
 
 def leave(running: "RunningServer", uris: Collection[str], context: "Context") -> None:
-    """Let the server hear that resources are no longer watched; does not wait.
+    """Start `unsubscribe` for resources that are no longer watched; does not wait.
 
     Args:
         running: The server while it is served.
@@ -244,14 +263,14 @@ def leave(running: "RunningServer", uris: Collection[str], context: "Context") -
 
 
 async def _unsubscribe(server: Any, uris: Iterable[str], context: "Context") -> None:
-    """Call `unsubscribe` once for each resource, all at the same time, so that each is begun."""
+    """Call `unsubscribe` for all resources at the same time, so that a slow one delays no other."""
 
     async def one(uri: str) -> None:
         text = "unsubscribe of %r failed for %s"
         with crashes_logged(text, server, uri, log=server.crash_log):
             await run_user_code(server.unsubscribe(uri, context))
 
-    # Shielded: the end of a connection must not cut off what ends watchers of the author's.
+    # Shielded: the end of a connection must not cancel the code that stops the author's watchers.
     deadline = trio.current_time() + UNSUBSCRIBE_TIME
     with trio.CancelScope(shield=True, deadline=deadline) as scope:
         async with trio.open_nursery() as nursery:

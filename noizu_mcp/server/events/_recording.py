@@ -1,4 +1,9 @@
-"""From what happens on a connection to events; nothing here runs unless somebody listens."""
+"""From messages to events; nothing here runs without a listener.
+
+Theory of operation. A span is one request or task: its constructor emits the start, `end` emits the
+only end. `mark` and `observe_result` note an outcome, the answer or the cancellation ends the span,
+and whichever comes later is ignored. A task has a span of its own, which ends in a `finally`.
+"""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -22,12 +27,13 @@ if TYPE_CHECKING:
     from .._session import Session
     from ._telemetry import Telemetry
 
-#: Characters of a name, a URI or a method in an event; ours are shorter.
+#: Characters of a name, a URI or a method in an event. Clients choose these texts, and listeners
+#: keep them in logs and metrics: a long one must not cost memory there.
 MAX_TEXT: Final = 256
 #: Where W3C trace context travels (2026-07-28 `basic/index`, `_meta`), and the characters that its
 #: formats give it at most: Trace Context 3.2.2 and 3.3.1.5, Baggage 3.3.2.
 TRACE_KEYS: Final[Mapping[str, int]] = {"traceparent": 256, "tracestate": 8192, "baggage": 8192}
-#: Which param of a request names what it is about.
+#: The param that names the subject of a request.
 _NAMED_BY: Final[Mapping[str, str]] = {
     "tools/call": "name",
     "prompts/get": "name",
@@ -53,19 +59,19 @@ class Place(NamedTuple):
 
 
 class Ends(Protocol):
-    """A task that ends."""
+    """A task, as its recording sees it."""
 
     @property
     def outcome(self) -> tuple[Outcome, int | None]:
-        """Its outcome, and the code of its error."""
+        """The outcome, and the code of the error."""
 
 
 class _Span:
-    """One request or task on its way: its start is told when it is made, its end once.
+    """One request or task: emits its start when it is made, and its end once.
 
     Args:
-        telemetry: Who is told.
-        start: The start.
+        telemetry: The listeners.
+        start: The start event.
     """
 
     def __init__(self, telemetry: "Telemetry", start: Event) -> None:
@@ -73,10 +79,13 @@ class _Span:
         self._telemetry = telemetry
         self._over = False
         telemetry.emit(start)
+        # After the start was emitted: the listeners do not count as time of the request. Not
+        # trio's clock, which tests may move.
         self._began = perf_counter()
 
     def end(self, outcome: Outcome, code: int | None = None, size: int | None = None) -> None:
-        """Tell the end, unless it has been."""
+        """Emit the end, unless it was emitted before."""
+        # An answer may race with a cancellation; the first one is what the peer saw.
         if not self._over:
             self._over = True
             seconds = perf_counter() - self._began
@@ -91,7 +100,7 @@ class _Span:
             )
 
     async def run(self, job: Job) -> None:
-        """Do the rest of the work, surrounded by what the listeners want around it."""
+        """Do the rest of the work inside the context managers of the listeners."""
         with self._telemetry.around(self.event):
             await job()
 
@@ -104,11 +113,13 @@ class RequestRecording(_Span):
         self._ending: Outcome | None = None
 
     def mark(self, ending: Ending) -> None:
-        """Take how it is about to end; see `RequestObserver`."""
+        """Note the reason of the coming end; see `RequestObserver`."""
         self._ending = ending
 
     def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
         """Note the result; see `RequestObserver`."""
+        # A mark goes first: a timeout is answered with an `isError` result, and is no error of the
+        # tool. A `Rendered` result is a list, which is always complete.
         if self._ending is None and isinstance(result, Mapping):
             if result.get("isError") is True:
                 self._ending = "tool_error"
@@ -120,7 +131,7 @@ class RequestRecording(_Span):
         self.end(self._ending or ("ok" if code is None else "error"), code, size)
 
     def observe_cancellation(self) -> None:
-        """Record that nobody waits; see `RequestObserver`."""
+        """Record the cancellation; see `RequestObserver`."""
         self.end("cancelled")
 
     @contextmanager
@@ -149,10 +160,10 @@ class RequestRecording(_Span):
 
 
 class TaskRecording(_Span):
-    """One task: what goes on of a request after its answer.
+    """One task: the work that continues after the answer to its request.
 
     Args:
-        telemetry: Who is told.
+        telemetry: The listeners.
         request: The start of the request.
         task: The task; it does not run yet.
     """
@@ -163,7 +174,7 @@ class TaskRecording(_Span):
         self._task = task
 
     async def run(self, job: Job) -> None:
-        """Run the task to its end, which is told then; see `_Span`."""
+        """Run the task, and emit its end; see `_Span`."""
         try:
             await super().run(job)
         finally:
@@ -171,7 +182,7 @@ class TaskRecording(_Span):
 
 
 def observe_task(ctx: "RequestContext", task: Ends) -> TaskRecording | None:
-    """Begin to record a task, if its request is recorded."""
+    """Start the recording of a task, if its request is recorded."""
     if not isinstance(ctx.observer, RequestRecording):
         return None
     return TaskRecording(ctx.running.server.telemetry, ctx.observer.event, task)
@@ -186,14 +197,15 @@ def observe_request(ctx: "RequestContext") -> Job | None:
 
 
 def running(frame: FrameType | None) -> Event | None:
-    """Find the request whose work a stack is about; the innermost one.
+    """Find the innermost request in the frames of a stack.
 
     Args:
         frame: The innermost frame of the stack.
 
     Returns:
-        Its start.
+        The start event of the request; None if there is none.
     """
+    # Compared by code object: a name could belong to any function.
     while frame is not None:
         if frame.f_code is _Span.run.__code__:
             span: _Span = frame.f_locals["self"]
@@ -208,7 +220,7 @@ def running(frame: FrameType | None) -> Event | None:
 def observe_received(
     session: "Session", message: Decoded, event: PeerEvent | None, size: int | None
 ) -> None:
-    """Tell of a message of a session. Requests to be handled tell of themselves.
+    """Emit the event of a message of a session; a dispatched request has its own recording.
 
     Args:
         session: The session.
@@ -231,7 +243,7 @@ def observe_message(
     event: PeerEvent | None,
     size: int | None,
 ) -> None:
-    """Tell of a message that is answered without a handler, or ignored.
+    """Emit the events of a message that is answered without a handler, or ignored.
 
     Args:
         telemetry: The listeners.
@@ -258,7 +270,7 @@ def observe_notice(
     *,
     outbound: bool = False,
 ) -> None:
-    """Tell of a notification.
+    """Emit the event of a notification.
 
     Args:
         telemetry: The listeners.
@@ -275,7 +287,7 @@ def observe_notice(
 
 
 def observe_notice_sent(session: "Session", method: str, size: int) -> None:
-    """Tell of a notification of ours in a session."""
+    """Emit the event of a notification of ours in a session."""
     place = _place(session, session.peer.revision)
     telemetry = session.running.server.telemetry
     observe_notice(telemetry, place, Notification(method), size, outbound=True)
@@ -285,6 +297,8 @@ def _place(session: "Session", revision: Revision | None) -> Place:
     transport = session.running.transport
     if revision is None:
         return Place(transport)
+    # 2026-07-28 has no sessions, on a pipe neither: a label would suggest that its requests belong
+    # together.
     return Place(transport, revision.name, None if revision.stateless else session.label)
 
 
@@ -322,7 +336,7 @@ def _start_of(ctx: "RequestContext") -> Event:
 
 
 def _trace_of(meta: Mapping[str, Any]) -> dict[str, str]:
-    """Pick out what propagators read; they ignore what is no such thing (SEP-414)."""
+    """Pick out the keys that propagators read, unchecked: they ignore invalid values (SEP-414)."""
     found = {key: meta.get(key) for key in TRACE_KEYS}
     return {
         key: value
@@ -332,7 +346,7 @@ def _trace_of(meta: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _subject(server: "Server", request: Request) -> tuple[str | None, str | None]:
-    """Say what a request is about, as sent and as registered."""
+    """Return the name of the subject of a request, as sent and as registered."""
     params = request.params or {}
     if request.method == "completion/complete":
         ref = params.get("ref")

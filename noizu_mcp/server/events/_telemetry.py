@@ -21,15 +21,16 @@ class Held(Protocol):
 
 
 class Telemetry:
-    """The listeners of one server, and what it counts for them.
+    """The listeners of one server, and the objects that it counts for them.
 
     Args:
-        listeners: Who listens from the beginning.
+        listeners: The first listeners.
 
     Attributes:
-        listeners: Who listens; one list for ever, which what emits events looks at.
+        listeners: The listeners. The list is never replaced: each session and request holds it, and
+            an empty one tells them at no cost that there is nothing to observe.
         sessions: The connections whose handshake is complete; up to 2025-11-25.
-        streams: The event streams of HTTP that are open.
+        streams: The open event streams of HTTP.
     """
 
     def __init__(self, listeners: Iterable[Listen] = ()) -> None:
@@ -43,7 +44,7 @@ class Telemetry:
         return f"<Telemetry {self.listeners!r}>"
 
     def tasks_held(self) -> list[str]:
-        """List the states of all tasks, those too that are kept for their result; in any thread."""
+        """List the states of all tasks, ended ones included; callable from any thread."""
         return [task.status for store in tuple(self._stores) for task in store]
 
     @contextmanager
@@ -56,13 +57,13 @@ class Telemetry:
             self._stores.discard(store)
 
     def add(self, listener: Listen) -> None:
-        """Let something listen from now on; from any task or thread.
+        """Add a listener; callable from any task or thread.
 
         Args:
             listener: Called with each `Event`, in the thread of the loop; a plain function.
 
         Raises:
-            TypeError: It cannot be called, is a class, or is a coroutine function.
+            TypeError: The listener is not callable, or is a class or a coroutine function.
         """
         fault = _fault_of(listener)
         if fault is not None:
@@ -70,34 +71,35 @@ class Telemetry:
         self.listeners.append(listener)
 
     def remove(self, listener: Listen) -> None:
-        """Stop something listening; from any task or thread.
+        """Remove a listener; callable from any task or thread.
 
         Args:
-            listener: As it was added.
+            listener: The listener.
 
         Raises:
-            ValueError: It does not listen.
+            ValueError: It was not added.
         """
         self.listeners.remove(listener)
 
     def emit(self, event: Event) -> None:
-        """Tell everybody; a listener that fails is logged, and the others still hear.
+        """Call all listeners; one that fails is logged, and the others are called.
 
         Args:
-            event: What happened.
+            event: The event.
         """
+        # A copy: a listener may remove itself, and other threads may add some.
         for listener in tuple(self.listeners):
             with crashes_logged(_FAILED, listener, log=self._log):
                 call_user_code(partial(listener, event))
 
     def around(self, event: Event) -> AbstractContextManager[object]:
-        """Surround the work on a request with what the listeners want around it.
+        """Make a context manager from the `around` of all listeners.
 
         Args:
             event: The `start` of the request.
 
         Returns:
-            What is entered around the work; a listener that fails in it is logged.
+            The context manager; a listener that fails in it is logged.
         """
         surrounding = [each for each in tuple(self.listeners) if isinstance(each, Listener)]
         if not surrounding:
@@ -110,7 +112,7 @@ class Telemetry:
 
 @contextmanager
 def _guarded(listener: Listener, event: Event, log: Seldom) -> Iterator[None]:
-    """Enter and leave what a listener puts around a request; what that raises is logged."""
+    """Enter and leave the context manager of a listener; its exceptions are logged."""
     entered: AbstractContextManager[object] | None = None
     with crashes_logged(_FAILED, listener, log=log):
         manager = call_user_code(partial(listener.around, event))
@@ -120,7 +122,7 @@ def _guarded(listener: Listener, event: Event, log: Seldom) -> Iterator[None]:
         yield
     finally:
         if entered is not None:
-            # It is not shown what the handler raised: it could swallow a cancellation.
+            # It does not see the handler's exception: it could swallow a cancellation.
             with crashes_logged(_FAILED, listener, log=log):
                 call_user_code(partial(entered.__exit__, None, None, None))
 
@@ -136,6 +138,6 @@ def _fault_of(listener: Any) -> str | None:
 
 
 def check_listeners(listeners: Iterable[Any]) -> list[Problem]:
-    """Find what is no listener in the `telemetry` of a server class."""
+    """Check the listeners in the `telemetry` of a server class."""
     faults = enumerate(map(_fault_of, listeners))
     return [Problem(f"telemetry[{n}]", fault) for n, fault in faults if fault is not None]

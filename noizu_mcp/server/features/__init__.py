@@ -19,6 +19,8 @@ from ._subscriptions import listen
 from ._tasks import cancel_task, get_task, update_task
 from ._tools import call_tool, list_tools
 
+#: Every method of both eras. The protocol layer has refused the methods that the revision of a
+#: request does not have, before this table is read.
 ROUTES: Final[Mapping[str, Route]] = {
     "initialize": initialize,
     "ping": ping,

@@ -15,11 +15,12 @@ def complete(ctx: RequestContext) -> Job | None:
     """Answer `completion/complete`.
 
     Raises:
-        McpError: The reference or the argument names nothing (-32602).
+        McpError: The reference or the argument is malformed or unknown (-32602).
     """
     server = ctx.running.server
     params: Mapping[str, Any] = ctx.request.params or {}
     name, prefix = _argument(params)
+    # On the context: an override of `complete` has no parameter for them.
     ctx.completion_arguments = _filled_in(params)
     try:
         reference = Reference.from_wire(params.get("ref"), "ref")
@@ -47,4 +48,6 @@ def _filled_in(params: Mapping[str, Any]) -> Mapping[str, str]:
     arguments = context.get("arguments") if isinstance(context, Mapping) else None
     if not isinstance(arguments, Mapping):
         return {}
+    # `context` exists since 2025-06-18 and is optional: a malformed entry is left out, and the
+    # completion is merely less precise.
     return {name: value for name, value in arguments.items() if isinstance(value, str)}

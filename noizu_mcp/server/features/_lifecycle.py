@@ -16,7 +16,8 @@ def initialize(ctx: RequestContext) -> None:
     """Answer `initialize` (2025-11-25 `basic/lifecycle`); the peer has chosen the revision."""
     server = ctx.running.server
     revision = ctx.envelope.revision
-    # Before the result is written: a list that changes after it is told once the client is ready.
+    # Before the capabilities are read: a list that changes after this line is told once the client
+    # is ready. In the other order a change between the two would be lost.
     ctx.handshake_session.feed.await_ready()
     result: dict[str, Any] = {
         "protocolVersion": revision.name,
@@ -35,6 +36,8 @@ def discover(ctx: RequestContext) -> None:
     capabilities = server.capabilities()
     result: dict[str, Any] = {
         "supportedVersions": list(SUPPORTED_VERSIONS),
+        # Only here: `capabilities.extensions` is a member of 2026-07-28, and `initialize` answers
+        # older revisions.
         "capabilities": {**capabilities, "extensions": extensions} if extensions else capabilities,
         **server.options.cache_of("discover").to_wire(),
     }
@@ -45,6 +48,7 @@ def discover(ctx: RequestContext) -> None:
 
 def ping(ctx: RequestContext) -> None:
     """Answer `ping`, in any phase of a handshake."""
+    # A client may ping before `initialized` and during `init` (2025-11-25 `basic/lifecycle`).
     ctx.complete({})
 
 
@@ -52,7 +56,7 @@ def set_level(ctx: RequestContext) -> None:
     """Set the least severe level that the client wants (2025-11-25 `server/utilities/logging`).
 
     Raises:
-        McpError: There is no such level (-32602).
+        McpError: The level is unknown (-32602).
     """
     level = (ctx.request.params or {}).get("level")
     if level not in LOG_LEVELS:

@@ -21,19 +21,21 @@ def list_page(
 
     Args:
         ctx: The request.
-        collection: What is registered, and how a list of the kind is written.
-        cache: The kind of cache hints it carries.
-        ask: The author's code that computes the list for the caller: gives a `Page`, or a list
-            without further pages. None: the answer is what is registered, rendered already.
+        collection: The registrations, and the wire form of their lists.
+        cache: The kind of cache hints.
+        ask: The author's code that computes the list for the caller; returns a `Page`, or a list
+            without further pages. None: the answer is the rendered list of registrations.
 
     Raises:
         McpError: The cursor is invalid (-32602).
     """
     cursor = (ctx.request.params or {}).get("cursor")
-    # What is registered is listed to everybody; what is computed may be for this caller alone.
+    # Registrations are listed to everybody; a computed list may be for this caller alone. A shared
+    # cache must not give it to another one (2026-07-28 `server/utilities/caching`).
     guarded = ask is not None and ctx.envelope.origin.principal is not None
     caching = ctx.running.server.options.cache_of(cache, guarded=guarded)
     if ask is None:
+        # Bytes that the collection keeps: a list is rendered once per change, not once per request.
         body = collection.rendered(cursor, ctx.envelope.revision)
         ctx.complete_rendered(body, caching.tail())
         return None

@@ -29,7 +29,7 @@ def get_prompt(ctx: RequestContext) -> Job | None:
     """Answer `prompts/get`.
 
     Raises:
-        McpError: It is no such request, or its state is not good for it (-32602).
+        McpError: The request is malformed, or its state is not valid for it (-32602).
     """
     server = ctx.running.server
     params = ctx.request.params or {}
@@ -38,6 +38,7 @@ def get_prompt(ctx: RequestContext) -> Job | None:
         raise McpError(INVALID_PARAMS, "prompts/get requires a prompt name")
     if not isinstance(arguments, dict | None):
         raise McpError(INVALID_PARAMS, "arguments of prompts/get must be an object")
+    # Before any work: a request with an invalid state must not reach the author's code.
     ctx.take_up_rounds()
     spec = server.registry.find_prompt(name)
 
@@ -55,6 +56,7 @@ def get_prompt(ctx: RequestContext) -> Job | None:
 
 
 def _write(ctx: RequestContext, result: dict[str, Any]) -> dict[str, Any]:
+    # 2025-03-26 has no `resource_link` block: its clients may refuse the whole message.
     if ctx.envelope.revision.resource_links:
         return result
     messages = [

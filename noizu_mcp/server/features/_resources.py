@@ -1,4 +1,4 @@
-"""Resources: lists, `resources/read`, and who may watch what (`server/resources`)."""
+"""Resources: lists, `resources/read` and subscriptions (`server/resources`)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +23,8 @@ from ._lists import Ask, list_page
 if TYPE_CHECKING:
     from .._server import Server
 
-#: Characters of the URI of a resource: as many as servers take of a URL. One that is watched stays.
+#: Characters of a resource URI, as many as common web servers accept in a URL. A watched URI is
+#: kept for as long as its connection, so its length must have a bound.
 MAX_URI: Final = 8 * 1024
 
 
@@ -37,6 +38,7 @@ def list_resources(ctx: RequestContext) -> Job | None:
     ask: Ask | None = None
     if server.overrides("list_resources"):
         ask = server.list_resources
+    # Only then: a list without instances is served from rendered bytes.
     elif any(template.list for template in server.registry.templates.shown):
         ask = _list_with_instances
     return list_page(ctx, server.registry.resources, "resources", ask)
@@ -55,10 +57,10 @@ async def _list_with_instances(cursor: str | None, context: Context) -> Any:
 async def _list_instances(
     server: "Server", template: TemplateSpec, method: Callable[[Context], Any], context: Context
 ) -> Sequence[Any]:
-    """List the instances of one template; one that fails hides no others, so it lists none."""
+    """List the instances of one template; a failing one is empty, and does not hide others."""
     found: Sequence[Any] = ()
     text = "%s.list failed; its resources are left out"
-    # What the caller may not see is left out without a word, as everywhere in lists.
+    # Resources that the caller may not see are left out in silence, as everywhere in lists.
     with (
         crashes_logged(text, template.source, log=server.crash_log),
         suppress(InsufficientScope),
@@ -84,18 +86,21 @@ def read_resource(ctx: RequestContext) -> Job | None:
     """Answer `resources/read`.
 
     Raises:
-        McpError: It is no such request, or its state is not good for it (-32602).
+        McpError: The request is malformed, or its state is not valid for it (-32602).
     """
     server = ctx.running.server
     uri = _uri(ctx)
     ctx.take_up_rounds()
-    found = server.registry.find_resource(uri)  # once: to match templates takes time
+    # Once: matching templates takes time. The spec is also needed for the timeout.
+    found = server.registry.find_resource(uri)
     spec = None if found is None else found[0]
     guarded = spec is not None and spec.requires is not None
 
     async def work() -> None:
         result = await settle(partial(read_any, server, uri, found, ctx), ctx)
         if not isinstance(result, InputRequired):
+            # After the handler: only a complete result carries cache hints, an `InputRequired` must
+            # not (2026-07-28 `server/utilities/caching`).
             caching = server.options.cache_of("read", guarded=guarded)
             ctx.complete(_write(ctx, result.to_wire(), caching))
 
@@ -107,6 +112,7 @@ def _write(ctx: RequestContext, result: dict[str, Any], caching: Cache) -> dict[
     if revision.stateless:
         return {**result, **caching.to_wire()}
     if not revision.titles:
+        # 2025-03-26 has no `_meta` on contents.
         contents = [
             {key: value for key, value in each.items() if key != "_meta"}
             for each in result["contents"]
@@ -119,7 +125,7 @@ def subscribe(ctx: RequestContext) -> Job | None:
     """Answer `resources/subscribe` (up to 2025-11-25).
 
     Raises:
-        McpError: There is no such resource.
+        McpError: The resource is unknown, or nobody may watch it.
     """
     server = ctx.running.server
     if not server.can_be_watched:
@@ -128,10 +134,13 @@ def subscribe(ctx: RequestContext) -> Job | None:
     uri, feed = _uri(ctx), ctx.handshake_session.feed
 
     async def work() -> None:
+        # A second subscription of one session changes nothing: `Server.subscribe` and `unsubscribe`
+        # are promised to come in pairs.
         if not feed.subscriptions.watches(uri):
             await run_user_code(server.subscribe(uri, ctx))
             try:
-                # A hook may have passed over the cancellation; then nobody wants this any more.
+                # The hook may have swallowed the cancellation. The client has given up then, and
+                # would never unsubscribe.
                 await trio.lowlevel.checkpoint_if_cancelled()
                 feed.watch(uri)
             except BaseException:
@@ -143,7 +152,7 @@ def subscribe(ctx: RequestContext) -> Job | None:
 
 
 def unsubscribe(ctx: RequestContext) -> Job | None:
-    """Answer `resources/unsubscribe`; what is not watched is fine."""
+    """Answer `resources/unsubscribe`; a URI that is not watched is fine."""
     server = ctx.running.server
     if not server.can_be_watched:
         ctx.refuse_method()
@@ -152,6 +161,7 @@ def unsubscribe(ctx: RequestContext) -> Job | None:
 
     async def work() -> None:
         if feed.subscriptions.watches(uri):
+            # First, without a checkpoint after the test: two of these at a time call the hook once.
             feed.subscriptions.unwatch(uri)
             await run_user_code(server.unsubscribe(uri, ctx))
         ctx.complete({})

@@ -31,12 +31,14 @@ def get_skill(ctx: RequestContext) -> None:
     spec = server.registry.skills.specs.get(uri)
     if spec is None:
         raise McpError(INVALID_PARAMS, "Skill not found", {"uri": uri})
+    # A skill with scopes is private to its caller, whatever the option says: a shared cache checks
+    # no scopes.
     caching = server.options.cache_of("skills", guarded=spec.requires is not None)
     ctx.complete({"skill": spec.definition, **caching.to_wire()})
 
 
 def read_directory(ctx: RequestContext) -> None:
-    """Answer `resources/directory/read`; the result is none that clients may keep.
+    """Answer `resources/directory/read`; its result carries no cache hints.
 
     Raises:
         McpError: There is no such directory, or the cursor is invalid (-32602).

@@ -15,13 +15,14 @@ from ._task_call import owner_of, require_tasks
 
 
 def listen(ctx: RequestContext) -> Job | None:
-    """Open a listen request: acknowledge what can be told; it stays open without a task.
+    """Open a listen request: acknowledge the agreed filter; it stays open without a task.
 
-    What the caller may not watch is left out of the agreement, not refused.
+    Parts of the filter that the caller may not watch are left out of the agreement, not refused
+    (2026-07-28 `basic/patterns/subscriptions`).
 
     Raises:
-        McpError: The filter is no filter, or too many are open (-32602); or it has tasks, and the
-            client does not say that it knows any (-32021).
+        McpError: The filter is malformed, or too many are open (-32602); or it names tasks, and the
+            client does not declare the extension (-32021).
     """
     server = ctx.running.server
     params = ctx.request.params or {}
@@ -31,6 +32,7 @@ def listen(ctx: RequestContext) -> Job | None:
     wanted = _read(ctx, feed.subscriptions.read(ctx.id, params, offered))
     if server.registry.scoped:
         wanted = wanted._replace(uris=_readable(ctx, server.registry, wanted.uris))
+    # No author's code to wait for: the acknowledgement goes out in this very step.
     if not wanted.uris or not server.overrides("can_watch", "subscribe"):
         allowed = frozenset(filter(server.registry.is_subscribable, wanted.uris))
         feed.listen(ctx, wanted._replace(uris=allowed))
@@ -39,14 +41,17 @@ def listen(ctx: RequestContext) -> Job | None:
     async def ask() -> None:
         taken: list[str] = []
         try:
+            # Sorted: the hooks run in one order for one filter, whatever the hash seed.
             for uri in sorted(wanted.uris):
                 with suppress(McpError, InsufficientScope):
                     await run_user_code(server.subscribe(uri, ctx))
                     taken.append(uri)
-            # A hook may have passed over the cancellation: nothing may be opened after it.
+            # A hook may have swallowed the cancellation. A feed opened after it would stay: its
+            # client has given up and does not close it.
             await trio.lowlevel.checkpoint_if_cancelled()
             feed.listen(ctx, wanted._replace(uris=frozenset(taken)))
         except BaseException:
+            # Each URI that `subscribe` took gets its `unsubscribe`, also when a later one failed.
             leave(ctx.running, taken, ctx)
             raise
 
@@ -54,7 +59,7 @@ def listen(ctx: RequestContext) -> Job | None:
 
 
 def _read(ctx: RequestContext, wanted: Listening) -> Listening:
-    """Leave out the tasks that the caller does not have, or may not see."""
+    """Leave out unknown tasks, tasks of other owners, and those that the caller may not see."""
     if not wanted.tasks:
         return wanted
     require_tasks(ctx.envelope)
@@ -65,7 +70,7 @@ def _read(ctx: RequestContext, wanted: Listening) -> Listening:
 
 
 def _readable(ctx: RequestContext, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
-    """Leave out what the caller may not read: nor may it be watched."""
+    """Leave out resources that the caller may not read: a notice shows that they exist."""
     caller = ctx.envelope.origin.principal
     required = {uri: registry.required_for(uri) for uri in uris}
     return frozenset(uri for uri, each in required.items() if each is None or each.admits(caller))

@@ -1,4 +1,12 @@
-"""Calls that go on as tasks: from a request to what runs without it."""
+"""Calls that go on as tasks: the transition from a request to its task.
+
+Theory of operation. An `Opening` decides once for each call. A tool with `starts_task` runs in its
+request until the handler awaits `ctx.start_task()`; any other begins its task before the handler
+runs. `_begin` enters the task in the store, starts it and answers the request with it. The handler
+in the request is then cancelled, and the task runs it from the start, with the answers and steps
+of the request. `_left` keeps the two from overlapping: the task waits until the handler has left
+the request. It is set in a `finally`, so the task cannot wait for ever.
+"""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
@@ -20,32 +28,34 @@ from ..calls._time_limit import enter_task
 from ..events._recording import observe_task
 from ..tasks._running_task import RunningTask
 
-#: What a model reads that called a tool which its client cannot run.
+#: The result for a handshake client: it cannot declare the extension, so an error could not help.
 _NEEDED: Final = ToolResult.error(
     f"This tool runs as a task: it needs a client of 2026-07-28 with the extension {TASKS}"
 )
 
 
 def declares_tasks(envelope: Envelope) -> bool:
-    """Tell whether the client of a request knows tasks; earlier requests do not count."""
+    """Tell whether the request declares tasks; 2026-07-28 forbids to remember earlier ones."""
     extensions = envelope.client_capabilities.get("extensions")
     declared = isinstance(extensions, Mapping) and isinstance(extensions.get(TASKS), Mapping)
     return envelope.revision.stateless and declared
 
 
 def require_tasks(envelope: Envelope) -> None:
-    """Check that the client of a request knows tasks.
+    """Check that a request declares tasks.
 
     Raises:
-        McpError: It does not say so (-32021).
+        McpError: It does not (-32021).
     """
     if not declares_tasks(envelope):
+        # An object in the form of `ClientCapabilities`, not a list of names (2026-07-28
+        # `basic/index`).
         data: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
         raise McpError(MISSING_CLIENT_CAPABILITY, "Missing required client capability", data)
 
 
 def owner_of(envelope: Envelope) -> str | None:
-    """Name the principal that a request comes from; None where nobody is verified."""
+    """Return the key of the principal of a request; None without authentication."""
     principal = envelope.origin.principal
     return None if principal is None else str(principal.key)
 
@@ -54,17 +64,19 @@ class TaskContext(RequestContext):
     """The call of a tool in its task: questions and progress go into the task.
 
     Args:
-        ctx: The request that began the task; it has its answer.
+        ctx: The request that began the task; it is answered.
         task: The task.
         asker: Asks the client through the task.
     """
 
     def __init__(self, ctx: RequestContext, task: RunningTask, asker: LiveAsker) -> None:
-        # The request is over, and with it its progress notices and log messages.
+        # The request is over, and the extension forbids progress and log notices for tasks: one
+        # with the old token would be a protocol error of ours.
         envelope = ctx.envelope._replace(progress_token=None, log_level=None)
         super().__init__(ctx.in_flight, ctx.request, envelope, ctx.channel, key=ctx.key)
         self.running = ctx.running
         self.dispatcher = ctx.dispatcher
+        # Nothing may be sent on the channel of the request any more.
         self.answered = True
         self.task = task
         self.asker = asker
@@ -72,25 +84,26 @@ class TaskContext(RequestContext):
 
     @property
     def cancelled(self) -> bool:
-        """True once the task is to stop, or has ended."""
+        """True once the task was cancelled or has ended."""
         return self.task.cancelling or self.task.ended
 
     def check_scopes(self, scopes: RequireScopes) -> None:
-        """Check the scopes of the caller; whoever looks at the task must hold them, too."""
+        """Check the scopes of the caller; access to the task needs them from now on."""
         super().check_scopes(scopes)
         self.running.portal.run(lambda: self.task.require(scopes))
 
     @property
     def threads(self) -> trio.CapacityLimiter:
-        """Bounds its sync handlers: not the limiter of requests, which tasks would keep."""
+        """The limiter of sync handlers in tasks: long tasks must not use up that of requests."""
         return self.running.server.task_threads
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:
-        """Show progress in the task: there are no progress notices of tasks."""
+        """Show progress as the status message: the extension has no progress notices of tasks."""
         nothing = super().report_progress(progress, total, message)
         far = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+        # Through the portal: a sync handler calls this in its own thread.
         self.running.portal.run(lambda: self.task.say(message or far))
         return nothing
 
@@ -104,8 +117,8 @@ class Opening:
         work: Calls it.
 
     Attributes:
-        possible: Whether the client knows tasks, and, if the tool can do without, there is room.
-        begin_task: Begins the task when the handler says so; None where it begins at once.
+        possible: True if the request declares tasks and, for an optional task, there is room.
+        begin_task: Begins the task for `ctx.start_task()`; None for a task that begins at once.
     """
 
     def __init__(
@@ -119,16 +132,16 @@ class Opening:
         self._ctx = ctx
         self._spec = spec
         self._work = work
-        self._left = trio.Event()  # set once the handler has left the request
+        self._left = trio.Event()  # set once the handler has left the request, or never entered it
 
     def enter(self) -> bool:
-        """Begin the task, or refuse the call, if either is due at once.
+        """Begin the task, or refuse the call, if the handler need not run for either.
 
         Returns:
-            True if the request has its answer.
+            True if the request is answered.
 
         Raises:
-            McpError: The tool needs a client that knows tasks (-32021), or there are too many.
+            McpError: The request does not declare tasks (-32021), or a limit is reached.
         """
         if self.begin_task is None and self._has_room():
             self._left.set()
@@ -143,11 +156,11 @@ class Opening:
 
     @cached_property
     def _size(self) -> int:
-        """Bytes that the task holds while it runs: those of its request."""
+        """Bytes that the task holds while it runs: the size of its request."""
         return memory_of(self._ctx.request.params)
 
     def leaving(self, job: Job) -> Job:
-        """Do the rest of the work on the request, and note when the handler is through with it."""
+        """Wrap the job of the request, to note when its handler has left it."""
 
         async def whole() -> None:
             try:
@@ -158,26 +171,29 @@ class Opening:
         return whole
 
     async def _begin_for(self, call: RequestContext) -> None:
-        """Begin the task for a handler; with that, its call in the request is over."""
+        """Begin the task for a handler; its call in the request ends with that."""
         if not self.possible:
             return
         ctx = self._ctx
+        # The client may have cancelled, or another task of the handler may have begun the task.
         if not ctx.cancelled:
             if not self._has_room():
                 return
             self._begin(call.asker)
             ctx.stop()
+        # The cancellation of the request ends this call. Returning would let the handler go on
+        # twice.
         await trio.sleep_forever()
 
     def _has_room(self) -> bool:
-        """Tell whether there may be a task; without room for one the tool can do without it."""
+        """Tell whether a task may begin; without room an optional one runs in its request."""
         if self.possible and self._spec.task == "optional":
             owner = owner_of(self._ctx.envelope)
             self.possible = self._ctx.running.tasks.make_room(owner, self._size)
         return self.possible
 
     def _begin(self, asker: LiveAsker | ReplayAsker | None) -> None:
-        """Enter the task, and only then answer with it: whoever asks for it must find it."""
+        """Start the task and then answer the request: `tasks/get` must find it at once."""
         before = asker if isinstance(asker, ReplayAsker) else None
         timeout = self._spec.timeout if isinstance(self._spec.timeout, float) else None
         store = self._ctx.running.tasks
@@ -190,7 +206,8 @@ class Opening:
         self._ctx.complete({"resultType": "task", **answer})
 
     async def _run(self, task: RunningTask, before: ReplayAsker | None) -> Mapping[str, Any]:
-        # Steps of the request must be over, and in the record, before they are asked for again.
+        # A step of the request may still run. It must be over and recorded before the task looks
+        # for it, or its side effect would happen twice.
         await self._left.wait()
         asker = LiveAsker(task, before)
         ctx = TaskContext(self._ctx, task, asker)
@@ -207,4 +224,4 @@ class Opening:
 
 
 async def _begun(_: RequestContext) -> None:
-    """Do nothing: the handler has been here before, in the request."""
+    """Do nothing: the handler of a running task passes `ctx.start_task()` again."""

@@ -10,15 +10,17 @@ from ._task_call import owner_of, require_tasks
 
 
 def get_task(ctx: RequestContext) -> None:
-    """Answer `tasks/get`: the task as it is, with what it asks or what came of it."""
+    """Answer `tasks/get`: the present state, with questions, result or error."""
     task = _find(ctx)
     if task is not None:
         ctx.complete(task.to_wire())
+        # After the answer, and here only for an ended task: from now on it may make room for
+        # others.
         ctx.running.tasks.note_told(task)
 
 
 def update_task(ctx: RequestContext) -> None:
-    """Answer `tasks/update`: take answers to what the task asks, some or all."""
+    """Answer `tasks/update`: take answers to some or all questions of the task."""
     task = _find(ctx)
     if task is None:
         return
@@ -30,7 +32,7 @@ def update_task(ctx: RequestContext) -> None:
 
 
 def cancel_task(ctx: RequestContext) -> None:
-    """Answer `tasks/cancel`; the task stops soon, unless it has ended."""
+    """Answer `tasks/cancel` at once; the cancellation is cooperative (extension)."""
     task = _find(ctx)
     if task is not None:
         task.cancel()
@@ -38,12 +40,13 @@ def cancel_task(ctx: RequestContext) -> None:
 
 
 def _find(ctx: RequestContext) -> RunningTask | None:
-    """Find the task of a request; None where there are no tasks at all, and that is said.
+    """Find the task of a request; without any tasks, refuse the method and return None.
 
     Raises:
-        McpError: The client does not say that it knows tasks (-32021), or has none such (-32602).
-        InsufficientScope: The caller does not hold what the call needed.
+        McpError: The request does not declare tasks (-32021), or the task is unknown (-32602).
+        InsufficientScope: The caller lacks scopes that the call needed.
     """
+    # Both: a tool with tasks may be removed while one of its tasks is still kept.
     if not ctx.running.server.registry.has_tasks and not len(ctx.running.tasks):
         ctx.refuse_method()
         return None

@@ -34,7 +34,7 @@ def call_tool(ctx: RequestContext) -> Job | None:
     `server/tools`, "Error Handling"); an unknown tool and a malformed request with an error.
 
     Raises:
-        McpError: No such tool, or no call of one (-32602).
+        McpError: The tool is unknown, or the request is malformed (-32602).
     """
     server = ctx.running.server
     name, arguments = _read(ctx.request.params or {})
@@ -43,12 +43,16 @@ def call_tool(ctx: RequestContext) -> Job | None:
     spec = server.registry.tools.specs.get(name)
     if spec is None:
         raise unknown_tool(name)
+    # Headers before arguments: a proxy has routed or refused by them, so a mismatch makes the whole
+    # request invalid, whatever its arguments.
     if spec.mirrored:
         _check_headers(spec, arguments, ctx.envelope.origin.headers)
     args, refusal = prepare(spec, arguments)
     if refusal is not None:
         _reply(ctx, spec, refusal)
         return None
+    # No deadline and no task: a short handler is done before either could matter, and this is the
+    # fastest path.
     if spec.mode == "inline":
         ctx.take_up_rounds()
         _reply(ctx, spec, run_inline(server, spec, args, ctx))
@@ -83,7 +87,7 @@ def _run_in_task(
     work: Callable[[Context], Awaitable[ToolResult]],
     in_request: Callable[[BeginTask | None], Job],
 ) -> Job | None:
-    """Let a call go on as a task; where that is not to be, or not yet, in its request."""
+    """Begin a call as a task, or run it in its request."""
     opening = Opening(ctx, spec, work)
     if opening.enter():
         return None
@@ -91,7 +95,8 @@ def _run_in_task(
 
 
 def _check_headers(spec: ToolSpec, arguments: Mapping[str, Any], headers: Mirrored | None) -> None:
-    """Refuse a call whose `Mcp-Param-*` headers say something else (2026-07-28 `server/tools`)."""
+    """Refuse a call whose `Mcp-Param-*` headers differ (2026-07-28 `server/tools`)."""
+    # On stdio there are no headers, and nothing to compare.
     if spec.mirrored and headers is not None:
         fault = param_fault(spec.mirrored, arguments, headers)
         if fault is not None:
@@ -112,6 +117,8 @@ def _reply(ctx: RequestContext, spec: ToolSpec | None, result: ToolResult) -> No
         ctx.mark_ending("crashed" if result is CRASHED else "timed_out")
     wire = result.to_wire()
     revision = ctx.envelope.revision
+    # 2026-07-28 allows any JSON value in `structuredContent`; earlier clients refuse others than
+    # objects.
     if revision.structured != "any":
         schema = spec.output.schema if spec is not None and spec.output is not None else None
         wire = adapt_tool_result(wire, schema, revision)
@@ -119,12 +126,12 @@ def _reply(ctx: RequestContext, spec: ToolSpec | None, result: ToolResult) -> No
 
 
 def _call_override(ctx: RequestContext, name: str, arguments: dict[str, Any]) -> Job | None:
-    """Let the server's own `call_tool` answer, with all that a registered tool demands.
+    """Begin a call of the server's own `call_tool`, with the rules of the registered tool.
 
-    It answers in the time of the tool, and in a task if the tool has one.
+    The tool's headers, timeout and task hold for the override, too.
 
     Raises:
-        McpError: A header says something else than the arguments.
+        McpError: A header differs from the arguments.
     """
     server = ctx.running.server
     spec = server.registry.find_tool(name)

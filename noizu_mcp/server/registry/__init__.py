@@ -1,1 +1,1 @@
-"""Registrations: what a server offers, its options, and the checks of its class."""
+"""Registrations of a server, its options, and the checks of its class."""

@@ -1,4 +1,4 @@
-"""The class statement of a server: what can be wrong in it."""
+"""Checks of the class statement of a server: every problem is reported when it runs."""
 
 import inspect
 import typing
@@ -26,7 +26,7 @@ from ...skills import check_clashes, check_skills
 from ..events._telemetry import check_listeners
 from ._server_options import SERVER_OPTIONS
 
-#: Methods that a server may override; what is overridden counts as offered.
+#: Methods that a server may override; a feature with an overridden method counts as offered.
 OVERRIDABLE: Final = (
     "init",
     "list_tools",
@@ -45,9 +45,9 @@ OVERRIDABLE: Final = (
 _NO_OPTIONS: Final = ("auth", "middleware", "policies", "providers", "resource_templates")
 #: The one form that a lifespan is sure to have.
 _LIFESPAN: Final = "`@asynccontextmanager async def lifespan(self)`, and yield once"
-# Every function that `contextmanager` makes runs this code.
+# Every function that `contextmanager` makes runs this code object: the one way to recognise them.
 _SYNC_MANAGER: Final = contextmanager(lambda: iter(())).__code__
-#: What each list of a server holds, and the methods that compute it instead.
+#: The lists of a server, and the methods that compute each of them instead.
 _COMPUTED: Final = {
     "tools": ("list_tools", "call_tool"),
     "resources": ("list_resources", "list_resource_templates", "read_resource"),
@@ -56,7 +56,7 @@ _COMPUTED: Final = {
 
 
 def check_statement(declaration: Declaration, base: type) -> None:
-    """Report everything that is wrong in the statement of a server.
+    """Report all problems in the statement of a server.
 
     Args:
         declaration: The statement.
@@ -76,6 +76,8 @@ def check_statement(declaration: Declaration, base: type) -> None:
     for member, find_problems in _CHECKS.items():
         for problem in find_problems(_registrations(declaration, member)):
             declaration.take(problem, member)
+    # Only for a statement that is right so far: these checks read the lists, and would report a
+    # problem of a list once more.
     if not declaration.problems and not declaration.abstract:
         _check_nested(declaration, base)
     if not declaration.problems:
@@ -85,17 +87,19 @@ def check_statement(declaration: Declaration, base: type) -> None:
 
 
 def _check_identity(declaration: Declaration) -> None:
-    """A server that clients see needs a name and a version (`basic/lifecycle`, serverInfo)."""
+    """Require a name and a version: every revision has both in serverInfo (`basic/lifecycle`)."""
     name = declaration.cls.__name__
     told = {problem.where for problem in declaration.problems}
     for option in ("name", "version"):
+        # An option that was given with a wrong value is missing here too, and has its problem
+        # already.
         if option not in declaration.options and f"{name}.{option}" not in told:
             text = f'is missing; write class {name}(Server, {option}="…", …)'
             declaration.problem(option, text)
 
 
 def _check_overrides(declaration: Declaration, base: type) -> None:
-    """An override takes what the engine passes; found here, not in front of a client."""
+    """Check that overrides take the arguments of the engine, before a client calls them."""
     for name in OVERRIDABLE:
         method, original = getattr(declaration.cls, name), getattr(base, name)
         wanted = list(inspect.signature(original).parameters)
@@ -114,7 +118,7 @@ def _misplaces_context(declaration: Declaration, method: Any) -> bool:
 
 
 def _check_marks(declaration: Declaration, base: type) -> None:
-    """Refuse `@mcp` in a server, or in a class that it is made with: nobody would read it."""
+    """Refuse `@mcp` in a server or in its bases: nothing would read it."""
     for cls in declaration.cls.__mro__:
         if issubclass(base, cls):
             continue
@@ -128,7 +132,7 @@ def _check_marks(declaration: Declaration, base: type) -> None:
 
 
 def _check_nested(declaration: Declaration, base: type) -> None:
-    """Refuse a component that is defined in the body of a server and that no list has."""
+    """Refuse a component that is defined in the body of a server but is in no list."""
     cls: Any = declaration.cls
     for name, value in vars(cls).items():
         kind = kind_of(value) if isinstance(value, type) else None
@@ -149,9 +153,9 @@ def _check_nested(declaration: Declaration, base: type) -> None:
 
 
 def _check_lifespan(declaration: Declaration, base: Any) -> None:
-    """Check that `lifespan` makes an async context manager.
+    """Check that `lifespan` returns an async context manager.
 
-    What makes none would fail when the server is served, not before.
+    A wrong one would fail only when the server is served.
     """
     cls: Any = declaration.cls
     method = cls.lifespan
@@ -178,7 +182,7 @@ def _check_lifespan(declaration: Declaration, base: Any) -> None:
 
 
 def _ignore(_: str) -> None:
-    """Take a problem that is reported otherwise."""
+    """Ignore a problem that another check reports."""
 
 
 def _returns_manager(declaration: Declaration, method: Any) -> bool:

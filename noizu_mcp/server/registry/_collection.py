@@ -1,4 +1,4 @@
-"""One kind of thing that a server offers: a frozen map, its pages, and its running set."""
+"""Collections: the registrations of one kind of component, their pages and running sets."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class Kind(NamedTuple):
     """A kind of component: its names on the wire, and its definitions.
 
     Attributes:
-        name: What one of it is called: `tool`.
+        name: The noun: `tool`.
         listed: The member of a list result that holds it: `tools`.
         key: The member of a definition that names it: `name` or `uri`.
         adapt: Writes a definition with the fields that a revision has.
@@ -61,7 +61,7 @@ class Collection(Generic[SpecType]):
 
     Args:
         kind: The kind.
-        specs: What is registered, in order.
+        specs: The registrations, in order.
         page_size: Entries of one page.
         declared: The server declares a list of this kind, which may be empty.
         lock: Guards changes.
@@ -69,9 +69,9 @@ class Collection(Generic[SpecType]):
 
     Attributes:
         specs: The registrations by name, in order; hidden or not.
-        scoped: True if anything on it requires scopes.
+        scoped: True if any of them requires scopes.
         offered: True from the start if the list is declared, else once anything was registered.
-            A client was told so when it connected, and may rely on it for as long as it stays.
+            It never becomes False again: clients were told when they connected.
         watchable: True once anything subscribable was registered; for the same reason it stays.
     """
 
@@ -97,7 +97,7 @@ class Collection(Generic[SpecType]):
         self._set({self.key_of(spec): spec for spec in specs})
 
     def key_of(self, spec: SpecType) -> str:
-        """Return what names a spec."""
+        """Return the name or URI of a spec."""
         return str(spec.definition[self.kind.key])
 
     def _set(self, specs: Mapping[str, SpecType]) -> None:
@@ -109,6 +109,8 @@ class Collection(Generic[SpecType]):
         self.watchable = self.watchable or any(
             getattr(spec, "subscribable", False) for spec in specs.values()
         )
+        # One object, replaced as a whole: a reader in another thread sees the old list with its
+        # pages or the new one, never a mixture.
         self._listed = _Listed(shown, tuple(map(self.key_of, shown)), {})
 
     @property
@@ -149,6 +151,7 @@ class Collection(Generic[SpecType]):
         Raises:
             McpError: The cursor is invalid (-32602).
         """
+        # Read once: a change in another thread must not replace it between the search and the page.
         listed = self._listed
         start = find_start(listed.keys, cursor)
         page = listed.pages.get((start, revision.name))
@@ -165,8 +168,8 @@ class Collection(Generic[SpecType]):
             revision: The revision of the client.
 
         Raises:
-            TypeError: Something on the page is nothing of the kind.
-            ProtocolError: A mapping on the page is no definition.
+            TypeError: An entry of the page is of another kind.
+            ProtocolError: A mapping on the page is not a valid definition.
         """
         items = [self.kind.adapt(self._definition_of(item), revision) for item in page.items]
         result: dict[str, Any] = {self.kind.listed: items}
@@ -178,7 +181,7 @@ class Collection(Generic[SpecType]):
         if isinstance(item, self.kind.definition):
             return item.to_wire()
         if isinstance(item, Mapping):
-            # What is no definition must not reach a client: reading it is the check.
+            # An invalid definition must not reach a client: reading it is the check.
             return self.kind.definition.from_wire(item, self.kind.name).to_wire()
         definition = getattr(item, "definition", None)
         if isinstance(definition, Mapping):
@@ -198,7 +201,7 @@ class Collection(Generic[SpecType]):
         raise TypeError(f"a list of {self.kind.name}s must be a Page or a list, not {answer!r}")
 
     def change(self, edit: Callable[[dict[str, SpecType]], dict[str, SpecType]]) -> None:
-        """Replace what is registered by what `edit` makes of it; atomic for everyone else."""
+        """Replace the registrations by the result of `edit`; atomic for readers."""
         with self._lock:
             self._set(edit(dict(self.specs)))
             self._on_change()
@@ -281,18 +284,19 @@ class RunningSet:
         Names made at run time may be any printable string.
 
         Raises:
-            DefinitionError: One is nothing of the kind, or its name is taken.
+            DefinitionError: One is of another kind, or its name is taken.
         """
         for collection, specs in self._expand(items):
             collection.add(specs)
         self._changed()
 
     def remove(self, name: str) -> None:
-        """Remove what has a name, or a URI; requests that run go on.
+        """Remove a component by its name or URI; running requests go on.
 
         Raises:
             KeyError: There is none.
         """
+        # For an unknown name: the first collection raises the KeyError.
         first, *_ = self._collections
         found = (each for each in self._collections if name in each.specs)
         next(found, first).remove(name)
@@ -302,7 +306,7 @@ class RunningSet:
         """Put classes, instances or registrations in the places of those with the same names.
 
         Raises:
-            DefinitionError: One is nothing of the kind; nothing is replaced then.
+            DefinitionError: One is of another kind; nothing is replaced then.
         """
         for collection, specs in self._expand(items):
             collection.replace(specs)

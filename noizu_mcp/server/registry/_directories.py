@@ -1,4 +1,4 @@
-"""The directories that the files of skills lie in (SEP-2640, "Directory Resources")."""
+"""The directories of the files of skills (SEP-2640, "Directory Resources")."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ from ...types import DIRECTORY
 if TYPE_CHECKING:
     from ...skills import SkillSpec
 
-#: The definitions of what lies in each directory, by its URI and theirs.
+#: The definitions of the entries of each directory, by the URI of the directory and their own.
 Tree = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
@@ -32,7 +32,7 @@ def make_tree(skills: Iterable["SkillSpec"]) -> Tree:
 def _put(
     tree: dict[str, dict[str, Mapping[str, Any]]], uri: str, what: Mapping[str, Any], top: str
 ) -> None:
-    """Put something into its directory, and that into the one above it, up to the top."""
+    """Put an entry into its directory, and each directory into its parent, up to the top."""
     while uri != top:
         home = uri.rpartition("/")[0]
         tree.setdefault(home, {})[uri] = what

@@ -18,8 +18,8 @@ class Page(NamedTuple, Generic[Item]):
     """One page of a list.
 
     Attributes:
-        items: What is on it.
-        next_cursor: Where the next one begins; None on the last.
+        items: The entries.
+        next_cursor: The cursor of the next page; None on the last one.
     """
 
     items: Sequence[Item]
@@ -27,7 +27,7 @@ class Page(NamedTuple, Generic[Item]):
 
 
 def write_cursor(offset: int, last: str) -> str:
-    """Write a cursor: where the next page begins, and after which entry, should the list change."""
+    """Write a cursor: the offset of the next page, and the entry before it if the list changes."""
     return base64.urlsafe_b64encode(f"{offset}:{last}".encode()).rstrip(b"=").decode()
 
 
@@ -38,14 +38,15 @@ def read_cursor(cursor: object) -> tuple[int, str]:
         The offset, and the key of the entry before it.
 
     Raises:
-        McpError: It is none of ours (-32602).
+        McpError: The cursor was not made by `write_cursor` (-32602).
     """
     try:
         text = str(cursor)
         padded = text + "=" * (-len(text) % 4)
         decoded = base64.b64decode(padded.encode("ascii"), b"-_", validate=True).decode()
         offset, separator, last = decoded.partition(":")
-        # The check by writing it again refuses every second spelling of the same cursor.
+        # Ten digits and more are no offset of ours: `int` of a long text takes quadratic time. The
+        # check by writing it again refuses every other spelling of a cursor.
         if separator and offset.isascii() and offset.isdigit() and len(offset) < 10:
             position = int(offset)
             if write_cursor(position, last) == cursor and position > 0:
@@ -56,18 +57,21 @@ def read_cursor(cursor: object) -> tuple[int, str]:
 
 
 def find_start(keys: Sequence[str], cursor: object) -> int:
-    """Find where a page begins, also when entries came or went since the cursor was given out.
+    """Find the start of a page, also if entries came or went since the cursor was made.
 
     Args:
         keys: The keys of all entries, in order.
         cursor: The cursor, or None for the first page.
 
     Raises:
-        McpError: The cursor is none of ours (-32602).
+        McpError: The cursor was not made by `write_cursor` (-32602).
     """
     if cursor is None:
         return 0
     offset, last = read_cursor(cursor)
+    # The usual case, an unchanged list, needs no search. Else the page begins after the entry that
+    # the client saw last, so that it gets none twice; if that is gone, the offset is the best
+    # guess.
     if 0 < offset <= len(keys) and keys[offset - 1] == last:
         return offset
     return keys.index(last) + 1 if last in keys else min(offset, len(keys))

@@ -35,7 +35,7 @@ TEMPLATES: Final = Kind(
 PROMPTS: Final = Kind("prompt", "prompts", "name", adapt_definition, PromptDefinition)
 SKILLS: Final = Kind("skill", "skills", "uri", adapt_definition, SkillDefinition)
 
-#: What serves a URI, and the values of its variables if it is a template.
+#: The spec that serves a URI, and for a template the values of its variables.
 Found = tuple[ResourceSpec | TemplateSpec, Any]
 
 
@@ -62,7 +62,7 @@ class Registry:
         directories: The contents of each directory of the skills.
         offered: The features that the server offers: their lists are declared, or something was in
             them. `tools`, `resources`, `prompts`, `completions`, `skills`.
-        scoped: True if anything that is registered requires scopes.
+        scoped: True if any registration requires scopes.
     """
 
     offered: frozenset[str]
@@ -104,7 +104,7 @@ class Registry:
         self._refresh()
 
     def _refresh(self) -> None:
-        """Work out once per change what every request asks for."""
+        """Compute the flags that every request reads, once for each change."""
         parts = self.parts.items()
         self.offered = frozenset(
             feature for feature, found in parts if any(each.offered for each in found)
@@ -132,7 +132,7 @@ class Registry:
         return self.prompts.specs.get(name)
 
     def find_resource(self, uri: str) -> Found | None:
-        """Find what serves a URI: the resource itself, else the first template that matches.
+        """Find the spec that serves a URI: the resource itself, else the first matching template.
 
         Returns:
             The spec, and the variables of a template.
@@ -140,6 +140,8 @@ class Registry:
         resource = self.resources.specs.get(uri)
         if resource is not None:
             return resource, None
+        # In the order of registration: overlapping templates are legal, and the author decides
+        # which one wins.
         for template in self.templates.specs.values():
             variables = template.match(uri)
             if variables is not None:
@@ -147,12 +149,12 @@ class Registry:
         return None
 
     def required_for(self, uri: str) -> RequireScopes | None:
-        """Say what a caller must hold to read a resource, or to hear of it; None for nothing."""
+        """Return the scopes that a caller needs to read or watch a resource; None for none."""
         found = self.find_resource(uri) if self.scoped else None
         return None if found is None else found[0].requires
 
     def is_subscribable(self, uri: str) -> bool:
-        """Tell whether what serves a URI is subscribable, and not hidden."""
+        """Tell whether the resource or template of a URI is subscribable and not hidden."""
         found = self.find_resource(uri)
         return found is not None and found[0].subscribable and not found[0].hidden
 

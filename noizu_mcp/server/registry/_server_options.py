@@ -1,4 +1,4 @@
-"""The options of a server, and what each may be."""
+"""The options of a server, and their checks."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,11 +17,12 @@ from ._state_keys import STATE_TTL, read_secrets
 
 #: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
 TOOL_TIMEOUT: Final = 30.0
-#: Seconds that a task may run, and that its result is kept afterwards.
+#: Seconds that a task may run, and that its result is kept afterwards: an hour, for a person to
+#: answer a question or to come back for a result.
 TASK_TTL: Final = 3600.0
 #: Seconds that a client is told to leave between two looks at a task.
 TASK_POLL_INTERVAL: Final = 1.0
-#: What `cache` can be set for: results that 2026-07-28 lets a client keep.
+#: The kinds of `cache`: results that a client may keep (2026-07-28 `server/utilities/caching`).
 CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read", "skills")
 
 
@@ -31,11 +32,11 @@ class Cache(Value):
 
     Attributes:
         ttl: Seconds; 0: it is stale at once.
-        scope: `private`: for this caller only; `public`: it is the same for every caller. What
-            needs scopes is always `private`: a cache that callers share asks for none.
+        scope: `private`: for this caller only; `public`: equal for every caller. A result that
+            needs scopes is always `private`: a shared cache checks none.
 
     Raises:
-        ValueError: One of the two is something else.
+        ValueError: One of the two is invalid.
     """
 
     ttl: float = attrs.field(default=0.0)
@@ -57,7 +58,9 @@ class Cache(Value):
         return {"ttlMs": round(self.ttl * 1000), "cacheScope": self.scope}
 
     def tail(self) -> bytes:
-        """Write them as JSON members, each with a comma before it."""
+        """Write the two members as JSON text, each with a comma before it."""
+        # For results that are JSON text already: parsing them again to add two members would undo
+        # the gain.
         return b',"ttlMs":%d,"cacheScope":"%b"' % (round(self.ttl * 1000), self.scope.encode())
 
 
@@ -71,16 +74,16 @@ class ServerOptions(NamedTuple):
         name: The name for programs.
         version: The version of the server, any form.
         title: The name for people.
-        description: What it is for.
-        instructions: What a model should know to use it well.
-        website_url: Where to read about it.
+        description: The purpose of the server.
+        instructions: Advice for a model that uses it.
+        website_url: The URL of its website.
         icons: Pictures of it.
         tool_timeout: Seconds that a call may take; infinite for no limit.
         page_size: Entries of one page of a list.
         limits: The limits of a connection.
-        cache: How long clients may keep what, by `CACHEABLE` name.
-        state_keys: Secrets that seal what travels through clients: the first one seals, every one
-            opens. None: those of the environment, else one of this process.
+        cache: The times for which clients may keep results, by `CACHEABLE` name.
+        state_keys: Secrets that seal the state that travels through clients: the first one seals,
+            every one opens. None: the secrets of the environment, else one of this process.
         state_ttl: Seconds in which a client must come back with answers.
         task_ttl: Seconds that a task may run, and that its result is kept afterwards.
         task_poll_interval: Seconds that a client is told to leave between two looks at a task.
@@ -105,12 +108,12 @@ class ServerOptions(NamedTuple):
     requires: RequireScopes | None = None
 
     def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
-        """Say how long clients may keep results of a kind; unless set, they are stale at once.
+        """Return the cache hints of a kind of results; by default they are stale at once.
 
         Args:
             kind: One of `CACHEABLE`.
-            guarded: Not every caller gets this result. What a server requires of all guards all
-                but `discover`, which is open to everybody.
+            guarded: True if not every caller may get this result. Scopes of the server guard all
+                kinds but `discover`, which is open to everybody.
         """
         cache = self.cache.get(kind, _STALE)
         if guarded or (self.requires is not None and kind != "discover"):
@@ -138,7 +141,7 @@ def _read_cache(value: Any) -> Mapping[str, Cache]:
 
 
 def _read_state_keys(value: Any) -> Sequence[str]:
-    # A set has no first one to seal with, and an empty ring would leave out the environment.
+    # A set has no first secret to seal with, and an empty ring would hide the environment's.
     listed = isinstance(value, list | tuple) and value
     if not listed or not all(isinstance(key, str) for key in value):
         raise ValueError("must be a list of texts, one at least")
@@ -159,7 +162,7 @@ def _read_page_size(value: Any) -> int:
     return value
 
 
-#: What the statement of a `Server` takes.
+#: The options of a `Server` statement, and their readers.
 SERVER_OPTIONS: Final[Table] = {
     "name": read_text,
     "version": read_text,
@@ -180,5 +183,5 @@ SERVER_OPTIONS: Final[Table] = {
     "abstract": read_flag,
 }
 
-#: Options that are no options of a running server.
+#: Options of the statement that a running server does not have.
 STATEMENT_ONLY: Final = ("abstract",)

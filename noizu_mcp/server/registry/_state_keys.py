@@ -6,14 +6,15 @@ from typing import Final
 
 #: The variable that holds the key ring: secrets separated by commas, the first one seals.
 KEYS_VARIABLE: Final = "NOIZU_MCP_STATE_KEYS"
-#: Seconds that a client has to come back with answers; a person may have to be found.
+#: Seconds that a client has to come back with answers: long enough for a person to be found, short,
+#: since a sealed state can be replayed until then.
 STATE_TTL: Final = 3600.0
-#: Characters of a secret below which it could be guessed.
+#: Characters of a secret. A client holds sealed state and can test guesses offline, without limit.
 MIN_SECRET: Final = 16
 
 
 def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
-    """Find the key ring: what is given, else the environment's, else nothing.
+    """Return the key ring: the given secrets, else the environment's, else an empty one.
 
     Raises:
         ValueError: A secret is too short.

@@ -1,6 +1,15 @@
-"""One task: its status, what it asks, and what comes of it.
+"""One task: its status, its questions and its result.
 
 Source: the extension `io.modelcontextprotocol/tasks`, `specification/2026-07-28/tasks`.
+
+Theory of operation. A task is `working`, or `input_required` while at least one question waits.
+It moves between the two any number of times, and then once to `completed`, `failed` or `cancelled`,
+which are final. `_note_questions` makes the moves between the first two, `_end` the last one. The
+handler owns its questions: each leaves the table when it is answered, when its time is over, or
+when the task ends, and no exit of `ask` leaves one behind. The store owns the lifetime: `hold`
+accounts for each byte that the task keeps, and `expires` bounds how long it is kept. All of this
+runs in the loop's thread and only `ask` waits, for an event that an answer, the timeout or the end
+of the task sets.
 """
 
 import json
@@ -20,9 +29,10 @@ from ...jsonrpc import INTERNAL_ERROR, memory_of, render
 from ...types import InputRequest, Principal, RequireScopes, Task, TaskStatus
 from ..events._event import Outcome
 
-#: Random bytes of an id: where nobody is verified, who knows the id has the task.
+#: Random bytes of an id: without authentication, anyone who knows the id can use the task. The
+#: extension wants ids that cannot be guessed; 192 bits also exclude collisions.
 ENTROPY: Final = 24
-#: A task with one of these changes no more.
+#: The final states: the extension lets no task leave one.
 ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 
 
@@ -34,31 +44,31 @@ class _Question:
     def __init__(self, wire: dict[str, Any]) -> None:
         self.wire = wire
         self.answer: Any = UNSET
-        self.closed = trio.Event()  # it has its answer, or will have none
+        self.closed = trio.Event()  # set with the answer, or at the end of the task
 
 
 class RunningTask:
-    """A task that runs, or has run and is kept for its result.
+    """A task that runs, or that has ended and is kept for its result.
 
-    Its result, once there, is a copy: whatever the handler does with its own later changes nothing.
+    The result is kept as JSON text: later changes of the handler's own object do not reach it.
 
     Args:
-        owner: Names the principal that it belongs to; None where nobody is verified.
-        size: Bytes that it holds from the start.
-        hold: Lets it hold so many bytes instead of `size`, or gives False: there is no room.
-        ttl: Seconds that it may run, and that its result is kept afterwards.
-        poll_interval: Seconds that clients are told to leave between two looks at it.
+        owner: The key of its principal; None without authentication.
+        size: Bytes of its request.
+        hold: Changes the bytes that the task holds; returns False if there is no room.
+        ttl: Seconds that the task may run, and that its result is kept afterwards.
+        poll_interval: Seconds between two polls, as advice to clients.
         on_change: Called after each change.
 
     Attributes:
-        id: What names it; not to be guessed.
+        id: The unguessable name of the task.
         owner: See Args.
-        size: Bytes that it holds: what it was sent, then what came of it.
-        status: What it does.
-        expires: When it is forgotten, on trio's clock.
-        scope: Cancels it.
-        cancelling: True once it is to stop.
-        ending: How it ends, where the answer does not tell.
+        size: Bytes that it holds: of its request and answers, later of its result.
+        status: The state.
+        expires: The end of its life, on trio's clock.
+        scope: Cancels the handler.
+        cancelling: True once `cancel` was called.
+        ending: The reason of its end, where the result does not tell.
     """
 
     def __init__(
@@ -88,28 +98,32 @@ class RunningTask:
         self._questions: dict[str, _Question] = {}
         self._asked = 0
         self._required: dict[RequireScopes, None] = {}
-        self._kept = b""  # what came of it, as JSON: it is asked for once, as a rule
+        # Bytes, not objects: they are counted exactly, and most results are read once.
+        self._kept = b""
         self._outcome: tuple[Outcome, int | None] = ("cancelled", None)
+        # Two limits, kept apart: the timeout of the tool stops while a person is asked, and
+        # `expires` does not. `expire_at` sets the scope to the earlier one.
         self._deadline = self._left = math.inf
         self.expires = self._born + ttl
         self.expire_at(math.inf)
 
     @property
     def ended(self) -> bool:
-        """True once it changes no more."""
+        """True in a final state."""
         return self.status in ENDED
 
     @property
     def outcome(self) -> tuple[Outcome, int | None]:
-        """The outcome for listeners, and the code of its error; `cancelled` if it has no other."""
+        """The outcome for listeners, and the code of the error; `cancelled` before any other."""
         outcome, code = self._outcome
         return self.ending or outcome, code
 
     def to_wire(self, *, detailed: bool = True) -> dict[str, Any]:
-        """Write it as it is now.
+        """Write the task in its present state.
 
         Args:
-            detailed: With what it asks, or what came of it; what begins it has neither.
+            detailed: Include its questions, result or error. The extension forbids them in the
+                answer that begins a task.
         """
         task = Task(
             self.id,
@@ -130,30 +144,34 @@ class RunningTask:
         return {"error": json.loads(self._kept)} if self.status == "failed" else {}
 
     def say(self, message: str) -> None:
-        """Say what it does, for people."""
+        """Set the status message, a text for people."""
         if not self.ended:
             self._message = message
             self._changed()
 
     def _changed(self) -> None:
+        # Before the listeners: a notice carries the whole task, with this time.
         self._updated = _now()
         self._on_change(self)
 
-    # Who may see it
+    # Access
 
     def require(self, requires: RequireScopes) -> None:
-        """Note what its call needed: it shows what only holders of these scopes may see."""
+        """Note the scopes of its call: its questions and result are for their holders only."""
         self._required[requires] = None
 
     def admits(self, caller: Principal | None) -> bool:
-        """Tell whether somebody holds all that its call needed."""
+        """Tell whether a caller holds all scopes that the call needed."""
+        # Checked at each access (the extension demands it): the owner may come back with a token
+        # that has fewer scopes.
         return all(each.admits(caller) for each in self._required)
 
     def admit(self, caller: Principal | None) -> None:
-        """Go on only for somebody who holds all that its call needed.
+        """Check that a caller holds all scopes that the call needed.
 
         Raises:
-            InsufficientScope: With all of it.
+            InsufficientScope: The caller does not. It names all scopes, so that one new token is
+                enough.
         """
         if not self.admits(caller):
             raise InsufficientScope([scope for each in self._required for scope in each.scopes])
@@ -165,17 +183,20 @@ class RunningTask:
 
         Args:
             request: The question.
-            timeout: Seconds; UNSET and None for the life of the task.
+            timeout: Seconds; UNSET and None for no limit but the life of the task.
 
         Raises:
             ConnectionClosed: The task has ended, or ends before there is an answer.
-            RequestTimeout: The time is over; the question is no longer there.
+            RequestTimeout: The time is over; the question is withdrawn.
         """
         if self.ended:
             raise ConnectionClosed(f"the task ended before {request.method} was sent")
         wire = request.to_wire()
-        render(wire)  # what is no JSON is the handler's to hear of, and nobody else's
-        # Never the same twice: clients tell by it what they have shown already.
+        # Rendered only to check: a question that is not JSON must raise here, in its handler. In
+        # the table it would break every `tasks/get` of the client.
+        render(wire)
+        # Keys are never reused: clients poll, and tell by the key if a question was shown already
+        # (extension, `tasks/update`).
         self._asked += 1
         key = f"{request.method.partition('/')[0]}-{self._asked}"
         question = self._questions[key] = _Question(wire)
@@ -185,6 +206,8 @@ class RunningTask:
             with trio.move_on_after(seconds):
                 await question.closed.wait()
         finally:
+            # In `finally`, for a cancelled handler too. An answer or the end of the task has
+            # removed it already, and then the status is right.
             if self._questions.pop(key, None) is not None:
                 self._note_questions()
         if question.answer is not UNSET:
@@ -194,53 +217,60 @@ class RunningTask:
         raise RequestTimeout(f"{request.method} was not answered within {seconds:g} s")
 
     def answer(self, answers: Mapping[str, Any]) -> None:
-        """Take answers, by key; those to nothing, or to what has its answer, mean nothing.
+        """Take answers, by key; unknown and answered keys are ignored, as the extension says.
 
         Raises:
             McpError: Tasks hold too many bytes for them (-32603).
         """
         meant = {key: answers[key] for key in answers if key in self._questions}
+        # Counted before anything changes, and only for known keys: a client can send unknown keys
+        # without end.
         if meant and not self._hold(self, self.size + memory_of(meant)):
             raise McpError(INTERNAL_ERROR, "Tasks hold too many bytes to take more answers")
         found = {key: self._questions.pop(key) for key in meant}
         for key, question in found.items():
             question.answer = answers[key]
+            # After the answer: the waiting task reads it when it wakes up.
             question.closed.set()
         if found:
             self._note_questions()
 
     def _note_questions(self) -> None:
+        # Derived from the table, so the status cannot contradict `inputRequests`.
         self.status = "input_required" if self._questions else "working"
         self._changed()
 
-    # Its time: that of a person does not count.
+    # Time: it stops while a person is asked.
 
     def expire_at(self, deadline: float) -> None:
-        """Move the deadline; on trio's clock. Past `expires` it never runs."""
+        """Set the deadline of the handler, on trio's clock; `expires` stays its upper bound."""
         self._deadline = deadline
         self.scope.deadline = min(deadline, self.expires)
 
     def stop_clock(self) -> None:
-        """Stop the clock of the deadline; `resume_clock` lets it go on with what was left."""
+        """Stop the clock of the deadline, until `resume_clock`."""
         self._left = self._deadline - trio.current_time()
         self.expire_at(math.inf)
 
     def resume_clock(self) -> None:
-        """Let the clock go on."""
+        """Resume the clock with the time that was left."""
         self.expire_at(trio.current_time() + self._left)
 
-    # Its end
+    # End
 
     def cancel(self) -> None:
-        """Ask it to stop; one that has ended stays as it is."""
+        """Ask the handler to stop; a task that has ended is not changed."""
         if not self.ended:
+            # Before the scope: the flag tells a cancellation from a timeout, which ends the same
+            # scope. The status does not change yet: the extension's cancel is cooperative, and a
+            # task that ends first completes.
             self.cancelling = True
             self.scope.cancel()
 
     def complete(self, result: Mapping[str, Any]) -> None:
-        """End with a result, one with `isError` too.
+        """End with a result; an `isError` result completes a task as well (extension).
 
-        One that is no JSON is an error, and so is one that there is no room for.
+        A result that is not JSON, or that there is no room for, ends the task with an error.
         """
         try:
             text = render({"resultType": "complete", **result})
@@ -249,6 +279,7 @@ class RunningTask:
             self.ending = "crashed"
             self.fail(INTERNAL_ERROR, "Result is not JSON")
             return
+        # The request is released here: from now on only the result counts.
         if not self._hold(self, len(text)):
             entry = "the result of a task is not kept: Limits.task_memory is reached"
             seldom.entry(logging.ERROR, entry, entry)
@@ -258,21 +289,24 @@ class RunningTask:
         self._end("completed", None, text)
 
     def fail(self, code: int, message: str, data: Any = None) -> None:
-        """End with an error of the protocol."""
+        """End with a JSON-RPC error: the only way to `failed` in the extension."""
         bare = {"code": code, "message": message}
         try:
             text = render(bare if data is None else {**bare, "data": data})
         except (ValueError, TypeError, RecursionError) as error:
             seldom.crash("task", "the data of an error is not JSON", error=error)
+            # Data of the author's that is not JSON must not cost the client the error.
             text = render(bare)
         if not self._hold(self, len(text)):
             text = render(bare)
+            # Without its data the error is a few bytes. It is kept in any case: a task without an
+            # end would be polled until it expires.
             self._hold(self, len(text))
         self._outcome = "error", code
         self._end("failed", message, text)
 
     def end_cancelled(self) -> None:
-        """End without either: it was cancelled."""
+        """End as cancelled, without a result or an error."""
         self._hold(self, 0)
         self._end("cancelled", None)
 
@@ -280,19 +314,22 @@ class RunningTask:
         self.status = status
         self._kept = kept
         self._message = message
+        # Emptied before the events are set: `ask` finds nothing to remove, and cannot set the
+        # status back to `working`.
         questions, self._questions = self._questions, {}
         for question in questions.values():
             question.closed.set()
-        # Whoever waited for it has as long again to fetch what came of it.
+        # A full `ttl` from the end: the result of a long task is not lost to a slow poller.
         self.expires = trio.current_time() + self._ttl
         self._changed()
 
 
 def _now() -> str:
-    """Write the time of day as ISO 8601; `datetime` would be loaded by every server for it."""
+    """Write the present time as ISO 8601, without `datetime`, which costs import time."""
     seconds, rest = divmod(time.time_ns() // 1_000_000, 1000)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{rest:03}Z"
 
 
 def _milliseconds(seconds: float) -> int:
+    # Never 0: as `ttlMs` it would mean a task that is gone, as `pollIntervalMs` a busy loop.
     return max(1, round(seconds * 1000))

@@ -1,4 +1,13 @@
-"""The tasks of a server while it is served: what runs, and what is kept for its result."""
+"""The tasks of a server while it is served: running tasks, and ended ones with their results.
+
+Theory of operation. `create` enters a task, `start` runs it in a nursery of the connection or the
+application, `_run` brings it to a final state, and `_drop` removes it: when it has expired, or
+earlier, when it makes room for another. Only a task whose owner has seen the end makes room early,
+so no unread result is lost to a newcomer. `TaskQuota` counts tasks and bytes, in total and for each
+principal, at every change; the limits of `Limits` bound both. Everything runs in the loop's thread
+without a checkpoint between a check and its effect, so there is no lock and no race. `_sweep` is
+the one background task of the store itself, and exists only while there are tasks.
+"""
 
 import math
 from collections import Counter, OrderedDict, defaultdict
@@ -20,19 +29,20 @@ from ..registry._server_options import ServerOptions
 from ._running_task import RunningTask
 
 Spawn = Callable[[Callable[[], Awaitable[object]]], object]
-#: The rest of a call; gives its result as it goes over the wire.
+#: The rest of a call; returns its result in the form of the wire.
 Work = Callable[[], Awaitable[Mapping[str, Any]]]
 
-#: How often in the life of a task what has expired is looked for.
+#: Sweeps for expired tasks in one `ttl`: an expired one is kept a quarter of its life too long at
+#: most. `get` refuses it at once; the sweep only frees its memory.
 SWEEPS: Final = 4
 
 
 @attrs.frozen
 class TaskChange:
-    """A task has changed; for who follows it.
+    """The change of a task, for its followers.
 
     Attributes:
-        id: Names it.
+        id: The id of the task. The state is read when the notice is sent, so it is never stale.
     """
 
     id: str
@@ -45,7 +55,7 @@ class TaskQuota:
     """Counts the tasks of a store, and finds those that may make room for others.
 
     Args:
-        limits: How many there may be.
+        limits: The limits of number and memory.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -54,8 +64,8 @@ class TaskQuota:
         self._held = 0
         self._owned: Counter[str | None] = Counter()
         self._held_of: Counter[str | None] = Counter()
-        # What has ended, and its owner knows how; who has known for longest comes first. A plain
-        # dict is slow to give its first one while it loses one after the other.
+        # Ended tasks whose owner knows the end, the longest known first. An OrderedDict: a plain
+        # dict scans over its deleted entries to find the first one.
         self._told: OrderedDict[RunningTask, None] = OrderedDict()
         self._told_of: defaultdict[str | None, OrderedDict[RunningTask, None]]
         self._told_of = defaultdict(OrderedDict)
@@ -67,13 +77,15 @@ class TaskQuota:
         self._weigh(task.owner, task.size)
 
     def remove(self, task: RunningTask) -> None:
-        """Count a task no more."""
+        """Remove a task from the counts."""
         self._count -= 1
         owner = task.owner
         self._owned[owner] -= 1
         self._weigh(owner, -task.size)
         self._told.pop(task, None)
         self._told_of[owner].pop(task, None)
+        # Empty entries go: principals come and go for as long as the application runs, and their
+        # keys must not pile up. The read above has made an entry in the defaultdict, too.
         if not self._told_of[owner]:
             del self._told_of[owner]
         if not self._owned[owner]:
@@ -84,56 +96,59 @@ class TaskQuota:
         self._held_of[owner] += size
 
     def resize(self, task: RunningTask, size: int) -> None:
-        """Count other bytes for a task; there must be room for them."""
+        """Change the bytes of a task; the caller has checked that there is room."""
         self._weigh(task.owner, size - task.size)
         task.size = size
 
     def note_told(self, task: RunningTask) -> None:
-        """Note that the owner of a task has been told how it ended."""
+        """Note that the owner of a task has seen its end."""
         self._told[task] = self._told_of[task.owner][task] = None
 
     def is_full(self, owner: str | None, size: int, tasks: int = 1) -> bool:
-        """Tell whether there is no room for what an owner would have more.
+        """Tell whether more bytes or tasks of an owner would exceed a limit.
 
         Args:
-            owner: Names the principal.
-            size: So many bytes more.
-            tasks: So many tasks more.
+            owner: The key of the principal.
+            size: Additional bytes.
+            tasks: Additional tasks.
         """
+        # A task that shrinks always fits, even if the limit is exceeded at that moment.
         heavy = size > 0 and self._held + size > self._limits.task_memory
         return heavy or self._count + tasks > self._limits.tasks or self.has_all(owner, size, tasks)
 
     def has_all(self, owner: str | None, size: int, tasks: int = 1) -> bool:
-        """Tell whether it would be more than one principal may have."""
+        """Tell whether more bytes or tasks would exceed the share of one principal."""
+        # Without authentication everybody is one owner: a share of it would bound the whole server.
         if owner is None:
             return False
         heavy = size > 0 and self._held_of[owner] + size > self._limits.task_memory // PART
         return heavy or self._owned[owner] + tasks > self._limits.tasks_per_principal
 
     def can_hold(self, owner: str | None, size: int) -> bool:
-        """Tell whether there would be room for so many bytes if there were no other task."""
+        """Tell whether one task could hold so many bytes if it were the only one."""
         return size <= self._limits.task_memory // (1 if owner is None else PART)
 
     def spare(self, owner: str | None, size: int, tasks: int = 1) -> RunningTask | None:
-        """Find a task that makes room for what an owner would have more; None: there is none.
+        """Find a task that may make room for an owner; None if there is none.
 
-        One of the owner's own, if any will do; else one of somebody else.
+        A task of the owner comes first, then one of any other owner.
         """
         own = self._told_of.get(owner)
+        # If the owner's own share is used up, tasks of others cannot help.
         if own is None and self.has_all(owner, size, tasks):
             return None
         return next(iter(own or self._told), None)
 
 
 class TaskStore:
-    """The tasks of one connection on a pipe; over HTTP, of the whole application.
+    """The tasks of one connection on a pipe, or of a whole HTTP application.
 
-    They outlive the requests that begin them, and over HTTP their connections.
+    Tasks outlive the requests that begin them, and over HTTP their connections.
 
     Args:
         options: The options of the server.
-        spawn: Runs something for as long as the connection, or the application, lasts.
-        telemetry: Where it is counted while it has tasks.
+        spawn: Runs a function in a nursery of the connection or the application.
+        telemetry: Counts the store while it has tasks.
     """
 
     def __init__(self, options: ServerOptions, spawn: Spawn, telemetry: Telemetry) -> None:
@@ -152,18 +167,20 @@ class TaskStore:
         return len(self._tasks)
 
     def __iter__(self) -> Iterator[RunningTask]:
+        # A copy: telemetry reads it in other threads, while the loop adds and drops tasks.
         return iter(tuple(self._tasks.values()))
 
     def create(self, owner: str | None, size: int = 0) -> RunningTask:
-        """Make a task, which can be found from now on; `start` lets it run.
+        """Create a task that `find` sees at once; `start` runs it.
+
+        The extension demands this order: the id may be told only once `tasks/get` resolves it.
 
         Args:
-            owner: Names the principal that it belongs to; None where nobody is verified.
+            owner: The key of its principal; None without authentication.
             size: Bytes that it holds while it runs.
 
         Raises:
-            McpError: There are too many, or they hold too much, or the server is shutting down
-                (-32603).
+            McpError: A limit is reached, or the server is shutting down (-32603).
         """
         if self._stopping:
             raise McpError(INTERNAL_ERROR, "The server is shutting down")
@@ -186,27 +203,29 @@ class TaskStore:
         return task
 
     def make_room(self, owner: str | None, size: int = 0, tasks: int = 1) -> bool:
-        """Tell whether an owner may have more; if need be, tasks go that have served their end.
+        """Make room for more bytes or tasks of an owner, and tell whether there is room.
 
-        Those are such that have ended, and their owners were told how.
+        If necessary, evicts ended tasks whose owners have seen the end.
 
         Args:
-            owner: Names the principal.
-            size: So many bytes more.
-            tasks: So many tasks more.
+            owner: The key of the principal.
+            size: Additional bytes.
+            tasks: Additional tasks.
         """
+        # First: a task that can never fit must not evict all the others in vain.
         if not self._quota.can_hold(owner, size):
             return False
         while self._quota.is_full(owner, size, tasks):
             spare = self._quota.spare(owner, size, tasks)
             if spare is None:
+                # Last resort, since it looks at every task; the sweep would do it a little later.
                 self._drop_expired()
                 return not self._quota.is_full(owner, size, tasks)
             self._drop(spare)
         return True
 
     def _hold(self, task: RunningTask, size: int) -> bool:
-        """Let a task hold so many bytes instead of those that it holds, if there is room."""
+        """Set the bytes that a task holds, if there is room; return False otherwise."""
         possible = self._quota.can_hold(task.owner, size)
         fits = possible and self.make_room(task.owner, size - task.size, tasks=0)
         if fits:
@@ -214,7 +233,7 @@ class TaskStore:
         return fits
 
     def _refusal(self, owner: str | None, size: int) -> McpError:
-        """Say when there is room again: at the latest when the first one's time is over."""
+        """Make the error for a limit; it names the time at which the first task expires."""
         if not self._quota.can_hold(owner, size):
             return McpError(INTERNAL_ERROR, "The request is too large for a task")
         tasks: Iterable[RunningTask] = self._tasks.values()
@@ -229,46 +248,47 @@ class TaskStore:
         return McpError(INTERNAL_ERROR, text, {"retryAfter": seconds})
 
     def note_told(self, task: RunningTask) -> None:
-        """Note that the owner has been told how a task is; once it has ended it makes room."""
+        """Note that the owner has seen the state of a task; an ended task may make room then."""
         if task.ended:
             self._quota.note_told(task)
 
     def follow(self, id_: str, follower: Follower) -> None:
-        """Call a follower with every change of a task, until `unfollow`; there must be the task.
+        """Call a follower with every change of a task, until `unfollow`; the task must exist.
 
         Args:
-            id_: Names the task.
+            id_: The id of the task.
             follower: Must not raise.
         """
         self._followers.setdefault(id_, {})[follower] = None
 
     def unfollow(self, id_: str, follower: Follower) -> None:
-        """Stop calling a follower; one that is none is fine."""
+        """Stop calling a follower; an unknown one is ignored."""
         followers = self._followers.get(id_, {})
         followers.pop(follower, None)
         if not followers:
             self._followers.pop(id_, None)
 
     def get(self, id_: str) -> RunningTask | None:
-        """Find a task, whoever asks; None if there is none, or not any more."""
+        """Find a task of any owner; None if it is unknown or has expired."""
         task = self._tasks.get(id_)
         if task is None or task.expires <= trio.current_time():
             return None
         return task
 
     def find(self, id_: Any, owner: str | None) -> RunningTask:
-        """Find a task for whom it belongs to.
+        """Find a task of an owner.
 
         Args:
-            id_: As sent.
-            owner: Names the principal that asks.
+            id_: The `taskId` of the request, unchecked.
+            owner: The key of the principal that asks.
 
         Raises:
-            McpError: There is none, or not any more, or it belongs to somebody else (-32602).
+            McpError: The task is unknown, has expired, or belongs to another owner (-32602).
         """
         if not isinstance(id_, str):
             raise McpError(INVALID_PARAMS, "taskId must be a string")
         task = self.get(id_)
+        # One answer for all cases: another principal must not learn that an id exists.
         if task is None or task.owner != owner:
             raise McpError(INVALID_PARAMS, "Unknown task; it never was, or it is no longer kept")
         return task
@@ -280,13 +300,13 @@ class TaskStore:
         timeout: float | None,
         record: TaskRecording | None = None,
     ) -> None:
-        """Let a task run.
+        """Run a task.
 
         Args:
             task: The task.
-            work: What it does; of what it raises, `McpError` is for the client.
-            timeout: Seconds that it may take; None for its life.
-            record: Watches it; None if nobody listens.
+            work: The work; an `McpError` that it raises goes to the client.
+            timeout: Seconds; None for the life of the task.
+            record: The recording for listeners; None without listeners.
         """
         if timeout is not None:
             task.expire_at(trio.current_time() + timeout)
@@ -296,11 +316,15 @@ class TaskStore:
 
     async def _run(self, task: RunningTask, work: Work) -> None:
         try:
+            # The scope inside: a cancelled or expired task ends without a log entry, and a crash
+            # does not end the nursery, which holds the tasks of others.
             with crashes_logged("a task failed"), task.scope:
                 try:
                     task.complete(await work())
                 except McpError as error:
                     task.fail(error.code, error.message, error.data)
+            # After the scope has closed: only then is it known whether the scope or a crash ended
+            # the work.
             if not task.ended:
                 self._conclude(task)
         finally:
@@ -309,7 +333,7 @@ class TaskStore:
                 self._idle.set()
 
     def _conclude(self, task: RunningTask) -> None:
-        """End a task that came to no end by itself."""
+        """End a task that was cancelled, has crashed, or ran out of time."""
         if task.cancelling:
             task.end_cancelled()
         elif not task.scope.cancelled_caught:
@@ -317,6 +341,8 @@ class TaskStore:
             task.fail(INTERNAL_ERROR, "Request handler failed")
         else:
             task.ending = "timed_out"
+            # The tool's own timeout is a result that the model can read; past `expires` the client
+            # knows that the task is gone.
             if task.expires > trio.current_time():
                 task.complete(TIMED_OUT.to_wire())
             else:
@@ -325,6 +351,7 @@ class TaskStore:
     def _report(self, task: RunningTask) -> None:
         followers = self._followers.get(task.id)
         if followers is not None:
+            # A copy: a follower may unfollow when it is called.
             for follower in list(followers):
                 follower(TaskChange(task.id))
 
@@ -334,7 +361,7 @@ class TaskStore:
         self._followers.pop(task.id, None)
 
     def _drop_expired(self) -> None:
-        """Forget what has expired and does not run; what still runs is cancelled by its scope."""
+        """Drop expired tasks that do not run; a running one is cancelled by its scope first."""
         now = trio.current_time()
         for task in list(self._tasks.values()):
             if task.expires <= now and task not in self._running:
@@ -343,14 +370,18 @@ class TaskStore:
     async def _sweep(self) -> None:
         with self._telemetry.counting(self):
             while self._tasks:
+                # A fixed pace, no heap of deadlines: the time of a task moves with each end, and an
+                # exact wake-up gains nothing.
                 await trio.sleep(self._options.task_ttl / SWEEPS)
                 self._drop_expired()
+        # No checkpoint since `_tasks` was seen empty: a task created now finds the flag false and
+        # spawns a new sweep.
         self._sweeping = False
 
     async def settle(self, grace: float) -> None:
-        """Take no new task, wait for those that run, and cancel what is left.
+        """Take no new task, wait for the running ones, and cancel the rest.
 
-        What waits for the client is cancelled at once: no answer can come any more.
+        A task that waits for the client is cancelled at once: no answer can come any more.
 
         Args:
             grace: Seconds.
@@ -361,6 +392,7 @@ class TaskStore:
                 task.cancel()
         with trio.move_on_after(grace):
             while self._running:
+                # A new event each time: a trio event cannot be cleared.
                 self._idle = trio.Event()
                 await self._idle.wait()
         for task in self._running:
