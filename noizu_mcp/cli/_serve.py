@@ -71,7 +71,7 @@ def _add_end(http: "argparse._ArgumentGroup") -> None:
         metavar="SECONDS",
         help="then give running requests so long to end: 5 unless given",
     )
-    # What `--reload` tells the server that it starts: whose end is its own, too.
+    # `--reload` names itself to the server that it starts, which ends when it does.
     http.add_argument("--parent", type=int, help=argparse.SUPPRESS)
 
 
@@ -79,7 +79,7 @@ _HTTP_ONLY = (
     *("host", "port", "uds", "path", "allow_host", "allow_origin", "certfile", "keyfile"),
     *("seal_sessions", "lead", "grace"),
 )
-#: What options of Python are on the command line, for what is wrong with their values.
+#: Options of Python by their names on the command line, for errors about their values.
 _WORDS = {
     "path must": "--path must",
     "allowed_hosts": "--allow-host",

@@ -105,7 +105,7 @@ def _look_in(folder: str) -> None:
 
 
 def _guarded(what: str, function: Callable[[], Result]) -> Result:
-    """Run the user's code; whatever it raises becomes one message without a traceback."""
+    """Run the user's code; an exception of it becomes one message without a traceback."""
     try:
         return function()
     except CommandError:

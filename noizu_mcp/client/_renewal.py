@@ -99,6 +99,7 @@ class Renewal:
         Args:
             generation: The generation in which the request was sent that met the end.
         """
+        # Many requests may meet one 404; those of an older generation come after the renewal.
         if generation == self.generation:
             self.is_lost = True
 
@@ -118,6 +119,8 @@ class Renewal:
             return
         # One handshake for all: each would begin a session that the others do not know.
         attempt = self._attempt or self._start()
+        # Only the wait ends: the handshake goes on, for the others who wait and for the next
+        # request.
         with trio.move_on_after(patience):
             await attempt.done.wait()
         if not attempt.done.is_set():
@@ -144,6 +147,7 @@ class Renewal:
             self.generation += 1
             self._began = trio.current_time()
         finally:
+            # Before the event: a task that it wakes must be able to start the next attempt.
             self._attempt = None
             attempt.done.set()
 
@@ -152,9 +156,11 @@ class Renewal:
         self._began, failures = trio.current_time(), 0
         while True:
             await stream.wait_session_end()
+            # The stream speaks of the present session: it is left when another one begins.
             self.lose(self.generation)
             lived = trio.current_time() - self._began
             failures = 0 if lived > LIVED else failures + 1
+            # A request may renew the session during a pause; then nothing is left to do here.
             while self.is_lost and failures < MAX_ATTEMPTS:
                 await trio.sleep(min(failures * 2.0**failures, MAX_PAUSE))
                 try:

@@ -38,7 +38,7 @@ _FORM: Final = "requestedSchema"
 
 
 def form_shape(model: Any) -> Shape:
-    """Read what a form asks for.
+    """Read the schema of a form.
 
     Args:
         model: A class with fields, fields as data, or a raw JSON Schema; flat in any case.

@@ -41,7 +41,7 @@ Model = TypeVar("Model")
 
 
 class Notify:
-    """Tells clients what changed; the same as on the server, here for handlers: `ctx.notify`."""
+    """Tells clients of changes; the notices of the server, for handlers: `ctx.notify`."""
 
     __slots__ = ("_server",)
 
@@ -122,7 +122,7 @@ class Context(abc.ABC):
 
     @abc.abstractmethod
     def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
-        """Go on only if the caller holds some scopes; for what depends on the arguments.
+        """Go on only if the caller holds some scopes; for scopes that depend on the arguments.
 
         In a task, whoever looks at it from now on must hold them, too.
 
@@ -182,7 +182,7 @@ class Context(abc.ABC):
 
     @property
     def notify(self) -> Notify:
-        """Tells all clients of the server what changed."""
+        """Tells all clients of the server of changes."""
         return Notify(self.server)
 
     @abc.abstractmethod
@@ -338,7 +338,7 @@ class Context(abc.ABC):
         tool_choice: Mapping[str, Any] | None = None,
         timeout: float | Unset | None = UNSET,
     ) -> SamplingResult:
-        """Ask the client's model, and wait for what it says; on every revision, see `elicit`.
+        """Ask the client's model, and wait for its answer; on every revision, see `elicit`.
 
         Args:
             messages: One text of the user, or a list of texts, `PromptMessage`s, earlier results
@@ -444,7 +444,7 @@ class Context(abc.ABC):
 
     @abc.abstractmethod
     async def retry(self, required: InputRequired) -> bool:
-        """Ask what a handler asked by hand; servers do it when one returns `InputRequired`.
+        """Ask the questions of an `InputRequired` that a handler returned; for servers.
 
         Args:
             required: What it returned.

@@ -189,6 +189,7 @@ class Backend:
         given = self._target.headers
         if callable(given):
             given = await given()  # credentials that change are looked up for each request
+        # Lower case for all, so that a later header replaces an earlier one in any spelling.
         merged = dict(_DEFAULTS)
         for each in (given or {}, headers):
             merged.update((name.lower(), value) for name, value in each.items())
@@ -203,8 +204,10 @@ class Backend:
         except self._library.InvalidURL:
             return False
         there, here = ((each.scheme, each.host, each.port) for each in (url, response.url))
+        # `Authorization` and the session id must not reach another origin.
         if there != here or url.userinfo:
             return False
+        # Later requests go to the new place at once.
         self._url = url
         return True
 

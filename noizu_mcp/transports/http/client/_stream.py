@@ -165,6 +165,7 @@ class HttpStream(MessageStream):
                 # Answered now, it would begin a session that nobody uses.
                 self._handshake.give_up()
             self._handshake = post
+        # Noted before its task runs: a notification right behind it must find it.
         self._unwritten.add(post)
         for id_ in post.ids:
             self._posts[id_] = post
@@ -208,6 +209,7 @@ class HttpStream(MessageStream):
             await post.written.wait()
             self._unwritten.discard(post)
         data, message = outgoing
+        # Looked up before the wait below: the POST is forgotten when it ends.
         cancelled = self._cancelled_post(message)
         # Its answer may still come, and is ignored; the stream must not outlive this for long.
         if cancelled is not None:

@@ -29,14 +29,14 @@ class TaskGroup:
         return len(self._scopes)
 
     def sibling(self) -> "TaskGroup":
-        """Make another set in the same nursery."""
+        """Make another group in this nursery."""
         return TaskGroup(self._nursery)
 
     def spawn(self, work: Work) -> trio.CancelScope:
-        """Run something until it ends or `close` is called; what it raises is logged.
+        """Run a coroutine function until it ends or `close` is called; a failure is logged.
 
         Returns:
-            What cancels it alone. Once the set is closed nothing is run.
+            The scope that cancels this task alone. Once the group is closed, nothing is run.
         """
         scope = trio.CancelScope()
         if not self._closed:
@@ -45,7 +45,8 @@ class TaskGroup:
         return scope
 
     def close(self) -> None:
-        """Cancel what runs, and run nothing more."""
+        """Cancel the tasks, and start no others."""
+        # Without waiting: each task removes itself, and its nursery waits for the last one.
         self._closed = True
         for scope in self._scopes:
             scope.cancel()
@@ -55,7 +56,8 @@ class TaskGroup:
             with scope:
                 await work()
         except BaseException as error:
-            # The nursery is that of the application: a failure must not end what others do in it.
+            # The nursery belongs to the application: a failure must not cancel the tasks of other
+            # clients. A cancellation of the whole nursery goes on.
             crash, going_on = split_cancellation(error)
             if crash is None:
                 raise
