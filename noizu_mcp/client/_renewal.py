@@ -6,7 +6,7 @@ request that reads it was not carried out, so it may be sent again in a new sess
 - *live*: requests are sent as they come;
 - *lost*: a request, or the GET stream, has met the 404 (`lose`). `generation` counts the sessions,
   so that a request of an older one cannot declare the present one lost;
-- *renewing*: one handshake runs, whoever needs it, and all who need it wait for it (`renew`). It
+- *renewing*: one handshake runs, and all requests that need it wait for it (`renew`). It
   leads to *live* with the next generation, or back to *lost* with an error that is raised in each
   waiting task.
 

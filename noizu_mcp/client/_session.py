@@ -70,7 +70,7 @@ class ClientSession(Dispatcher):
         # One thread: notifications are handled one at a time, in order.
         self._thread = trio.CapacityLimiter(1)
         # Requests of `call` alone: `initialize` must not be cancelled (2025-11-25
-        # `basic/utilities/cancellation`), and neither is a listen request by `leave`.
+        # `basic/utilities/cancellation`).
         self._running: set[Id] = set()
         self._ended = trio.Event()
         self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}

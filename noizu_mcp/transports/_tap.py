@@ -35,7 +35,7 @@ class TappedStream(MessageStream):
         return messages
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Write what can be written now; see `MessageStream`."""
+        """Write as much as can be written now; see `MessageStream`."""
         self._show(messages)
         return self._stream.send_nowait(messages)
 

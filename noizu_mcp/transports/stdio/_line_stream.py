@@ -76,7 +76,7 @@ class LineStream(MessageStream):
         return lines
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Write what the descriptor takes now; see `MessageStream`."""
+        """Write as many bytes as the descriptor takes now; see `MessageStream`."""
         if self._closed:
             raise trio.BrokenResourceError
         data = self._rest

@@ -84,7 +84,7 @@ class Answer:
         return b"".join(parts)
 
     async def discard(self) -> None:
-        """Give up what is left of the body.
+        """Give up the rest of the body.
 
         The library iterates through layers, not all of which close the one below: what is left at
         a `yield` would be closed by the garbage collector. Cancelled inside, all of them end.
@@ -144,7 +144,7 @@ class Backend:
             on_written: Called once all of the body is written.
 
         Yields:
-            The answer; leaving the block gives up what was not read of it.
+            The answer; leaving the block gives up its unread rest.
 
         Raises:
             NetworkFailure: No answer arrived, or it broke off while the block was reading it.

@@ -82,7 +82,7 @@ class HttpApp:
 
         Raises:
             RuntimeError: It is running already.
-            BaseException: What the lifespan of the server raises.
+            BaseException: Raised by the lifespan of the server.
         """
         if self._endpoint is not None:
             raise RuntimeError("the lifespan of this application is running already")
@@ -136,7 +136,7 @@ class HttpApp:
     async def settle(self) -> None:
         """Take no new work, end the open streams, and give running requests their time.
 
-        They get `HttpLimits.grace` seconds, once; what they left is written in at most two more.
+        They get `HttpLimits.grace` seconds, once; bytes that wait are written in two more at most.
         """
         self._ready = False
         # A signal and the end of the lifespan may both come. The second one waits for the first,

@@ -192,7 +192,7 @@ class HttpRequest:
         try:
             await self.send({"type": "http.response.start", "status": status, "headers": head})
             await self.send({"type": "http.response.body", "body": body})
-        except OSError:  # what hosts raise once the client has gone (ASGI 2.4)
+        except OSError:  # raised by hosts once the client has gone (ASGI 2.4)
             return
 
 

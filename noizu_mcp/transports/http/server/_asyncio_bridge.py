@@ -45,7 +45,7 @@ class Bridge:
 
         Raises:
             RuntimeError: The trio side has ended, or ends meanwhile.
-            Exception: What the work raised.
+            Exception: Raised by the work.
         """
         scope = trio.CancelScope()
         done: Future[None] = Future()
@@ -127,10 +127,10 @@ async def bridged(
     """Run a trio loop in a thread, inside of a lifespan, for as long as the block runs.
 
     Args:
-        lifespan: Surrounds what runs there.
+        lifespan: Surrounds the work in that loop.
 
     Raises:
-        Exception: What the lifespan raised.
+        Exception: Raised by the lifespan.
     """
     loop = asyncio.get_running_loop()
     started: Future[Bridge] = Future()

@@ -39,7 +39,7 @@ from ._stateless import StatelessPosts
 
 #: In lower case, as ASGI hands header names over.
 SESSION: Final = "mcp-session-id"
-#: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
+#: Seconds to write the rest once nothing runs any more; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
 #: A 405 must list the methods of the path in `Allow` (RFC 9110 section 15.5.6).
 _METHODS: Final = b"GET, POST, DELETE"
@@ -140,8 +140,8 @@ class Endpoint:
         def start_clock() -> None:
             scope.deadline = trio.current_time() + self._limits.body_time
 
-        # Without a name for the body: what is answered for long would keep it as long. A body that
-        # is there already needs no deadline, which would cost as much as parsing it.
+        # Without a name for the body: a request that runs for long would keep it as long. A body
+        # that is there already needs no deadline, which would cost as much as parsing it.
         reading = http.read(self._messages.message_size, account.hold)
         # One scope for the body, and then for the handler, which leaves it (see `TaskScope`).
         http.entered = entered = TaskScope()
@@ -178,7 +178,7 @@ class Endpoint:
     async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
         self._host.observe(http, message, Send(message.error))
         if not message.answer and SESSION in http.headers:
-            # What we asked for has been answered, in whatever way: nobody must wait for it.
+            # The question has its answer, although a broken one: nobody must wait any longer.
             # A response that cannot be read, to a question of ours.
             session = self._session(http)
             event = session.decide(message)
@@ -228,11 +228,11 @@ class Endpoint:
     # The end
 
     async def settle(self, grace: float) -> None:
-        """End the streams that would never end, and wait for what runs.
+        """End the streams that would never end, and wait for running requests.
 
         Args:
             grace: Seconds that running requests and tasks get; then they are refused, or cancelled,
-                and it takes at most `DRAIN_TIMEOUT` more to write what is left.
+                and it takes at most `DRAIN_TIMEOUT` more to write the rest.
         """
         # New requests get 503 from here on, so everything that is counted below only shrinks.
         self.stopping = True

@@ -37,7 +37,7 @@ class EventStream:
 
     Args:
         name: Unique in its session; part of every event id.
-        history: Keeps it, and bounds what is kept.
+        history: Keeps it, and bounds the bytes of its events.
 
     Attributes:
         ended: True once no more events come.
@@ -187,7 +187,7 @@ class EventStream:
                     self._writer.put(data)
 
     def end(self) -> None:
-        """Take no more messages; the reader's answer ends when it has what was sent."""
+        """Take no more messages; the reader's answer ends after the last event."""
         if not self.ended:
             self.ended = True
             self._history.note_end(self)

@@ -205,7 +205,7 @@ class EventWriter:
                 await self._send(http, start)
                 await self._run(http)
         except OSError:
-            pass  # what hosts raise once the client has gone (ASGI 2.4)
+            pass  # raised by hosts once the client has gone (ASGI 2.4)
         finally:
             self._pace.streams.discard(self)
             self.close()

@@ -70,7 +70,7 @@ class Guard:
         """Check a request.
 
         Returns:
-            Headers of the answer: what lets an allowed page read it.
+            Headers of the answer that let an allowed page read it.
 
         Raises:
             Refused: Another host was asked for (421), or a page of another origin asks (403).
@@ -94,7 +94,7 @@ class Guard:
         if self._any_origin or origin in self._origins:
             return True
         scheme, _, host = origin.partition("://")
-        # A page of a host that is served asks for what is its own.
+        # A page of an allowed host asks its own origin.
         return scheme in ("http", "https") and _is_among(host, self._hosts)
 
     def _refuse(self, status: int, http: HttpRequest, name: str, value: str) -> Refused:

@@ -1,6 +1,6 @@
 """Quotas: the memory and the requests of each client, and of all together.
 
-A bound on all of them alone would let one client use up what is there for everybody.
+A bound on all of them alone would let one client use up the share of everybody else.
 """
 
 import ipaddress

@@ -42,7 +42,7 @@ class Reply:
         polls: The client may be told to come back for the rest.
 
     Attributes:
-        gone: True once the client has gone, or does not read what it is sent.
+        gone: True once the client has gone, or no longer reads.
         on_gone: Called when the client has gone before the answer was complete.
         entered: The scope around the task that answers; see `TaskScope`.
         challenge: Headers that are added to an answer with status 403 only.

@@ -60,7 +60,7 @@ async def serve_http(
         ImportError: hypercorn is not installed, or prometheus_client, which metrics need.
         TypeError: The `auth` of the options is no `BearerAuth`.
         OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
-        BaseException: What the lifespan of the server raises.
+        BaseException: Raised by the lifespan of the server.
     """
     await serve_app(
         make_app(server, options or HttpOptions(health=True), host),
