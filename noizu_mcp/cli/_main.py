@@ -45,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A reader that is gone is noticed here, and not by the interpreter on its way out.
         sys.stdout.flush()
     except BrokenPipeError:
+        # The interpreter flushes stdout once more on its way out, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
     except BaseException as error:

@@ -118,6 +118,7 @@ def serve(args: argparse.Namespace) -> int:
     try:
         options, host_options = _options(args), _host_options(args)
         if args.reload:
+            # After the options were checked: a wrong one fails once, and not at every start.
             return run_reloading([word for word in sys.argv[1:] if word != "--reload"], args.target)
         _run(load_server(args.target), args, options, host_options)
     except ImportError as error:  # of an extra; it says which
@@ -166,6 +167,7 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
+        # The checks name options of Python; the user wrote those of the command line.
         text = str(error)
         for name, word in _WORDS.items():
             text = text.replace(name, word)
