@@ -91,12 +91,12 @@ def _read_value(text: str, types: set[str]) -> Any:
         return text
     if not types or (types & _type_names(value)) - {"string"}:
         return value
-    # A value of a wrong type is sent as it looks: the tool says best what it wants instead.
+    # A value of a wrong type is sent as it looks: the tool knows best which type it needs.
     return text if "string" in types else value
 
 
 def _types(schema: Any) -> set[str]:
-    """Collect the types that a schema names; none: it may be anything."""
+    """Collect the types that a schema names; an empty result allows any type."""
     if not isinstance(schema, dict):
         return set()
     named = [schema.get("type"), *part_of(schema, "type", list)]

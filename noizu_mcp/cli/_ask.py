@@ -39,7 +39,7 @@ class Terminal:
         self._out = out
 
     def say(self, text: str = "") -> None:
-        """Print one line of what a server said, safely."""
+        """Print one line of a server's text, without control characters."""
         print(printable(text, self._out, ""), file=self._out, flush=True)
 
     def say_with_emphasis(self, text: str, part: str) -> None:
@@ -72,7 +72,7 @@ def open_terminal() -> Iterator[Terminal | None]:
     """Find the person who runs this command.
 
     Yields:
-        The terminal; None if stdin or stderr is none.
+        The terminal; None if stdin or stderr is not a terminal.
     """
     if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
         yield None
@@ -98,14 +98,14 @@ _CONSENT: Final[Mapping[str, Decline | Cancel | None]] = {
 
 @contextmanager
 def respondent(answers: str | None, timeout: float) -> Iterator["Respondent"]:
-    """Choose who answers.
+    """Choose the respondent: a script, a person, or nobody.
 
     Args:
         answers: The JSON of `--answers`, or None.
         timeout: Seconds that a server gets; the time of a person is not its own.
 
     Raises:
-        CommandError: The answers are none.
+        CommandError: The answers are malformed.
     """
     if answers is not None:
         yield Script(read_answers(answers))
@@ -168,6 +168,7 @@ class Script(Respondent):
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
         """Give the next answer of the script."""
         answer = self._answers
+        # A list is used up: the same answer for a second question would be an accident.
         if isinstance(answer, list):
             if not answer:
                 text = f"--answers has no answer left for: {params.get('message', '')}"
@@ -217,6 +218,7 @@ class Person(Respondent):
 
     async def during(self, client: Client, work: Callable[[Client], Awaitable[Result]]) -> Result:
         """Do the work of the command; its time limit stands still during questions."""
+        # The client would count the time of the person as well: the scope counts instead.
         client.timeout = math.inf
         self._failure = CommandError(f"the server did not answer within {self._timeout:g} s")
         self._scope.deadline = trio.current_time() + self._timeout
@@ -224,6 +226,7 @@ class Person(Respondent):
 
     @contextmanager
     def _unhurried(self) -> Iterator[None]:
+        # Several questions may be open at once; the clock of the server runs again after the last.
         self._waiting += 1
         self._scope.deadline = math.inf
         try:
@@ -286,6 +289,8 @@ class Person(Respondent):
             return Decline()
         terminal.say_with_emphasis(f"  {url}", host)
         terminal.say_with_emphasis(f"  It leads to {host}.", host)
+        # Letters of another script can look like those of a known name (client/elicitation asks to
+        # warn of such hosts).
         if not host.isascii() or "xn--" in host:
             terminal.say("  Its letters are not what they seem to be: look twice.")
         refusal = await self._consent("Will you open it, in a browser of yours?", "no")

@@ -195,7 +195,7 @@ async def _get(name: str, arguments: dict[str, str], client: Client) -> PromptRe
 
 
 def complete(args: argparse.Namespace) -> int:
-    """Print what an argument may be completed to, a line each."""
+    """Print the completions of an argument, one on each line."""
     if len(args.arguments) > 1:
         raise CommandError(f"give one prefix, not {' '.join(args.arguments)}", USAGE)
     found = use(args, partial(_complete, args))

@@ -81,7 +81,7 @@ class Field:
 
     @property
     def shown_default(self) -> str:
-        """The default, as text; empty if there is none."""
+        """The default, as text; empty without one."""
         default = self._schema.get("default")
         if isinstance(default, bool):
             return "yes" if default else "no"
@@ -152,7 +152,7 @@ class Field:
             raise ValueError(f"this is no {_TYPES.get(str(kind), 'JSON')}") from None
 
     def _choose(self, word: str) -> Any:
-        """Find a choice by what it sends, else by what it shows, else by its number."""
+        """Find a choice by its value, else by its title, else by its number."""
         for choice in self.choices:
             if str(choice.value) == word:
                 return choice.value

@@ -1,4 +1,4 @@
-"""The root of the command line: arguments in, exit status out, one line for what goes wrong."""
+"""The root of the command line: arguments in, exit status out, one line for a failure."""
 
 import os
 import sys
@@ -18,7 +18,7 @@ from ..transports import open_standard_descriptors
 from ._errors import FAILED, INTERRUPTED, CommandError
 from ._target import run
 
-#: Failures that say all there is to say.
+#: Failures whose text is enough: a traceback would add nothing for the user.
 _EXPECTED = (
     CommandError,
     ConnectionClosed,
@@ -45,6 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A reader that is gone is noticed here, and not by the interpreter on its way out.
         sys.stdout.flush()
     except BrokenPipeError:
+        # The interpreter flushes stdout once more on its way out, which would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
     except BaseException as error:

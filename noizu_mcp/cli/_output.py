@@ -104,7 +104,7 @@ class TracePrinter:
 
 
 class _OneLine(logging.Formatter):
-    """A line a record, without the traceback."""
+    """Formats a record as one line, without the traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         text = record.getMessage()
@@ -116,7 +116,7 @@ class _OneLine(logging.Formatter):
 
 @contextmanager
 def one_line_log() -> Iterator[None]:
-    """Print what the package logs, a line a record, to stderr."""
+    """Print the log of the package to stderr, one line for each record."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine())
     handler.setLevel(logging.WARNING)

@@ -77,7 +77,7 @@ def parse(words: list[str]) -> tuple[Command, argparse.Namespace]:
             a server.
 
     Returns:
-        What does it, and with what.
+        The function of the command, and its arguments.
 
     Raises:
         CommandError: It cannot be read.

@@ -18,7 +18,7 @@ from ..transports import ending_on_signals
 PERIOD: Final = 0.5
 #: Seconds in which the program must have ended before it is killed.
 PATIENCE: Final = 12.0
-#: Folders that hold nothing which is written by hand.
+#: Folders without files that are written by hand.
 _SKIPPED: Final = frozenset({"__pycache__", "node_modules", "site-packages", ".git", ".venv"})
 
 Snapshot = Mapping[str, float]
@@ -31,7 +31,7 @@ def run_reloading(words: list[str], target: str) -> int:
 
     Args:
         words: The arguments.
-        target: What is served; the folder that it is in is watched beside this one.
+        target: The server; its folder is watched beside the current one.
 
     Returns:
         The exit status of the last run, once SIGINT or SIGTERM comes.
@@ -46,6 +46,7 @@ def run_reloading(words: list[str], target: str) -> int:
 async def _supervise(command: list[str], folders: Sequence[Path]) -> int:
     with trio.CancelScope() as everything, ending_on_signals(everything.cancel):
         while True:
+            # Before the start: a file that changes while the program loads must start it again.
             before = snapshot(folders)
             process = await trio.lowlevel.open_process(command, stdin=subprocess.DEVNULL)
             try:
@@ -59,6 +60,7 @@ async def _supervise(command: list[str], folders: Sequence[Path]) -> int:
 async def _wait_for_change(before: Snapshot, folders: Sequence[Path]) -> str:
     while True:
         await trio.sleep(PERIOD)
+        # In a thread: thousands of files take a while, and signals must be answered meanwhile.
         after = await trio.to_thread.run_sync(snapshot, folders)
         changed = {path for path, _ in before.items() ^ after.items()}
         if changed:
@@ -67,6 +69,7 @@ async def _wait_for_change(before: Snapshot, folders: Sequence[Path]) -> str:
 
 async def _end(process: trio.Process) -> None:
     with trio.CancelScope(shield=True):
+        # In order first: the server answers its clients. It has a watchdog of its own.
         process.terminate()
         with trio.move_on_after(PATIENCE):
             await process.wait()
@@ -76,7 +79,7 @@ async def _end(process: trio.Process) -> None:
 
 
 def watched_folders(target: str) -> tuple[Path, ...]:
-    """Say which folders are watched: this one, and where a target is, unless that is in it.
+    """List the watched folders: the current one, and the folder of a target outside of it.
 
     Args:
         target: As `load_server` takes it.
@@ -120,6 +123,7 @@ def snapshot(folders: Sequence[Path]) -> Snapshot:
 
 def _stamps(folder: Path) -> Iterator[tuple[str, float]]:
     for root, folders, files in os.walk(folder):
+        # In place: `os.walk` then does not enter them at all.
         folders[:] = [name for name in folders if name not in _SKIPPED]
         for name in files:
             if name.endswith(".py"):
@@ -127,4 +131,4 @@ def _stamps(folder: Path) -> Iterator[tuple[str, float]]:
                 try:
                     yield str(path), path.stat().st_mtime
                 except OSError:
-                    continue  # it is being replaced: the next look sees what became of it
+                    continue  # it is being replaced: the next look sees the new one

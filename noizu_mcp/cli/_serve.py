@@ -71,7 +71,7 @@ def _add_end(http: "argparse._ArgumentGroup") -> None:
         metavar="SECONDS",
         help="then give running requests so long to end: 5 unless given",
     )
-    # What `--reload` tells the server that it starts: whose end is its own, too.
+    # `--reload` names itself to the server that it starts, which ends when it does.
     http.add_argument("--parent", type=int, help=argparse.SUPPRESS)
 
 
@@ -79,7 +79,7 @@ _HTTP_ONLY = (
     *("host", "port", "uds", "path", "allow_host", "allow_origin", "certfile", "keyfile"),
     *("seal_sessions", "lead", "grace"),
 )
-#: What options of Python are on the command line, for what is wrong with their values.
+#: Options of Python by their names on the command line, for errors about their values.
 _WORDS = {
     "path must": "--path must",
     "allowed_hosts": "--allow-host",
@@ -118,6 +118,7 @@ def serve(args: argparse.Namespace) -> int:
     try:
         options, host_options = _options(args), _host_options(args)
         if args.reload:
+            # After the options were checked: a wrong one fails once, and not at every start.
             return run_reloading([word for word in sys.argv[1:] if word != "--reload"], args.target)
         _run(load_server(args.target), args, options, host_options)
     except ImportError as error:  # of an extra; it says which
@@ -166,6 +167,7 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
+        # The checks name options of Python; the user wrote those of the command line.
         text = str(error)
         for name, word in _WORDS.items():
             text = text.replace(name, word)

@@ -40,6 +40,7 @@ def load_server(target: str) -> Server:
     if isinstance(found, Server):
         return found
     if isinstance(found, type) and issubclass(found, Server):
+        # Its constructor is the user's code, too.
         return _guarded(f"make {found.__name__}", found)
     names = [cls.__name__ for cls in _servers(module)]
     meant = nearest(name, names)
@@ -70,6 +71,7 @@ def _only_server(place: str, module: ModuleType) -> type[Server]:
 def _import(place: str) -> ModuleType:
     if place.endswith(".py"):
         return _guarded(f"import {place}", lambda: _import_file(place))
+    # A console script has its own folder on the path, and not the current one as `python -m` has.
     _look_in(os.getcwd())
     try:
         return _guarded(f"import {place}", lambda: importlib.import_module(place))
@@ -88,12 +90,14 @@ def _import_file(place: str) -> ModuleType:
         raise CommandError(f"no such file: {place}", USAGE)
     _look_in(os.path.dirname(path))
     name = os.path.basename(path).removesuffix(".py")
+    # A file `json.py` must not be answered with the module of the standard library.
     while name in sys.modules:
         if getattr(sys.modules[name], "__file__", None) == path:
             return sys.modules[name]
         name = f"{name}_"
     spec: Any = spec_from_file_location(name, path, loader=SourceFileLoader(name, path))
     module = module_from_spec(spec)
+    # Before it runs, as `import` does: classes look up their module there.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
@@ -105,7 +109,7 @@ def _look_in(folder: str) -> None:
 
 
 def _guarded(what: str, function: Callable[[], Result]) -> Result:
-    """Run the user's code; whatever it raises becomes one message without a traceback."""
+    """Run the user's code; an exception of it becomes one message without a traceback."""
     try:
         return function()
     except CommandError:

@@ -40,7 +40,7 @@ def read_url(url: str, headers: Iterable[str]) -> Http:
         headers: `NAME=VALUE` or `NAME: VALUE` each; the last one of a name counts.
 
     Raises:
-        CommandError: It is no URL of a server, or one is no header.
+        CommandError: The URL cannot be one of a server, or a header is malformed.
     """
     try:
         return Http(url, headers=dict(map(_header, headers)))
@@ -50,7 +50,7 @@ def read_url(url: str, headers: Iterable[str]) -> Http:
 
 def _header(text: str) -> tuple[str, str]:
     found = _HEADER.fullmatch(text)
-    if found is None:  # what it says may be a secret
+    if found is None:  # its text may be a secret, so the error does not repeat it
         raise CommandError("write headers as NAME=VALUE or 'NAME: VALUE', in ASCII", USAGE)
     name, value = found.groups()
     return name.lower(), value.strip()

@@ -78,6 +78,7 @@ async def connect(
         raise TypeError(f"handler must be an instance of a ClientHandler, not {handler!r}")
     listed = None if roots is None else read_roots(roots, "roots")
     if listed is not None and overrides(handler, "list_roots"):
+        # Neither could win without a surprise: `set_roots` would change one and not the other.
         raise TypeError("give roots= or a handler that overrides list_roots, not both")
     given = (capabilities or ClientCapabilities()).to_wire()
     offered = {**abilities(handler, roots=roots is not None), **given}
@@ -99,6 +100,8 @@ async def connect(
                     yield client
                 finally:
                     with trio.CancelScope(shield=True) as scope:
+                        # A deadline although shielded: a server that takes nothing must not hold
+                        # the block.
                         scope.deadline = trio.current_time() + LEAVE_TIMEOUT
                         await session.leave()
             finally:
@@ -114,6 +117,7 @@ async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> Non
     with trio.CancelScope(shield=True):
         async with trio.open_nursery() as nursery:
             task_status.started(nursery)
+            # `connect` cancels the nursery, whose own scope lies inside of the shield.
             await trio.sleep_forever()
 
 

@@ -89,7 +89,7 @@ class ClientHandler:
         declaration.finish()
 
     def handle_elicitation(self, params: Mapping[str, Any]) -> Awaitable[Elicited] | Elicited:
-        """Ask the user; show who asks, and let the user decline.
+        """Ask the user; show the name of the server, and let the user decline.
 
         Args:
             params: `message`, and `requestedSchema` for a form or `url` for a URL.

@@ -98,6 +98,7 @@ async def _probe(client: Client, session: ClientSession, probe_timeout: float) -
     Old servers answer an unknown method in many ways, or not at all. So only an error code that
     older revisions do not have counts as the answer of a 2026-07-28 server.
     """
+    # A late answer is ignored: the id of the probe is not used again.
     with trio.move_on_after(probe_timeout), suppress(RequestTimeout):
         try:
             return await _discover_twice(client, session)
@@ -191,6 +192,7 @@ async def _discover(client: Client, session: ClientSession) -> Revision | None:
         raise ProtocolError(f"no protocol version in common with the server, which speaks {shown}")
     if not best.stateless:
         return best
+    # Nothing is kept by the server: from here on each request carries its own context.
     peer.revision = STATELESS
     meta = result.get("_meta")
     info = meta.get(META_SERVER_INFO) if isinstance(meta, Mapping) else None

@@ -6,7 +6,7 @@ request that reads it was not carried out, so it may be sent again in a new sess
 - *live*: requests are sent as they come;
 - *lost*: a request, or the GET stream, has met the 404 (`lose`). `generation` counts the sessions,
   so that a request of an older one cannot declare the present one lost;
-- *renewing*: one handshake runs, whoever needs it, and all who need it wait for it (`renew`). It
+- *renewing*: one handshake runs, and all requests that need it wait for it (`renew`). It
   leads to *live* with the next generation, or back to *lost* with an error that is raised in each
   waiting task.
 
@@ -99,6 +99,7 @@ class Renewal:
         Args:
             generation: The generation in which the request was sent that met the end.
         """
+        # Many requests may meet one 404; those of an older generation come after the renewal.
         if generation == self.generation:
             self.is_lost = True
 
@@ -118,6 +119,8 @@ class Renewal:
             return
         # One handshake for all: each would begin a session that the others do not know.
         attempt = self._attempt or self._start()
+        # Only the wait ends: the handshake goes on, for the others who wait and for the next
+        # request.
         with trio.move_on_after(patience):
             await attempt.done.wait()
         if not attempt.done.is_set():
@@ -144,6 +147,7 @@ class Renewal:
             self.generation += 1
             self._began = trio.current_time()
         finally:
+            # Before the event: a task that it wakes must be able to start the next attempt.
             self._attempt = None
             attempt.done.set()
 
@@ -152,9 +156,11 @@ class Renewal:
         self._began, failures = trio.current_time(), 0
         while True:
             await stream.wait_session_end()
+            # The stream speaks of the present session: it is left when another one begins.
             self.lose(self.generation)
             lived = trio.current_time() - self._began
             failures = 0 if lived > LIVED else failures + 1
+            # A request may renew the session during a pause; then nothing is left to do here.
             while self.is_lost and failures < MAX_ATTEMPTS:
                 await trio.sleep(min(failures * 2.0**failures, MAX_PAUSE))
                 try:

@@ -1,4 +1,4 @@
-"""The client's end of a connection: its requests, and what the server asks and tells.
+"""The client's end of a connection: its requests, and the server's questions and notifications.
 
 Questions of the server are answered in tasks of their own; notifications go to the handler one at a
 time, in order, through a queue that drops the oldest when the handler is too slow.
@@ -69,6 +69,8 @@ class ClientSession(Dispatcher):
         self._handler = handler
         # One thread: notifications are handled one at a time, in order.
         self._thread = trio.CapacityLimiter(1)
+        # Requests of `call` alone: `initialize` must not be cancelled (2025-11-25
+        # `basic/utilities/cancellation`).
         self._running: set[Id] = set()
         self._ended = trio.Event()
         self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
@@ -112,6 +114,7 @@ class ClientSession(Dispatcher):
             ConnectionClosed: The connection ended, or the new session did, too.
         """
         renewal = self.renewal
+        # Read before the request is sent: it tells later which session the request met.
         generation = renewal.generation
         # A request that meets the end of its session was not carried out, so it can be repeated;
         # no other error allows that.
@@ -209,6 +212,7 @@ class ClientSession(Dispatcher):
     ) -> tuple[InboundRequest, Job | None]:
         """Begin a request of the server: a question; see `Dispatcher`."""
         inbound = InboundRequest(self, request, envelope, channel, batch=batch)
+        # Before the task starts, so that a cancellation right behind the question finds it.
         self.requests[request.id] = inbound
 
         async def respond() -> None:
@@ -253,6 +257,7 @@ class ClientSession(Dispatcher):
     def _acknowledge(self, params: Mapping[str, Any]) -> None:
         meta, agreed = params.get("_meta"), params.get("notifications")
         id_ = meta.get(META_SUBSCRIPTION_ID) if isinstance(meta, Mapping) else None
+        # Our ids are integers. `True` is one for Python, and equals the id 1.
         if type(id_) is int and id_ in self._unacknowledged:
             status = self._unacknowledged.pop(id_)
             status.started(agreed if isinstance(agreed, Mapping) else {})

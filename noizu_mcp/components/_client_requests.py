@@ -38,7 +38,7 @@ _FORM: Final = "requestedSchema"
 
 
 def form_shape(model: Any) -> Shape:
-    """Read what a form asks for.
+    """Read the schema of a form.
 
     Args:
         model: A class with fields, fields as data, or a raw JSON Schema; flat in any case.
@@ -65,7 +65,7 @@ def read_by_hand(request: InputRequest) -> InputRequest:
     """Read a question that a handler wrote by hand: its form is made flat, as that of `elicit`.
 
     Raises:
-        DefinitionError: It asks for what no form can.
+        DefinitionError: A form cannot express the schema.
     """
     form = request.params.get(_FORM)
     if form is None:
@@ -84,7 +84,7 @@ def adapt_request(
 
     Returns:
         The capability that it needs, in the shape of `ClientCapabilities`; and the question, or
-        None if the revision has no form field for what is asked.
+        None if the revision has no form field for a part of the schema.
     """
     needs = needed_by(request)
     form = request.params.get(_FORM)
@@ -111,7 +111,7 @@ def elicit_url_request(message: str, url: str) -> InputRequest:
 
     Raises:
         TypeError: The message is no text.
-        ValueError: The URL is none.
+        ValueError: The URL is not valid.
     """
     if not is_uri(url):
         raise ValueError(f"must be an absolute URL like 'https://example.com/login', got {url!r}")
@@ -129,10 +129,10 @@ def read_elicited(answer: Any, shape: Shape | None) -> Accept[Any] | Decline | C
 
     Args:
         answer: As it came.
-        shape: What the form asked for; None for a URL.
+        shape: The schema of the form; None for a URL.
 
     Raises:
-        ProtocolError: It is none, or what was filled in breaks the form.
+        ProtocolError: The answer is malformed, or its content breaks the schema of the form.
     """
     action = answer.get("action") if isinstance(answer, Mapping) else None
     if action == "decline":
@@ -160,7 +160,7 @@ def sample_request(
         options: More params by their Python names; None for absent.
 
     Raises:
-        TypeError: A message is none.
+        TypeError: A message is malformed.
         ValueError: `max_tokens` is no whole number above 0.
     """
     if type(max_tokens) is not int or max_tokens < 1:
@@ -199,7 +199,7 @@ def read_roots(answer: Any) -> list[Root]:
     """Read a `ListRootsResult`.
 
     Raises:
-        ProtocolError: It is none.
+        ProtocolError: The answer is malformed.
     """
     roots = answer.get("roots") if isinstance(answer, Mapping) else None
     if not isinstance(roots, list):

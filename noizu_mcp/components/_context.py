@@ -41,7 +41,7 @@ Model = TypeVar("Model")
 
 
 class Notify:
-    """Tells clients what changed; the same as on the server, here for handlers: `ctx.notify`."""
+    """Tells clients of changes; the notices of the server, for handlers: `ctx.notify`."""
 
     __slots__ = ("_server",)
 
@@ -122,16 +122,16 @@ class Context(abc.ABC):
 
     @abc.abstractmethod
     def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
-        """Go on only if the caller holds some scopes; for what depends on the arguments.
+        """Go on only if the caller holds some scopes; for scopes that depend on the arguments.
 
-        In a task, whoever looks at it from now on must hold them, too.
+        In a task, every later reader of the task must hold them, too.
 
         Args:
             scopes: `RequireScopes`, the name of a scope, or some.
 
         Raises:
             InsufficientScope: The caller does not; let it pass, the client is told.
-            ValueError: No scope is named, or a name is none.
+            ValueError: No scope is named, or a name is malformed.
         """
 
     @property
@@ -182,7 +182,7 @@ class Context(abc.ABC):
 
     @property
     def notify(self) -> Notify:
-        """Tells all clients of the server what changed."""
+        """Tells all clients of the server of changes."""
         return Notify(self.server)
 
     @abc.abstractmethod
@@ -195,7 +195,7 @@ class Context(abc.ABC):
             progress: How far it is; a report that is not above the last one is not sent
                 (`basic/utilities/progress`: it must increase).
             total: How far it will go, if known.
-            message: What is being done.
+            message: The present step, for people.
         """
 
     @abc.abstractmethod
@@ -276,8 +276,8 @@ class Context(abc.ABC):
         and on `step` only, and side effects before it belong into `step`.
 
         Args:
-            message: What the user is asked, and why.
-            model: What is asked for: a class with fields, fields as data, or a raw JSON Schema;
+            message: The question to the user, and its reason.
+            model: The form: a class with fields, fields as data, or a raw JSON Schema;
                 flat in any case. Never for secrets: `elicit_url` is for those.
             timeout: Seconds, on a live request and in a task; None for no limit. Unless given,
                 300, and in a task as long as it lives.
@@ -314,7 +314,7 @@ class Context(abc.ABC):
 
         Raises:
             TypeError: The message is no text.
-            ValueError: The URL is none.
+            ValueError: The URL is not valid.
             McpError: The client cannot do it, or refused.
             RequestTimeout: Nobody answered in time.
         """
@@ -338,7 +338,7 @@ class Context(abc.ABC):
         tool_choice: Mapping[str, Any] | None = None,
         timeout: float | Unset | None = UNSET,
     ) -> SamplingResult:
-        """Ask the client's model, and wait for what it says; on every revision, see `elicit`.
+        """Ask the client's model, and wait for its answer; on every revision, see `elicit`.
 
         Args:
             messages: One text of the user, or a list of texts, `PromptMessage`s, earlier results
@@ -356,7 +356,7 @@ class Context(abc.ABC):
                 60, and in a task as long as it lives.
 
         Raises:
-            TypeError: A message is none.
+            TypeError: A message is malformed.
             ValueError: `max_tokens` is no whole number above 0.
             McpError: The client cannot do it, or refused.
             RequestTimeout: It did not answer in time.
@@ -400,10 +400,10 @@ class Context(abc.ABC):
             args: Its arguments, JSON values; they tell apart steps of the same function.
 
         Returns:
-            What it returned, as JSON: the same value in every round.
+            Its return value, as JSON: one value for all rounds.
 
         Raises:
-            TypeError: What it returned, or an argument, is no JSON value.
+            TypeError: Its return value, or an argument, is no JSON value.
         """
 
     @abc.abstractmethod
@@ -444,10 +444,10 @@ class Context(abc.ABC):
 
     @abc.abstractmethod
     async def retry(self, required: InputRequired) -> bool:
-        """Ask what a handler asked by hand; servers do it when one returns `InputRequired`.
+        """Ask the questions of an `InputRequired` that a handler returned; for servers.
 
         Args:
-            required: What it returned.
+            required: The return value of the handler.
 
         Returns:
             True when the answers are here and the handler is to be run again; False when they

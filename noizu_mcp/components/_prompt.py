@@ -40,7 +40,7 @@ class Prompt(Component, metaclass=ComponentMeta):
 
     The arguments are the fields of a nested class `Arguments`, each an `argument(…)`, or fields as
     data, `arguments = {"code": f.string(required=True)}`. They are texts on the wire: a field of
-    another type is read from its text. Without either, `get` takes a dict of what was sent.
+    another type is read from its text. Without either, `get` takes a dict of all arguments.
 
     `get` takes `()`, `(args)` or `(args, ctx)` after `self`, sync or async; a sync one runs in a
     worker thread. It returns a text, which the user says, a `PromptMessage`, a list of these, or a

@@ -70,7 +70,7 @@ def mcp(*args: Any, **options: Any) -> Any:
         **options: See `MethodOptions`.
 
     Returns:
-        The method, or a function that marks it. The class statement reports what is wrong.
+        The method, or a function that marks it. The class statement reports faults.
     """
     # Bare: above a method, or above something else, which the class then reports.
     if len(args) == 1 and not options and (callable(args[0]) or hasattr(args[0], "__get__")):

@@ -10,8 +10,8 @@ from typing import Final
 #: Returns how many bytes are left; they are written before the next part that is sent in the usual
 #: way, which may be empty. None: it cannot be written now, and nothing was.
 WriteNowait = Callable[[bytes], int | None]
-#: The attribute of `send` that it is. Middleware that changes what is sent has a `send` of its own,
-#: and so is not passed by.
+#: Its name as an attribute of `send`. Middleware that changes messages has a `send` of its own
+#: without the attribute, and so is not bypassed.
 WRITE_NOWAIT: Final = "write_nowait"
 
 

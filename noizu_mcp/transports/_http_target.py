@@ -21,11 +21,13 @@ def _split(url: Any) -> Any:
         raise TypeError(f"url must be a string, not {url!r}")
     try:
         parts = urlsplit(url)
+        # `urlsplit` accepts any port; this raises for one that is no number up to 65535.
         _ = parts.port
     except ValueError as error:
         raise ValueError(f"not a URL: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"a URL must begin with http:// or https:// and a host: {url[:200]!r}")
+    # A URL is shown in logs and errors; credentials must not be in it.
     if parts.username is not None or parts.password is not None:
         raise ValueError("a URL must not contain credentials; put them into headers")
     if parts.fragment:
@@ -39,6 +41,7 @@ def _check_headers(headers: Any) -> Any:
     for name, value in dict(headers).items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"headers must map strings to strings; {name!r} does not")
+    # A copy: the caller may change its own while connections are open.
     return dict(headers)
 
 

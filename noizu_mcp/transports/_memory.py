@@ -9,12 +9,12 @@ from .._limits import DEFAULTS, Limits
 from ..engine import MessageStream
 from ..jsonrpc import HEAD, Oversized, Received, read_message
 
-#: Bytes that may wait at one end before the other must.
+#: Bytes that may wait at one end before the other end has to wait.
 CAPACITY: Final = 1024 * 1024
 
 
 class _Pipe:
-    """One direction: what one end has sent and the other has not received."""
+    """One direction: the messages that one end has sent and the other has not received."""
 
     def __init__(self, limits: Limits) -> None:
         self.closed = False
@@ -30,12 +30,14 @@ class _Pipe:
 
     def put(self, messages: Sequence[bytes]) -> None:
         for message in messages:
+            # The limit of the receiver, as on a wire; only the head is kept, to find the id in it.
             fits = len(message) <= self._limits.message_size
             self._messages.append(message if fits else Oversized(message[:HEAD]))
             self._size += len(message)
         self._arrived.set()
 
     async def take(self) -> Sequence[Received]:
+        # A checkpoint also if nothing has to be waited for, as trio demands of async functions.
         if self._messages or self.closed:
             await trio.lowlevel.checkpoint()
         while not self._messages and not self.closed:
@@ -44,9 +46,11 @@ class _Pipe:
         messages, self._messages = self._messages, []
         self._size = 0
         self._taken.set()
+        # Decoded here and not in `put`: the receiver pays for its own messages.
         return [read_message(message, self._limits) for message in messages]
 
     async def wait_room(self) -> None:
+        # `close` sets the event as well, so a sender never waits for an end that has gone.
         while not self.has_room and not self.closed:
             self._taken = trio.Event()
             await self._taken.wait()
@@ -82,7 +86,7 @@ class MemoryStream(MessageStream):
             await self._outgoing.wait_room()
 
     async def aclose(self) -> None:
-        """Close both directions; the other end reads what is left, then the end."""
+        """Close both directions; the other end reads the messages that are left, then the end."""
         self._incoming.close()
         self._outgoing.close()
         await trio.lowlevel.checkpoint()

@@ -1,4 +1,4 @@
-"""A stream that lets somebody read along."""
+"""A stream that shows each of its messages to a tap."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -20,6 +20,7 @@ class TappedStream(MessageStream):
     """
 
     def __init__(self, stream: MessageStream, tap: Tap) -> None:
+        # One object for both: the client writes to it, and the stream underneath reads it.
         self.mirrored = stream.mirrored
         self._stream = stream
         self._tap = tap
@@ -28,12 +29,13 @@ class TappedStream(MessageStream):
         """Wait for messages; see `MessageStream`."""
         messages = await self._stream.receive()
         for message in messages:
+            # An `Unanswered` has no bytes: it stands for an answer that never came.
             if not isinstance(message, Unanswered):
                 self._tap("received", message.data)
         return messages
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Write what can be written now; see `MessageStream`."""
+        """Write as much as can be written now; see `MessageStream`."""
         self._show(messages)
         return self._stream.send_nowait(messages)
 

@@ -103,7 +103,7 @@ class Reader:
             self.problem("", text)
 
     def _handler(self, name: str, row: Row) -> Handler | None:
-        """Read a method of the kind, its own or that of a base."""
+        """Read a method of the kind, its own or an inherited one."""
         declaration = self.declaration
         owner = declaration.owner_of(name)
         if owner is not None:

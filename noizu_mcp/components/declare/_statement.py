@@ -89,7 +89,7 @@ class Declaration:
 
         Args:
             path: The place from the class on: `Input.limit`; "" for the class itself.
-            text: The problem, and what to write instead.
+            text: The problem, and its solution.
             member: The attribute of the owner whose line is shown; the first of the path by
                 default. Without such an attribute it is the line of the class.
             owner: The class whose source is searched; the new one by default.

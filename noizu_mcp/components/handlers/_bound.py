@@ -30,7 +30,7 @@ class Bound(Frozen):
         key: The member of the definition that identifies it: `name`, `uri` or `uriTemplate`.
         name: The name for programs; that of a resource is its URI, unless it has a name.
         title: The name for people.
-        description: What it is for; a model reads this.
+        description: The purpose, for a model to read.
         icons: Pictures of it.
         hidden: Left out of the lists, still served.
         timeout: Seconds that an answer may take; None for no limit, UNSET for the server's limit.
@@ -153,7 +153,7 @@ class PromptSpec(Bound):
     """A registered prompt.
 
     Attributes:
-        texts: The declared arguments; None if the prompt takes a dict of what was sent.
+        texts: The declared arguments; None if the prompt takes a dict of all arguments.
         arguments: The names of its arguments, in order.
         required: The arguments that must be given.
         complete: Gives the source of completions of an argument; None if there is none.

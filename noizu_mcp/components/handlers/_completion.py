@@ -35,7 +35,7 @@ def read_sources(
         completions: The value of each, unchecked.
 
     Returns:
-        The sources by field; then what is wrong.
+        The sources by field; then the faults.
     """
     sources: dict[str, Source] = {}
     faults: list[Fault] = []

@@ -1,7 +1,7 @@
-"""Text values: variables of a URI template and arguments of a prompt, read as what they declare.
+"""Text values: variables of a URI template and arguments of a prompt, read as their types.
 
 The wire has texts only. The schema of a field decides how its text is read; a text that cannot be
-read stays a text, and validation says what is wrong with it.
+read stays a text, and validation names the fault.
 """
 
 import math

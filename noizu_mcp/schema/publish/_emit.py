@@ -29,7 +29,7 @@ Path = tuple[str | int, ...]
 
 
 class Place(NamedTuple):
-    """Where a part of a schema was declared.
+    """The declaration of a part of a schema.
 
     Attributes:
         names: The names of the fields that lead there.

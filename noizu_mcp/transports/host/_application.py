@@ -1,4 +1,4 @@
-"""What is served, in the words of ASGI, and where its failures are written."""
+"""The application that is served, in the words of ASGI, and the log of its failures."""
 
 import logging
 from collections.abc import Awaitable, Callable

@@ -18,7 +18,7 @@ from ._wire import Wire
 
 
 class Connection:
-    """What `TCPServer` is in hypercorn: carries one of its protocols from a wire to an application.
+    """Carries a protocol of hypercorn from a wire to an application, as its `TCPServer` does.
 
     The reader waits for the client with a deadline that moves: for a whole head, or for the next
     request. While requests are being answered it waits without one, for the client's end.
@@ -116,7 +116,7 @@ class Connection:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing is being written, and `write` writes."""
+        """True while nothing is being written, and `write` writes."""
         return self._wire.is_free
 
     def write(self, data: bytes) -> int:

@@ -14,7 +14,7 @@ TURN: Final = 128
 
 
 class Crumbs:
-    """What a body has come in so far."""
+    """The pieces in which a body has come so far."""
 
     __slots__ = ("_pieces", "_size")
 

@@ -1,4 +1,4 @@
-"""What is wrong with the head of a request, where h11 is more liberal than is safe.
+"""Faults in the head of a request that h11 accepts, and that are not safe.
 
 A proxy in front may read the same bytes in another way and let a second request slip through
 (RFC 9112 sections 2.2, 5.2, 6.1, 6.3; request smuggling, 11.2). So whatever can be read in two

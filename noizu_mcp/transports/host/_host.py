@@ -87,7 +87,7 @@ class Host:
 
     @property
     def connections(self) -> int:
-        """How many connections there are."""
+        """The number of connections."""
         return len(self._connections)
 
     def stop(self) -> None:
@@ -191,11 +191,11 @@ class Host:
 
 
 def _say_nothing() -> None:
-    """What an application without a health check has to say before it is stopped."""
+    """Do nothing: the application has no health check to change before it is stopped."""
 
 
 async def _nothing() -> None:
-    """What an application without streams has to do before it is stopped."""
+    """Do nothing: the application has no streams to end before it is stopped."""
 
 
 async def serve_asgi(

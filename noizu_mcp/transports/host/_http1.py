@@ -52,12 +52,12 @@ class Http1(H11Protocol):
 
     @property
     def head_begun(self) -> bool:
-        """Whether a part of a head has come, and not all of it."""
+        """True while a part of a head has come, and not all of it."""
         return bool(self.connection.trailing_data[0])
 
     @property
     def unfinished(self) -> bool:
-        """Whether there is a request that lacks a part, which is the client's to send."""
+        """True while a request lacks a part that the client has to send."""
         connection = self.connection
         return (
             connection.their_state is h11.SEND_BODY

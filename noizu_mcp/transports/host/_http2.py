@@ -68,7 +68,7 @@ class Http2(H2Protocol):
 
     @property
     def unfinished(self) -> bool:
-        """Whether there are requests, and each still lacks a part that is the client's to send.
+        """True while there are requests, and each still lacks a part that the client has to send.
 
         Where the window is full it is the application that has to take something first.
         """
@@ -236,7 +236,7 @@ class Http2(H2Protocol):
 
 
 class _Buffer(StreamBuffer):
-    """What waits for the window of a stream to open.
+    """Bytes that wait for the window of a stream to open.
 
     That of hypercorn lets the application go on when the window is shut, and grows without bound.
     """

@@ -1,4 +1,4 @@
-"""What a host needs of hypercorn, an extra: all of it loads with the first host that serves."""
+"""The parts of hypercorn, an extra, that a host needs; they load when the first host serves."""
 
 from hypercorn.trio.worker_context import WorkerContext
 

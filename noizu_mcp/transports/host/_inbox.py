@@ -1,4 +1,4 @@
-"""What an application is yet to receive of one request."""
+"""The part of one request that its application has not received yet."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What the two protocols need of the connection that carries them."""
+"""The link between both protocols and the connection that carries them."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol, cast
@@ -42,7 +42,7 @@ class Carrier(Protocol):
 
     @property
     def is_free(self) -> bool:
-        """Whether `write` writes."""
+        """True while `write` writes."""
         ...
 
     def write(self, data: bytes) -> int:

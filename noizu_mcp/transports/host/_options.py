@@ -35,7 +35,7 @@ def _count(default: int) -> Any:
 
 @attrs.frozen(kw_only=True)
 class HostOptions:
-    """What a host allows its clients, and how it is reached. A breach costs one connection.
+    """Limits of a host for its clients, and its address. A breach costs one connection.
 
     Attributes:
         uds: Path of a Unix socket to listen on, instead of host and port.

@@ -11,7 +11,7 @@ QUIET: Final = 1.0
 
 
 class Occupant(Protocol):
-    """What has a place."""
+    """A thing that has a place."""
 
     def drop(self) -> None:
         """Leave at once."""

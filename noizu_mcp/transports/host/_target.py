@@ -1,4 +1,4 @@
-"""What a request asks for, where it is written with its host (RFC 9112 section 3.2.2)."""
+"""The target of a request that is written with its host (RFC 9112 section 3.2.2)."""
 
 import re
 from typing import Final

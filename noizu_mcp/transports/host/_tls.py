@@ -1,4 +1,4 @@
-"""What is wrong with the files of TLS: OpenSSL says `PEM lib` to nearly everything."""
+"""Faults in the files of TLS: OpenSSL says `PEM lib` to nearly everything."""
 
 from collections.abc import Iterator
 from pathlib import Path

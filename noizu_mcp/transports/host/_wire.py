@@ -76,7 +76,7 @@ class Wire:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing is being written, and `write` writes."""
+        """True while nothing is being written, and `write` writes."""
         return not (self.broken or self._lock.locked())
 
     def write(self, data: bytes) -> int:

@@ -18,15 +18,15 @@ from ._line_stream import LineStream
 
 #: Seconds that a server gets to exit by itself, and again after SIGTERM (`basic/lifecycle`).
 EXIT_TIMEOUT: Final = 2.0
-#: Bytes kept of the stderr of a server: the last words are what explains its end.
+#: Bytes kept of the stderr of a server: the last lines usually explain its end.
 STDERR_KEPT: Final = 64 * 1024
 _SHOWN: Final = 200
 
 
 class ServerStream(LineStream):
-    """The messages of a server: lines on its stdout that are none are left out.
+    """The messages of a server; other lines on its stdout are skipped.
 
-    Servers that print to stdout break the protocol (`basic/transports/stdio`), but are many.
+    Servers that print to stdout break the protocol (`basic/transports/stdio`), but are common.
     """
 
     def __init__(self, read_fd: int, write_fd: int, limits: Limits) -> None:
@@ -39,6 +39,8 @@ class ServerStream(LineStream):
     def _may_be_message(self, line: bytes | Oversized) -> bool:
         if isinstance(line, Oversized):
             return True
+        # A line that looks like JSON-RPC is passed on even if it is broken: it may be the answer to
+        # a request, which must then fail instead of waiting.
         start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
         if start in (b"{", b"[") and (b'"jsonrpc"' in line or b'"id"' in line):
             return True
@@ -53,8 +55,8 @@ async def open_process(
 ) -> AsyncIterator[tuple[LineStream, trio.Process]]:
     """Start a server; on the way out end it: close its stdin, wait, SIGTERM, wait, SIGKILL.
 
-    The server leads a session of its own: Ctrl-C on our terminal is for us, who end it in order,
-    and the signals reach what the server has started as well.
+    The server leads a session of its own. So Ctrl-C on our terminal reaches this program only,
+    which ends the server in order, and the signals reach the children of the server as well.
 
     Args:
         target: The command.
@@ -65,7 +67,8 @@ async def open_process(
 
     Raises:
         TransportError: It could not be started.
-        ConnectionClosed: What the block raised when the server was gone, with how it ended.
+        ConnectionClosed: The block raised it after the end of the server; the text says how the
+            server ended.
     """
     process, stream = await _start(target, limits)
     said = _LastWords(process.stderr)
@@ -78,6 +81,8 @@ async def open_process(
         raise ConnectionClosed(f"{error}: {await _end_of(target, process, said)}") from error
     finally:
         with trio.CancelScope(shield=True):
+            # In this order: the end of its stdin asks the server to exit (`basic/lifecycle`,
+            # "Shutdown"), and its stderr is read until it has.
             await stream.aclose()
             await _end(process)
             await said.aclose()
@@ -86,6 +91,8 @@ async def open_process(
 async def _start(target: Stdio, limits: Limits) -> tuple[trio.Process, LineStream]:
     try:
         with ExitStack() as ours, ExitStack() as theirs:
+            # The ends of the child are closed here in any case, or the end of the child would never
+            # show as the end of its stdout. Ours are kept only if the start succeeds.
             child_in, our_out = os.pipe()
             theirs.callback(os.close, child_in)
             ours.callback(os.close, our_out)
@@ -108,7 +115,7 @@ async def _start(target: Stdio, limits: Limits) -> tuple[trio.Process, LineStrea
 
 
 class _LastWords:
-    """The end of what a server writes to its stderr, if that comes to us."""
+    """The end of the stderr of a server, if that is a pipe to us."""
 
     def __init__(self, stream: trio.abc.ReceiveStream | None) -> None:
         self.complete = trio.Event()
@@ -133,13 +140,14 @@ class _LastWords:
             await self._stream.aclose()
 
     def last_line(self) -> str:
-        """Return the last line as the end of a message; nothing if there is none."""
+        """Return the last line as the end of a message; empty without one."""
         lines = self._text.decode(errors="replace").split("\n")
         said = [line.strip() for line in lines if line.strip()]
         return f"; it said: {said[-1][:_SHOWN]}" if said else ""
 
 
 async def _end_of(target: Stdio, process: trio.Process, said: _LastWords) -> str:
+    # The stream may end a moment before the process, and its stderr a moment after.
     with trio.CancelScope(shield=True), trio.move_on_after(EXIT_TIMEOUT):
         await process.wait()
         await said.complete.wait()
@@ -166,5 +174,7 @@ async def _end(process: trio.Process) -> None:
             await process.wait()
             return
         with contextlib.suppress(OSError):  # it ended just now
+            # The whole group, whose leader the server is: a launcher such as `npx` does not pass
+            # signals on.
             os.killpg(process.pid, number)
     await process.wait()

@@ -7,7 +7,8 @@ import os
 import sys
 from collections.abc import Iterator
 
-#: Descriptors that a child made by `fork` alone must not keep: it would hold the client's pipe.
+#: Descriptors that a child made by `fork` alone must not keep: the client would not see the end of
+#: the server while the child lives.
 _private: set[int] = set()
 
 
@@ -15,11 +16,11 @@ def take_stdio() -> tuple[int, int]:
     """Take stdin and stdout away from the rest of the program, for as long as it runs.
 
     Afterwards descriptor 0 reads nothing and descriptor 1 writes to stderr, for Python, C code and
-    child processes alike, so that none of them can touch the protocol. What has been printed and
-    not been written yet goes to stderr, too.
+    child processes alike, so that none of them can touch the protocol. Printed text that is still
+    in a buffer goes to stderr, too.
 
     Returns:
-        Private duplicates of what descriptors 0 and 1 were, for the caller to close. Child
+        Private duplicates of the former descriptors 0 and 1, for the caller to close. Child
         processes have neither.
     """
     open_standard_descriptors()
@@ -33,7 +34,7 @@ def claimed_stdio() -> Iterator[tuple[int, int]]:
     """Take stdin and stdout away from the rest of the program, and put them back at the end.
 
     Yields:
-        Private duplicates of what descriptors 0 and 1 were; see `take_stdio`.
+        Private duplicates of the former descriptors 0 and 1; see `take_stdio`.
     """
     open_standard_descriptors()
     taken = _duplicate_stdio()
@@ -55,7 +56,8 @@ def diverted_stdio() -> Iterator[None]:
     try:
         yield
     finally:
-        # What was printed meanwhile belongs to stderr.
+        # Text that was printed meanwhile belongs to stderr: the buffers are written before the
+        # descriptors change back.
         _flush_c()
         _write_out(out, line_buffering=line_buffering)
         for fd, copy in enumerate(saved):
@@ -65,9 +67,9 @@ def diverted_stdio() -> Iterator[None]:
 
 
 def open_standard_descriptors() -> None:
-    """Open what is closed of descriptors 0 to 2, on nothing.
+    """Open those of the descriptors 0 to 2 that are closed, on `/dev/null`.
 
-    Otherwise the next file to be opened gets the number, and what is meant for stderr goes there.
+    Otherwise the next file to be opened gets the number, and text for stderr goes into it.
     """
     fd = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
     while fd <= 2:
@@ -82,6 +84,7 @@ def release(*descriptors: int) -> None:
 
 
 def _duplicate_stdio() -> tuple[int, int]:
+    # `os.dup` makes them non-inheritable (PEP 446): a child that is executed has none of them.
     copies = os.dup(0), os.dup(1)
     _private.update(copies)
     return copies
@@ -90,12 +93,12 @@ def _duplicate_stdio() -> tuple[int, int]:
 def _divert() -> None:
     _point_at_nothing(0)
     os.dup2(2, 1)
-    # As stderr does: what is printed shows at once, also if the process is killed later.
+    # Line by line, as stderr: printed text shows at once, also if the process is killed later.
     _write_out(sys.stdout, line_buffering=True)
 
 
 def _write_out(out: object, *, line_buffering: bool) -> None:
-    """Write out what Python still holds of what was printed, and say what it may hold from now."""
+    """Flush the text that Python still buffers, and choose the buffering from now on."""
     if isinstance(out, io.TextIOWrapper) and not out.closed:
         try:
             out.reconfigure(line_buffering=line_buffering)
@@ -112,7 +115,8 @@ def _point_at_nothing(*descriptors: int, inheritable: bool = True) -> None:
 
 
 def _flush_c() -> None:
-    """Write out what C code has printed."""
+    """Flush the text that C code has printed."""
+    # C has a buffer of its own for stdout, which Python does not flush.
     with contextlib.suppress(ValueError):  # a C library that has another name for its stdout
         library = ctypes.CDLL(None)
         library.fflush(ctypes.c_void_p.in_dll(library, "stdout"))

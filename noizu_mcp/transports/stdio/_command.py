@@ -1,4 +1,4 @@
-"""`Stdio`: a server as a command, and what it is started with."""
+"""`Stdio`: a server as a command, with its arguments, environment and folder."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import attrs
 from ..._errors import TransportError
 from ..._value import Value
 
-#: What a child inherits unless told otherwise: no secrets that happen to be in the environment.
+#: Variables that a child inherits. Others may be secrets, which a server must be given by name.
 INHERITED: Final = (
     "HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ",
     "USER", "APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "SYSTEMROOT", "TEMP",
@@ -33,12 +33,12 @@ class Stdio(Value):
         command: The program, by name or by path; a relative path starts at `cwd`.
         args: Its arguments; no shell is involved.
         env: Variables set beside the few harmless ones that are inherited.
-        cwd: Its working directory; that of this program by default.
-        stderr: Where its stderr goes. None: where ours goes. A file, a descriptor or
-            `subprocess.DEVNULL`: there. `subprocess.PIPE`: kept back, for the message of an error.
+        cwd: Its working directory; by default the directory of this program.
+        stderr: The target of its stderr: a file, a descriptor or `subprocess.DEVNULL`. None: our
+            stderr. `subprocess.PIPE`: kept back, for the message of an error.
 
     Raises:
-        TypeError: Something in it is no text.
+        TypeError: A part of it is not text.
         ValueError: `stderr` is `subprocess.STDOUT`, which carries the protocol.
     """
 
@@ -83,9 +83,10 @@ class Stdio(Value):
             Its absolute path.
 
         Raises:
-            TransportError: There is none, or it cannot be executed.
+            TransportError: The program does not exist, or cannot be executed.
         """
         if os.path.dirname(self.command):
+            # Checked here, since the error of the system could also mean that `cwd` does not exist.
             path = os.path.abspath(os.path.join(self.cwd or "", self.command))
             if not os.path.isfile(path):
                 raise TransportError(f"command not found: {self.command}")
@@ -93,6 +94,7 @@ class Stdio(Value):
                 raise TransportError(f"command is not executable: {self.command}")
             return path
         path_variable = self.environment().get("PATH", os.defpath)
+        # The `PATH` that the child will have, which `env` may have changed.
         found = shutil.which(self.command, path=path_variable)
         if found is None:
             raise TransportError(f"command not found: {self.command}")

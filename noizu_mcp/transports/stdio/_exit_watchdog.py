@@ -1,4 +1,7 @@
-"""The end of a process whose server does not end: by a thread, whatever keeps its loop busy."""
+"""A thread that ends the process if its server does not end in time.
+
+No timeout in the loop could do that: a handler that blocks the loop blocks its timeouts as well.
+"""
 
 import os
 import threading
@@ -10,7 +13,8 @@ from typing import Final
 
 #: The status of a process that had to be ended.
 OVERDUE: Final = 1
-#: Seconds for the last words: what reads the log may have stopped to, which is why all hangs.
+#: Seconds for the last log entry: the reader of the log may have stopped, which would be the very
+#: reason why the server hangs.
 LAST_WORDS: Final = 1.0
 
 
@@ -19,15 +23,16 @@ def ending_within(seconds: float, tell: Callable[[], object]) -> Iterator[Callab
     """End the process if the block does not end in time.
 
     Args:
-        seconds: The time, from the call of what the block is given.
-        tell: Says why, in a thread of its own, within `LAST_WORDS`.
+        seconds: The time, from the call of the function that the block is given.
+        tell: Logs the reason, in a thread of its own, within `LAST_WORDS`.
 
-    Returns:
-        What starts the time, once. A signal handler may call it.
+    Yields:
+        A function that starts the time, once. A signal handler may call it.
     """
     # `put` of this queue is reentrant; a lock or an event could be in use where a signal comes.
     news: SimpleQueue[bool] = SimpleQueue()
     watch = partial(_watch, news, min(seconds, threading.TIMEOUT_MAX), tell)
+    # Started now: the time begins in a signal handler, which must not start threads.
     thread = threading.Thread(target=watch, name="noizu-mcp deadline", daemon=True)
     thread.start()
     try:
@@ -46,4 +51,4 @@ def _watch(news: "SimpleQueue[bool]", seconds: float, tell: Callable[[], object]
         telling = threading.Thread(target=tell, name="noizu-mcp last words", daemon=True)
         telling.start()
         telling.join(LAST_WORDS)
-        os._exit(OVERDUE)  # nothing less ends a thread that does not return
+        os._exit(OVERDUE)  # nothing else ends a process with a thread that does not return

@@ -18,12 +18,12 @@ CHUNK: Final = 65536
 class LineStream(MessageStream):
     """Messages, one a line, over two descriptors that this object owns and closes.
 
-    Pipes, sockets and terminals are read when they are readable; files and `/dev/null`, which the
-    kernel calls always ready and will not wait for, are read at once.
+    Pipes, sockets and terminals are read when they are readable. Files and `/dev/null` are read at
+    once, since the kernel refuses to wait for them.
 
     Args:
-        read_fd: Where messages come from.
-        write_fd: Where messages go; may be the same, for a socket.
+        read_fd: The descriptor to read from.
+        write_fd: The descriptor to write to; a socket may be both.
         limits: The limits of one message; a line over its size is skipped.
 
     Attributes:
@@ -35,6 +35,8 @@ class LineStream(MessageStream):
         self._write_fd = write_fd
         self._lines = LineBuffer(limits.message_size)
         self._limits = limits
+        # The part of a message that the descriptor did not take. The outbox above waits while there
+        # is one, so it never grows beyond one call.
         self._rest: bytes | memoryview = b""
         self.ended = False
         self._closed = False
@@ -51,6 +53,7 @@ class LineStream(MessageStream):
             if self._closed:
                 raise trio.ClosedResourceError
             if self._read_waits:
+                # Readable first, then one read: no thread, so cancelling loses no bytes.
                 await trio.lowlevel.wait_readable(self._read_fd)
             else:
                 await trio.lowlevel.checkpoint()
@@ -69,11 +72,11 @@ class LineStream(MessageStream):
                 return [read_message(line, self._limits) for line in lines]
 
     def _keep_messages(self, lines: list[bytes | Oversized]) -> list[bytes | Oversized]:
-        """Leave out lines that are not meant as messages; here every line is one."""
+        """Drop lines that are not meant as messages; here every line is one."""
         return lines
 
     def send_nowait(self, messages: Sequence[bytes]) -> bool:
-        """Write what the descriptor takes now; see `MessageStream`."""
+        """Write as many bytes as the descriptor takes now; see `MessageStream`."""
         if self._closed:
             raise trio.BrokenResourceError
         data = self._rest
@@ -83,6 +86,7 @@ class LineStream(MessageStream):
         done = written == len(data)
         # A view: a copy of what is left, for each piece of it, would cost the square of its size.
         self._rest = b"" if done else memoryview(data)[written:]
+        # The peer gets whole lines only if each call writes the rest of the one before first.
         return done
 
     def _write(self, data: bytes | memoryview) -> int:
@@ -99,16 +103,19 @@ class LineStream(MessageStream):
         done = self.send_nowait(messages)
         while not done:
             if self._write_waits:
+                # No timeout: a client may stop reading for as long as it likes.
                 await trio.lowlevel.wait_writable(self._write_fd)
             else:
                 await trio.lowlevel.checkpoint()
             done = self.send_nowait(())
 
     async def aclose(self) -> None:
-        """Close both descriptors, and leave what they share with others as it was."""
+        """Close both descriptors, and restore the blocking mode that other programs see."""
         if not self._closed:
             self._closed = True
             for fd, blocking in self._blocking.items():
+                # Wakes a task that waits for the descriptor; without it the task would wait for
+                # ever.
                 trio.lowlevel.notify_closing(fd)
                 os.set_blocking(fd, blocking)
                 os.close(fd)
@@ -116,6 +123,7 @@ class LineStream(MessageStream):
 
 
 def _can_wait(fd: int) -> bool:
-    """Tell what the loop can wait for from what it refuses: files, and devices but terminals."""
+    """Tell whether the loop can wait for a descriptor: not for files, nor for most devices."""
+    # `epoll` fails with EPERM for a file.
     mode = os.fstat(fd).st_mode
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)

@@ -17,7 +17,7 @@ from ._line_stream import LineStream
 
 #: Seconds between looks at the parent process, where the kernel cannot tell of its end.
 PARENT_POLL: Final = 2.0
-#: What ends a server in order.
+#: Signals that end a server in order.
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -39,8 +39,8 @@ async def serve_stdio(
         grace: Seconds.
         handle_signals: End in order on SIGINT and SIGTERM. The next one ends the process at once,
             also when this function has returned by then. Only from the main thread.
-        principal: Who is at the other end, `ctx.auth`: whoever starts the process knows. None:
-            nobody says so, and what requires scopes refuses.
+        principal: The client at the other end, `ctx.auth`; the parent process knows it. None:
+            nobody is verified, and components that require scopes refuse calls.
         task_status: Started with the connection, whose `stop` ends it in order.
     """
     with claimed_stdio() as (read_fd, write_fd):
@@ -69,8 +69,8 @@ async def serve_descriptors(
 
     Args:
         server: The server.
-        read_fd: Where messages come from; closed at the end.
-        write_fd: Where messages go; closed at the end.
+        read_fd: The descriptor to read messages from; closed at the end.
+        write_fd: The descriptor to write messages to; closed at the end.
         grace: Seconds that running requests get at the end.
         handle_signals: See `serve_stdio`.
         principal: See `serve_stdio`.
@@ -81,7 +81,8 @@ async def serve_descriptors(
     everything = trio.CancelScope()
 
     def end() -> None:
-        # Nothing to end in order before the connection; nothing more to wait for after its end.
+        # Before the connection nothing can end in order; after the end of stdin nobody reads the
+        # answers any more.
         if session is None or stream.ended:
             everything.cancel()
         else:
@@ -94,6 +95,7 @@ async def serve_descriptors(
                 open_session(server, stream, transport="stdio", principal=principal) as session,
                 trio.open_nursery() as watchers,
             ):
+                # Cancelled below: it would otherwise keep the block open after the session.
                 watchers.start_soon(_stop_with_parent, session)
                 task_status.started(session)
                 await session.run(grace)
@@ -101,6 +103,7 @@ async def serve_descriptors(
     finally:
         with trio.CancelScope(shield=True):
             await stream.aclose()
+        # Only after they are closed: until then a fork must still close its copies.
         release(read_fd, write_fd)
 
 
@@ -119,8 +122,8 @@ def ending_on_signals(
 ) -> Iterator[None]:
     """Call a function in the loop on the first SIGINT or SIGTERM.
 
-    From then on both do what the system does by default: the next one ends the process at once,
-    whatever keeps the loop busy. A signal that the process was started to ignore stays ignored.
+    From then on both have their default action: the next one ends the process at once, even if
+    its loop is blocked. A signal that the process was started to ignore stays ignored.
 
     Args:
         end: The function.
@@ -132,6 +135,7 @@ def ending_on_signals(
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         for each in ours:
+            # In the handler itself, and not in the loop, which may be blocked.
             signal.signal(each, signal.SIG_DFL)
         at_once()
         token.run_sync_soon(end)
@@ -147,7 +151,7 @@ def ending_on_signals(
 
 
 async def parent_exit(parent: int | None = None) -> None:
-    """Wait until the parent process has ended; for ever if there is none to speak of.
+    """Wait until the parent process has ended; for ever without a parent of its own.
 
     A client that is killed leaves its servers behind: usually their stdin ends with it, but not
     if a sibling inherited the other end of the pipe.
@@ -156,6 +160,7 @@ async def parent_exit(parent: int | None = None) -> None:
         parent: Its number, where that is known: it may have ended by now.
     """
     parent = os.getppid() if parent is None else parent
+    # Process 1 adopts orphans, and is the parent of a container's first process: it never ends.
     if parent <= 1:
         await trio.sleep_forever()
     try:

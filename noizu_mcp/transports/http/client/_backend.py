@@ -84,7 +84,7 @@ class Answer:
         return b"".join(parts)
 
     async def discard(self) -> None:
-        """Give up what is left of the body.
+        """Give up the rest of the body.
 
         The library iterates through layers, not all of which close the one below: what is left at
         a `yield` would be closed by the garbage collector. Cancelled inside, all of them end.
@@ -144,7 +144,7 @@ class Backend:
             on_written: Called once all of the body is written.
 
         Yields:
-            The answer; leaving the block gives up what was not read of it.
+            The answer; leaving the block gives up its unread rest.
 
         Raises:
             NetworkFailure: No answer arrived, or it broke off while the block was reading it.
@@ -189,6 +189,7 @@ class Backend:
         given = self._target.headers
         if callable(given):
             given = await given()  # credentials that change are looked up for each request
+        # Lower case for all, so that a later header replaces an earlier one in any spelling.
         merged = dict(_DEFAULTS)
         for each in (given or {}, headers):
             merged.update((name.lower(), value) for name, value in each.items())
@@ -203,8 +204,10 @@ class Backend:
         except self._library.InvalidURL:
             return False
         there, here = ((each.scheme, each.host, each.port) for each in (url, response.url))
+        # `Authorization` and the session id must not reach another origin.
         if there != here or url.userinfo:
             return False
+        # Later requests go to the new place at once.
         self._url = url
         return True
 

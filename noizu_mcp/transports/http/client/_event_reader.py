@@ -45,6 +45,7 @@ class EventParser:
     def __init__(self, limit: int) -> None:
         self.last_id = ""
         self.retry: float | None = None
+        # The events of a peer are untrusted: one without an end must not fill the memory.
         self._limit = limit
         self.begin()
 
@@ -54,6 +55,7 @@ class EventParser:
         self._size = 0
         self._after_cr = False
         self._first = True
+        # An id stays the last one until an event brings another, also over a break.
         self._id = self.last_id
         self._clear()
 
@@ -76,6 +78,8 @@ class EventParser:
         if _CR not in chunk and _LF not in chunk:
             self._keep(chunk)
             return []
+        # CR LF may be split between two chunks; the LF is then no empty line, which would end an
+        # event.
         self._after_cr = chunk.endswith(_CR)
         *lines, rest = chunk.replace(b"\r\n", _LF).replace(_CR, _LF).split(_LF)
         lines[0] = b"".join([*self._rest, lines[0]])
@@ -91,6 +95,8 @@ class EventParser:
         Args:
             failures: Attempts in a row that failed; the delay doubles with each.
         """
+        # The time of the server is never shortened (2025-11-25 `basic/transports`: it must be
+        # respected); without failures it is taken as it is, `retry: 0` included.
         first = RETRY if self.retry is None else self.retry
         return min(max(first, RETRY * failures) * 2.0 ** min(failures, 10), max(first, MAX_RETRY))
 

@@ -82,6 +82,7 @@ class GetStream:
 
     async def _read_once(self) -> bool:
         """Open the stream and read it to its end; False if there is no use in returning."""
+        # The session of the start, also if another has begun: `is_stale` compares with it.
         headers = {**self._headers, "Accept": EVENTS}
         if self._parser.last_id:
             headers["Last-Event-ID"] = self._parser.last_id

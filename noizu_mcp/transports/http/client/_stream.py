@@ -5,7 +5,7 @@ POST of its own, and order is kept where it matters:
 
 - *requests* start at once, each in a task of its own, side by side;
 - *every other message* (notifications, answers) is awaited: it waits until all POSTs that began
-  before are written, and what comes behind it waits until the server has taken it. So a
+  before are written, and later messages wait until the server has taken it. So a
   cancellation never overtakes its request, and no request overtakes the end of the handshake.
 
 `send_nowait` starts requests until it meets another message; `send`, which runs in the one writing
@@ -22,7 +22,7 @@ leaves the GET stream of the first.
 Why it cannot deadlock: awaited messages are bounded by `TAKE_TIMEOUT`, the head of the GET stream
 by `STAND_TIMEOUT`, the end by `END_TIMEOUT`; bodies are written within the write timeout of the
 backend. Why it cannot grow: the requests in flight are limited above, the inbox is bounded in
-bytes, and the queue holds only what waits behind one awaited message (see `engine.Outbox`).
+bytes, and the queue holds only messages behind one awaited message (see `engine.Outbox`).
 
 Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-http`.
 """
@@ -165,6 +165,7 @@ class HttpStream(MessageStream):
                 # Answered now, it would begin a session that nobody uses.
                 self._handshake.give_up()
             self._handshake = post
+        # Noted before its task runs: a notification right behind it must find it.
         self._unwritten.add(post)
         for id_ in post.ids:
             self._posts[id_] = post
@@ -208,6 +209,7 @@ class HttpStream(MessageStream):
             await post.written.wait()
             self._unwritten.discard(post)
         data, message = outgoing
+        # Looked up before the wait below: the POST is forgotten when it ends.
         cancelled = self._cancelled_post(message)
         # Its answer may still come, and is ignored; the stream must not outlive this for long.
         if cancelled is not None:

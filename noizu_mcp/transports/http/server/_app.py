@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._asyncio_bridge import Bridge
     from ._authorization import Authorization
 
+#: Frameworks such as Starlette run the lifespan of the outermost application only.
 _NO_LIFESPAN: Final = (
     "The server is not running: its host has not run its lifespan. Pass lifespan=app.lifespan to"
     " the application that mounts it, or enter `async with app.lifespan():` around it"
@@ -56,6 +57,8 @@ class HttpApp:
         self.server = server
         self.options = options
         self._path = options.path.rstrip("/") or "/"
+        # Without a setting only local names are served: DNS rebinding needs a name of its own
+        # (2025-11-25 `basic/transports`, "Security Warning").
         self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
         self._authorization = _authorization(server, options)
         self._metrics = _metrics_of(server, options)
@@ -79,10 +82,11 @@ class HttpApp:
 
         Raises:
             RuntimeError: It is running already.
-            BaseException: What the lifespan of the server raises.
+            BaseException: Raised by the lifespan of the server.
         """
         if self._endpoint is not None:
             raise RuntimeError("the lifespan of this application is running already")
+        # A host that is not on trio is on asyncio: then trio runs in a thread of its own.
         if trio.lowlevel.in_trio_run():
             async with self._run():
                 with self._hearing_signals():
@@ -106,6 +110,7 @@ class HttpApp:
     async def _run(self) -> AsyncIterator[None]:
         with single_failure():
             async with (
+                # Outside of the nursery: no task uses the author's resources when they are closed.
                 enter_user_code(self.server.lifespan()) as state,
                 trio.open_nursery() as nursery,
             ):
@@ -118,20 +123,24 @@ class HttpApp:
                     yield
                 finally:
                     with trio.CancelScope(shield=True):
+                        # Shielded: a host that cancels still lets requests end in order, in bounded
+                        # time.
                         await self.settle()
                     self._endpoint = None
                     tasks.close()
 
     def leave(self) -> None:
-        """Say at `/readyz` that the server is about to end; all else goes on."""
+        """Make `/readyz` answer 503, since the server is about to end; everything else goes on."""
         self._ready = False
 
     async def settle(self) -> None:
         """Take no new work, end the open streams, and give running requests their time.
 
-        They get `HttpLimits.grace` seconds, once; what they left is written in at most two more.
+        They get `HttpLimits.grace` seconds, once; bytes that wait are written in two more at most.
         """
         self._ready = False
+        # A signal and the end of the lifespan may both come. The second one waits for the first,
+        # and gives no grace of its own.
         async with self._settling:
             endpoint = self._endpoint
             if endpoint is not None:
@@ -140,6 +149,7 @@ class HttpApp:
     @property
     def working(self) -> list[Request]:
         """The requests that are being worked on, refused ones too; for any thread."""
+        # The copy is one step for the interpreter, so the thread of the watchdog can make it.
         return [each.request for each in list(self._working)]
 
     def _host(self, state: Any, tasks: TaskGroup) -> Host:
@@ -170,6 +180,7 @@ class HttpApp:
             await self._run_lifespan(receive, send)
         else:
             await receive()
+            # Before the handshake of a WebSocket is accepted; hosts turn it into 403.
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, http: HttpRequest) -> None:
@@ -181,6 +192,7 @@ class HttpApp:
             logger.debug("a client at %s left before its request was complete", http.client)
 
     async def _route(self, http: HttpRequest) -> None:
+        # Before any check: load balancers ask by address, without a token.
         if self.options.health and http.path in ("/healthz", "/readyz"):
             await self._report_health(http)
             return
@@ -188,8 +200,10 @@ class HttpApp:
         document = None if authorization is None else authorization.document(http)
         if http.path != self._path and document is None and not self._is_measured(http):
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
+        # Before authorization: no page of a foreign site may learn whether a token is good.
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
+            # A browser sends no token with a preflight, so none is asked for.
             headers = () if authorization is None else authorization.headers
             await http.respond(200, headers=preflight(http, headers))
         elif authorization is not None and document is not None:

@@ -1,4 +1,4 @@
-"""The ASGI side: what a request says, its body within bounds, and plain answers."""
+"""The ASGI side: the head of a request, its body within bounds, and plain answers."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any, Final
@@ -22,10 +22,10 @@ class Refused(Exception):
 
     Args:
         status: The HTTP status.
-        text: What the client reads, in a JSON-RPC error.
+        text: The message of the JSON-RPC error in the body.
         code: The code of that error.
-        data: Its data.
-        headers: More headers.
+        data: The data of that error.
+        headers: Headers beside the content type.
 
     Attributes:
         status: See Args.
@@ -59,9 +59,10 @@ def unavailable(text: str, seconds: float) -> Refused:
     """Refuse a request that may be repeated later (503).
 
     Args:
-        text: Why.
-        seconds: When.
+        text: The reason.
+        seconds: Seconds after which the client may try again.
     """
+    # Whole seconds: `Retry-After` has no fractions (RFC 9110 section 10.2.3).
     retry = (b"retry-after", b"%d" % seconds)
     return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])
 
@@ -71,19 +72,19 @@ class Disconnected(Exception):
 
 
 class HttpRequest:
-    """One HTTP request: what its head says, and both directions.
+    """One HTTP request: its head, and both directions of its connection.
 
     Args:
         scope: The ASGI scope.
-        receive: Gives its body, and tells that the client has gone.
+        receive: Returns its body in parts, and a message when the client has gone.
         send: Takes the parts of the answer.
 
     Attributes:
         method: `POST` and the like.
-        path: The path below where the application is mounted, without a slash at its end.
+        path: The path below the mount point of the application, without a slash at its end.
         headers: The headers by lower-case name, as text without white space around it; the values
             of a repeated one are joined by commas.
-        principal: Who asks, verified; None where nobody verifies it.
+        principal: The verified principal; None where nobody is verified.
         extra: Headers that every answer to it has.
         size: Bytes of the body that was read.
         entered: The scope around the task that answers a POST; see `TaskScope`.
@@ -115,7 +116,10 @@ class HttpRequest:
         self.entered: TaskScope | None = None
         headers = self.headers
         for raw, value in scope["headers"]:
+            # latin-1 has a character for each byte: no header fails to decode, and none is changed.
             name = raw.decode("latin-1")
+            # Only these two surround a value (RFC 9110 section 5.6.3); `strip()` alone would take
+            # a no-break space as well.
             text = value.decode("latin-1").strip(" \t")
             headers[name] = f"{headers[name]}, {text}" if name in headers else text
 
@@ -135,6 +139,7 @@ class HttpRequest:
     @property
     def write_nowait(self) -> WriteNowait | None:
         """Writes a part of the answer at once, where the host can do that; see `WriteNowait`."""
+        # Middleware that replaces `send` hides the attribute, and so sees every message.
         return getattr(self.send, WRITE_NOWAIT, None)
 
     async def read(self, limit: int, hold: Callable[[int], None]) -> bytes:
@@ -154,11 +159,13 @@ class HttpRequest:
             if message["type"] == "http.disconnect":
                 raise Disconnected
             part: bytes = message.get("body", b"")
+            # Before the part is kept: a limit that is checked afterwards is exceeded already.
             hold(len(part))
             self.size += len(part)
             if self.size > limit:
                 raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
             more = message.get("more_body", False)
+            # Most bodies come in one part, which needs no copy.
             if not more and not body:
                 return part
             body += part
@@ -185,12 +192,13 @@ class HttpRequest:
         try:
             await self.send({"type": "http.response.start", "status": status, "headers": head})
             await self.send({"type": "http.response.body", "body": body})
-        except OSError:  # what hosts raise once the client has gone (ASGI 2.4)
+        except OSError:  # raised by hosts once the client has gone (ASGI 2.4)
             return
 
 
 def _mount_of(scope: Scope) -> str:
-    """Give the mount point, if the path has it in front: since version 2.4 of ASGI it has."""
+    """Return the mount point if the path begins with it, as it does since version 2.4 of ASGI."""
+    # Only at a whole segment: `/mcp` is no prefix of `/mcp-other`.
     path, root = scope["path"], scope.get("root_path", "")
     is_in_front = path.startswith(root) and path[len(root) : len(root) + 1] in ("", "/")
     return root if is_in_front else ""

@@ -45,7 +45,7 @@ class Bridge:
 
         Raises:
             RuntimeError: The trio side has ended, or ends meanwhile.
-            Exception: What the work raised.
+            Exception: Raised by the work.
         """
         scope = trio.CancelScope()
         done: Future[None] = Future()
@@ -89,6 +89,7 @@ class Bridge:
     async def _call(self, work: Awaitable[Result]) -> Result:
         """Await something of the asyncio side on the trio side."""
         task = asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
+        # The callback runs in the thread of asyncio, where only `run_sync_soon` may be used.
         ended = trio.Event()
         task.add_done_callback(lambda _: self._wake(ended))
         try:
@@ -106,7 +107,7 @@ async def _awaited(work: Awaitable[Result]) -> Result:
 async def _settle(
     work: Callable[[], Awaitable[None]], scope: trio.CancelScope, done: "Future[None]"
 ) -> None:
-    """Run something, and tell the other side how it ended."""
+    """Run a coroutine function, and hand its end to the other side."""
     try:
         with scope:
             await work()
@@ -126,10 +127,10 @@ async def bridged(
     """Run a trio loop in a thread, inside of a lifespan, for as long as the block runs.
 
     Args:
-        lifespan: Surrounds what runs there.
+        lifespan: Surrounds the work in that loop.
 
     Raises:
-        Exception: What the lifespan raised.
+        Exception: Raised by the lifespan.
     """
     loop = asyncio.get_running_loop()
     started: Future[Bridge] = Future()
@@ -139,10 +140,13 @@ async def bridged(
         async with trio.open_nursery() as nursery:
             bridge = Bridge(nursery, loop)
             async with lifespan():
+                # Not before the lifespan has begun: requests need its state.
                 started.set_result(bridge)
                 await bridge.stopped.wait()
+            # Requests that are left have had their grace in the end of the lifespan.
             nursery.cancel_scope.cancel()
 
+    # A daemon: a host that never ends the lifespan must not keep the interpreter alive.
     thread = threading.Thread(
         target=_run, args=(main, started, ended), name="noizu-mcp", daemon=True
     )
@@ -151,6 +155,8 @@ async def bridged(
     try:
         yield bridge
     finally:
+        # Shielded: a cancelled host must still wait until the server has ended in order, and the
+        # thread must not be left with a loop of its own.
         bridge.stop()
         await asyncio.shield(asyncio.wrap_future(ended))
         thread.join()
@@ -162,6 +168,7 @@ def _run(
     try:
         trio.run(main)
     except BaseException as error:  # noqa: BLE001 - it is raised on the other side
+        # Before the start, `bridged` raises it on entry; later, at the end of its block.
         error = unwrap_single(error)
         (ended if started.done() else started).set_exception(error)
     finally:

@@ -22,8 +22,8 @@ class Authorization:
     Args:
         auth: Decides.
         path: The path of the endpoint.
-        requires: What the server requires of every request; it checks that by itself, and clients
-            are told at once.
+        requires: The scopes that the server requires of every request. It checks them by itself;
+            here they are for the challenge, so that clients ask for them at once.
 
     Raises:
         TypeError: `auth` is no `BearerAuth`.
@@ -41,19 +41,20 @@ class Authorization:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers that tokens stand in, in lower case."""
+        """Names of the headers that carry tokens, in lower case."""
         return self._auth.headers
 
     def document(self, http: HttpRequest) -> bytes | None:
         """Find the metadata document that a request is for; None if it is for something else.
 
         Clients look at the root of the host (RFC 9728 section 3.1), wherever this application is
-        mounted: what brings them here may be a mount of its own, and takes away some of the path.
+        mounted. The route that brings them here may be a mount, which takes away a part of the
+        path.
         """
         return self._documents.get(http.path) or self._documents.get(http.whole_path)
 
     async def serve_document(self, http: HttpRequest, body: bytes) -> None:
-        """Answer with the metadata document, whoever asks (RFC 9728 section 3).
+        """Answer with the metadata document, without a token (RFC 9728 section 3).
 
         Args:
             http: The request.
@@ -73,7 +74,7 @@ class Authorization:
         await http.send({"type": "http.response.body", "body": sent})
 
     async def admit(self, http: HttpRequest) -> bool:
-        """Find out who sends a request; who may not is answered.
+        """Authenticate a request, and answer it if it is refused.
 
         Args:
             http: The request; gets its `principal`.
@@ -83,6 +84,7 @@ class Authorization:
         """
         request = AuthRequest(http.method, http.path, http.scope["headers"], http.client)
         try:
+            # Each request: a session is no authentication (security best practices).
             http.principal = await self._auth.authenticate(request, self._scopes)
         except Challenge as challenge:
             await http.respond(challenge.status, challenge.body, challenge.headers)

@@ -15,6 +15,7 @@ from ._quotas import Accounts
 from ._reply import Reply
 from ._task_group import TaskGroup
 
+#: The header that names the revision of a request, in lower case as ASGI hands it over.
 VERSION: Final = "mcp-protocol-version"
 
 
@@ -37,16 +38,18 @@ class Host:
     accounts: Accounts
 
     def observe(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
-        """Tell the listeners of a message that reaches no session."""
+        """Show a message that reaches no session to the listeners."""
         telemetry = self.running.server.telemetry
         if telemetry.listeners:
+            # Any other text is not passed on: labels of metrics must not come from clients.
             version = http.headers.get(VERSION)
             place = Place("http", version if version in SUPPORTED_VERSIONS else None)
             observe_message(telemetry, place, message, event, http.size)
 
     def challenge(self, ctx: RequestContext, error: McpError) -> None:
-        """Say in the answer to somebody who lacks scopes where to get them (RFC 6750 section 3)."""
+        """Add the challenge that names missing scopes to an answer (RFC 6750 section 3)."""
         channel, auth = ctx.channel, self.options.auth
         if isinstance(channel, Reply) and auth is not None:
             headers = auth.challenge(error.data["requiredScopes"]).headers
+            # The body stays the JSON-RPC error, so the content type of the challenge is left out.
             channel.challenge = [each for each in headers if each[0] != JSON[0]]

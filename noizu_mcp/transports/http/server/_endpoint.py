@@ -37,9 +37,11 @@ from ._quotas import Account
 from ._reply import send_refusal
 from ._stateless import StatelessPosts
 
+#: In lower case, as ASGI hands header names over.
 SESSION: Final = "mcp-session-id"
-#: Seconds to write what is left once nothing runs any more; a client that reads needs far less.
+#: Seconds to write the rest once nothing runs any more; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
+#: A 405 must list the methods of the path in `Allow` (RFC 9110 section 15.5.6).
 _METHODS: Final = b"GET, POST, DELETE"
 _IDENTITY: Final[Header] = (b"accept-encoding", b"identity")
 
@@ -69,9 +71,11 @@ class Endpoint:
         """Answer one HTTP request.
 
         Raises:
-            Refused: It is none of the protocol.
+            Refused: The request breaks a rule of the transport, or a limit.
             Disconnected: The client went away.
         """
+        # Counted before any check: `settle` waits until the last answer is written, refusals as
+        # well.
         self._open += 1
         try:
             self._check_running()
@@ -90,23 +94,29 @@ class Endpoint:
             await self._post(http)
         elif http.method not in ("GET", "DELETE"):
             raise _not_allowed(f"{http.method} is not allowed", _METHODS)
+        # 2026-07-28 has no GET and no DELETE, so the id of a live session counts for nothing here.
         elif http.headers.get(VERSION) == STATELESS.name:
             text = f"{STATELESS.name} has no sessions: {http.method} means nothing"
             raise _not_allowed(text, b"POST")
         elif http.method == "GET":
             await self._get(http)
         else:
+            # From now on the id is answered with 404 (2025-11-25 `basic/transports`).
             self.sessions.delete(self._session(http))
             await http.respond(200, headers=())
 
     async def _post(self, http: HttpRequest) -> None:
         kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
+        # Pages can send text and forms to other origins without asking first; JSON needs a
+        # preflight.
         if kind != "application/json":
             raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
         if http.headers.get("content-encoding", "").lower() not in ("", "identity"):
             # RFC 9110 section 15.5.16 asks to say which codings are taken.
             text = "Content-Encoding must be identity: the body is not decoded here"
             raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
+        # The account counts the body part by part, and `http.size` with it: `release` gives back
+        # exactly the bytes that were counted, also if the limit refused a part in the middle.
         account = self._host.accounts.of(http)
         try:
             await self._take_post(http, await self._read(http, account), account)
@@ -114,6 +124,8 @@ class Endpoint:
             entered = http.entered
             if entered is None or entered.left:
                 raise
+            # True: the scope has caught its own cancellation, so the deadline of the body has
+            # passed. A scope that the handler has left is not ours to exit a second time.
             if entered.__exit__(type(error), error, error.__traceback__):
                 seconds = self._limits.body_time
                 text = f"The body took over {seconds:g} seconds"
@@ -128,8 +140,8 @@ class Endpoint:
         def start_clock() -> None:
             scope.deadline = trio.current_time() + self._limits.body_time
 
-        # Without a name for the body: what is answered for long would keep it as long. A body that
-        # is there already needs no deadline, which would cost as much as parsing it.
+        # Without a name for the body: a request that runs for long would keep it as long. A body
+        # that is there already needs no deadline, which would cost as much as parsing it.
         reading = http.read(self._messages.message_size, account.hold)
         # One scope for the body, and then for the handler, which leaves it (see `TaskScope`).
         http.entered = entered = TaskScope()
@@ -166,7 +178,8 @@ class Endpoint:
     async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
         self._host.observe(http, message, Send(message.error))
         if not message.answer and SESSION in http.headers:
-            # What we asked for has been answered, in whatever way: nobody must wait for it.
+            # The question has its answer, although a broken one: nobody must wait any longer.
+            # A response that cannot be read, to a question of ours.
             session = self._session(http)
             event = session.decide(message)
             if event is not None:
@@ -178,6 +191,8 @@ class Endpoint:
     async def _post_handshake(self, http: HttpRequest, message: Decoded) -> None:
         version = http.headers.get(VERSION)
         if isinstance(message, Request) and not _is_handshake(version):
+            # 2025-11-25 `basic/transports` demands 400. The body is the error of 2026-07-28, whose
+            # list of versions tells a client of any revision how to go on.
             refusal = unsupported(message, version or "")
             self._host.observe(http, message, refusal)
             await send_refusal(http, refusal, HTTP_STATUS, 400)
@@ -190,11 +205,14 @@ class Endpoint:
         session = self.sessions.make(http)
         event = session.receive_from(http, request)
         if isinstance(event, Dispatch):
+            # Only an `initialize` that is valid takes a place in the table, so refused ones cannot
+            # push the sessions of others out. The id travels in the head of its answer.
             self.sessions.add(session)
             http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
         await session.act_on(http, event)
 
     async def _get(self, http: HttpRequest) -> None:
+        # Without `Accept` any type is fine (RFC 9110 section 12.5.1).
         accepted = http.headers.get("accept", "*/*").lower()
         if "text/event-stream" not in accepted and "*/*" not in accepted:
             raise Refused(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
@@ -210,19 +228,22 @@ class Endpoint:
     # The end
 
     async def settle(self, grace: float) -> None:
-        """End the streams that would never end, and wait for what runs.
+        """End the streams that would never end, and wait for running requests.
 
         Args:
             grace: Seconds that running requests and tasks get; then they are refused, or cancelled,
-                and it takes at most `DRAIN_TIMEOUT` more to write what is left.
+                and it takes at most `DRAIN_TIMEOUT` more to write the rest.
         """
+        # New requests get 503 from here on, so everything that is counted below only shrinks.
         self.stopping = True
         sessions, requests = list(self.sessions), self._stateless.requests
+        # Streams without an end come first: waiting for them would use up the grace of all others.
         requests.end_subscriptions()
         for session in sessions:
             session.end_subscriptions()
             session.standing.end()
         async with trio.open_nursery() as nursery:
+            # Side by side: the grace is one period for all, not one for each session.
             nursery.start_soon(self._host.running.tasks.settle, grace)
             nursery.start_soon(requests.settle, grace)
             for session in sessions:
@@ -230,7 +251,9 @@ class Endpoint:
                     nursery.start_soon(session.settle, grace)
         if self._open:
             with trio.move_on_after(DRAIN_TIMEOUT):
+                # Every request has its answer by now; bytes may still wait for slow clients.
                 await self._quiet.wait()
+        # Clients that have not read everything by now would keep the process from ending.
         self._stateless.hang_up()
         for session in self.sessions:
             session.hang_up()
@@ -239,6 +262,8 @@ class Endpoint:
 
 def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
     """Tell the era of a POST; the headers may say it as well as the body."""
+    # The header alone decides: such a request without `_meta` must get 400 and -32602, and not
+    # the rules of earlier revisions (2026-07-28 `basic/index`).
     if http.headers.get(VERSION) == STATELESS.name:
         return True
     if not isinstance(message, Request | Notification) or not message.params:
@@ -248,7 +273,7 @@ def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
 
 
 def _is_handshake(version: str | None) -> bool:
-    """Tell whether the header allows a session; without it, what was negotiated counts."""
+    """Tell whether the header allows a session; without one, the negotiated version counts."""
     return version is None or version in HANDSHAKE_VERSIONS
 
 

@@ -1,4 +1,14 @@
-"""The event streams of one session, kept for clients that come back for what they missed.
+"""Event streams of one session, kept for clients that resume them after a break.
+
+Theory of operation. A stream is open until `end`, and has one reader at most: an `EventWriter`,
+which `attach` gives it and `detach` takes away. Each message becomes an event with a number. It is
+kept, and goes to the reader if there is one. A reader that returns names the last event that it
+has, and `replay` gives it the later ones. Without a name it gets the events after `_told`, the
+last one that any reader was given. A stream that has ended can still be replayed.
+
+Why it cannot grow: `History` counts the bytes of all streams of the session. Over a limit it
+forgets ended streams first, then the oldest events of the stream that grows. Why it cannot
+deadlock: only `room` waits, and the writer wakes it whenever a part is taken, and when it closes.
 
 Source: 2025-11-25 `basic/transports`, "Resumability and Redelivery".
 """
@@ -14,18 +24,20 @@ from ._quotas import Account
 
 #: Streams that have ended and are still kept for their readers; the oldest go first.
 MAX_ENDED: Final = 32
-#: An event id with a longer number is none of ours.
+#: Digits of the number in an event id. A longer number is foreign, and the time that `int` takes
+#: grows with the square of the length.
 DIGITS: Final = 18
-#: Bytes that an event takes beside its own.
+#: Bytes counted for each event beside its text, for the objects around it: without them a million
+#: tiny events would stay under the limit.
 OVERHEAD: Final = 128
 
 
 class EventStream:
-    """One stream: its last events, and who reads it now; a `ReplyChannel`.
+    """One stream: its last events, and its present reader; a `ReplyChannel`.
 
     Args:
         name: Unique in its session; part of every event id.
-        history: Keeps it, and bounds what is kept.
+        history: Keeps it, and bounds the bytes of its events.
 
     Attributes:
         ended: True once no more events come.
@@ -57,19 +69,21 @@ class EventStream:
 
     @property
     def is_read(self) -> bool:
-        """True while somebody reads it."""
+        """True while it has a reader."""
         return self._writer is not None
 
     def attach(self, writer: EventWriter, reader: Principal | None) -> None:
         """Give the stream a reader, in place of the one it has.
 
-        The connection of that one may be dead without our knowing. If it is not, its answer ends
-        in order, with what was sent to it.
+        The connection of the old reader may be dead without a sign. If it is alive, its answer
+        ends in order, after all events that it was sent.
 
         Args:
-            writer: Writes to it.
-            reader: Who it is; None where nobody is verified.
+            writer: Writes to the reader.
+            reader: The verified principal; None where nobody is verified.
         """
+        # Never two readers: one message goes to one stream only (2025-11-25 `basic/transports`,
+        # "Multiple Connections").
         if self._writer is not None:
             self._writer.end()
         self._writer, self._reader = writer, reader
@@ -77,14 +91,14 @@ class EventStream:
             writer.end()
 
     def hang_up(self) -> None:
-        """Send the reader away, whatever it has not read."""
+        """Disconnect the reader, even if it has not read everything."""
         if self._writer is not None:
             self._writer.close()
 
     def dismiss(self, requires: RequireScopes | None) -> None:
-        """End the answer of a reader who may not have what is to come, in order.
+        """End, in order, the answer of a reader that lacks the scopes for later messages.
 
-        Whoever has got another token comes back with it.
+        A client with another token returns and reads on.
         """
         if self._writer is not None and not self._may_have(requires):
             self._writer.end()
@@ -95,6 +109,7 @@ class EventStream:
 
     def detach(self, writer: EventWriter) -> None:
         """Take the reader away, if it still is the reader."""
+        # By now another one may read: a client can return before its old connection is given up.
         if self._writer is writer:
             self._writer = None
 
@@ -112,6 +127,7 @@ class EventStream:
     def release(self, seconds: float, /) -> None:
         """End the reader's answer; it is to come back for the rest; see `ReplyChannel`."""
         if self._writer is not None:
+            # The id comes before the end: without one the client could not come back.
             self.prime(seconds)
             self._writer.end()
 
@@ -151,10 +167,12 @@ class EventStream:
         if self._writer is not None:
             self._last += 1
             self._told = self._last
+            # A number of its own, though nothing is kept for it: an id must be unique in the
+            # session (2025-11-25 `basic/transports`, "Resumability and Redelivery").
             self._writer.put(priming_event(f"{self.name}-{self._last}", retry))
 
     def replay(self, number: int | None) -> None:
-        """Send the reader what is kept of what came after an event.
+        """Send the reader the kept events that came after one.
 
         Args:
             number: The event; None: the last one that any reader was given.
@@ -162,12 +180,14 @@ class EventStream:
         after = self._told if number is None else number
         if self._writer is not None:
             self._told = self._last
+            # Only this stream: events of others must not be replayed on it. Scopes are checked
+            # again, since the reader may have returned with another token.
             for each, data, requires in self._events:
                 if each > after and self._may_have(requires):
                     self._writer.put(data)
 
     def end(self) -> None:
-        """Take no more messages; the reader's answer ends when it has what was sent."""
+        """Take no more messages; the reader's answer ends after the last event."""
         if not self.ended:
             self.ended = True
             self._history.note_end(self)
@@ -181,6 +201,7 @@ class EventStream:
             return
         self._last += 1
         data = event(message, f"{self.name}-{self._last}")
+        # Kept even while somebody reads: bytes that a host has taken may still be lost on the way.
         self._events.append((self._last, data, requires))
         self.size += len(data) + OVERHEAD
         self._history.note_growth(self, len(data) + OVERHEAD)
@@ -192,15 +213,16 @@ class EventStream:
         """Forget the oldest events.
 
         Args:
-            size: How many bytes of them, at least.
+            size: Bytes to free, at least.
 
         Returns:
-            How many they were.
+            The bytes that were freed.
         """
         freed = count = 0
         while freed < size and count < len(self._events):
             freed += len(self._events[count][1]) + OVERHEAD
             count += 1
+        # One deletion: taking them from the front one by one would move the rest each time.
         del self._events[:count]
         self.size -= freed
         return freed
@@ -210,22 +232,23 @@ class History:
     """The event streams of one session.
 
     Args:
-        limit: Bytes of events that are kept, over all of them. What ended first goes first, then
-            the oldest events of the stream that grows.
-        account: Counts them for the client, and bounds what all clients have.
+        limit: Bytes of events that are kept, over all streams. The stream that ended first goes
+            first; then the oldest events of the stream that grows.
+        account: Counts the events for the client, and for all clients together.
     """
 
     __slots__ = ("_account", "_ended", "_limit", "_opened", "_prefix", "_size", "_streams")
 
     def __init__(self, limit: int, account: Account) -> None:
-        # Another process that serves the same session, sealed, has streams of its own.
+        # Ids must be unique in the session, and another process may serve a sealed session, with
+        # streams of its own.
         self._prefix = os.urandom(3).hex()
         self._account = account
         self._limit = limit
         self._opened = 0
         self._size = 0
         self._streams: dict[str, EventStream] = {}
-        self._ended: dict[str, EventStream] = {}  # those of them, the first one first
+        self._ended: dict[str, EventStream] = {}  # in the order in which they ended
 
     def open(self) -> EventStream:
         """Open a stream."""
@@ -238,33 +261,39 @@ class History:
         """Find the stream of an event, and the number of the event in it; None: not kept."""
         name, _, number = event_id.partition("-")
         stream = self._streams.get(name)
+        # Nothing is left to replay: the client must learn that its answer is lost.
         if stream is None or (stream.ended and stream.size == 0):
             return None
+        # `isdigit` alone admits superscripts, which `int` refuses.
         if not number.isascii() or not number.isdigit() or len(number) > DIGITS:
             return None
         return stream, int(number)
 
     @property
     def is_read(self) -> bool:
-        """True while somebody reads one of the streams."""
+        """True while one of the streams has a reader."""
         return any(stream.is_read for stream in self._streams.values())
 
     def end(self) -> None:
         """End all streams: the session is over."""
+        # A copy: the end of one stream may drop others from the dictionary, by `note_end`.
         for stream in list(self._streams.values()):
             stream.end()
         self._streams.clear()
         self._ended.clear()
+        # The account outlives the session, and must not count its events any longer.
         self._grow(-self._size)
 
     def hang_up(self) -> None:
-        """Send all readers away."""
+        """Disconnect all readers."""
         for stream in self._streams.values():
             stream.hang_up()
 
     def note_growth(self, stream: EventStream, size: int) -> None:
-        """Make space for what a stream has taken."""
+        """Make space for bytes that a stream has taken."""
         self._grow(size)
+        # The stream that grows pays itself in the end: one talkative request must not erase the
+        # events of others that are still open.
         while self._excess > 0 and self._ended:
             self._forget_one()
         if self._excess > 0:
@@ -287,4 +316,5 @@ class History:
 
     @property
     def _excess(self) -> int:
+        # Either limit may be the tighter one: of this session, or of the client and all clients.
         return max(self._size - self._limit, self._account.excess)

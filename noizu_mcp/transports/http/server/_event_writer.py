@@ -1,4 +1,19 @@
-"""Server-sent events: how messages are written, and one answer that is a stream of them."""
+"""Server-sent events: the text of an event, and an answer that is a stream of events.
+
+Theory of operation. `put` adds events to a queue, and one task, `run`, writes them to the client
+in parts. A writer passes through these states:
+
+- *sending*: `run` is inside of the host's `send`; `_since` is the time at which the part began;
+- *idle*: the queue is empty, and `run` waits for `_wake`. Where the host can write at once, `put`
+  goes past the queue;
+- *ended*: `end` was called. `run` writes the rest, then the end of the body;
+- *closed*: nothing is written any more. Every way out of `run` leads here.
+
+A second task, `lost`, ends once the client has gone or has left a part unread for `Pace.stall`
+seconds. Its caller then closes the writer. `close` cancels both tasks and wakes all who wait for
+room, so nobody waits for a client that has gone. The queue cannot grow: above `Pace.room` notices
+are dropped, and each request has only one answer.
+"""
 
 import math
 from typing import Final
@@ -9,14 +24,17 @@ import trio
 from ..._asgi_extension import WriteNowait
 from ._asgi import Header, HttpRequest, Message
 
-#: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`).
+#: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`);
+#: `no-transform` keeps them from compressing, which would hold events back as well.
 EVENT_STREAM: Final[tuple[Header, ...]] = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
+#: A comment, which clients ignore (the HTML standard, section 9.2.6): proxies close streams that
+#: are silent for long.
 KEEPALIVE: Final = b":\n\n"
-#: Bytes of events in one part of the body; what is behind waits until the client has taken it.
+#: Bytes of events in one part of the body; later events wait until the client has taken the part.
 CHUNK: Final = 64 * 1024
 #: Seconds without an event after which the next one is written at once; those that follow are
 #: written together.
@@ -28,7 +46,7 @@ def event(message: bytes, id_: str | None = None) -> bytes:
 
     Args:
         message: JSON without line ends, as the codec writes it.
-        id_: What a client sends as `Last-Event-ID` to get what came after it.
+        id_: The event id. A client sends it as `Last-Event-ID` to get the later events.
     """
     if id_ is None:
         return b"event: message\ndata: %b\n\n" % message
@@ -50,11 +68,11 @@ class Pace:
     """The timing of an event stream, and its limits.
 
     Attributes:
-        silence: Seconds without anything to say after which an answer becomes a stream.
+        silence: Seconds without any message after which an answer becomes a stream.
         keepalive: Seconds of silence after which a comment is written.
         stall: Seconds that the reader may leave a part unread.
         room: Bytes waiting for it above which notices are dropped.
-        streams: The streams that are open, for who counts them.
+        streams: The open streams; telemetry counts them.
     """
 
     silence: float
@@ -71,10 +89,10 @@ class EventWriter:
         pace: How it treats the reader.
 
     Attributes:
-        closed: True once nothing is written any more: all of it is, or the reader is gone, or
-            was sent away.
+        closed: True once nothing is written any more: all events are written, or the reader has
+            gone, or was disconnected.
         done: Set then.
-        dropped: Events that were dropped for want of room, or of a reader.
+        dropped: Number of events that were dropped for want of room, or of a reader.
     """
 
     __slots__ = (
@@ -125,10 +143,12 @@ class EventWriter:
             self._rouse()
 
     def _writes_now(self, data: bytes) -> bool:
-        """Write an event past the queue, where the host can do that and nothing is before it."""
+        """Write an event past the queue, if the host can do that and no event is before it."""
+        # An idle `run` and an empty queue: only then nothing can be overtaken.
         if self._write is None or self._wake is None or self._queue or self._ended:
             return False
         now = trio.current_time()
+        # In a burst one part with many events is cheaper than a system call for each.
         if now - self._since < QUIET:
             return False
         left = self._write(data)
@@ -136,6 +156,8 @@ class EventWriter:
             return False
         self._since = now
         if left:
+            # The host keeps the rest, and writes it before the next part. An empty part is enough
+            # for that, and while it is being sent `lost` notices a client that does not read.
             self._queue.append(b"")
             self._rouse()
         return True
@@ -143,6 +165,7 @@ class EventWriter:
     async def room(self) -> None:
         """Wait until there is room; a checkpoint."""
         await trio.lowlevel.checkpoint()
+        # One event for all who wait: each checks again, since others may have used the room.
         while not self.has_room:
             if self._taken is None:
                 self._taken = trio.Event()
@@ -157,6 +180,7 @@ class EventWriter:
         """Write nothing more: the reader is gone, or is sent away."""
         self.closed = True
         self.done.set()
+        # `run` may be inside of a `send` that never returns by itself.
         self._scope.cancel()
         if self._watching is not None:
             self._watching.cancel()
@@ -170,6 +194,7 @@ class EventWriter:
         Args:
             http: The request that it answers.
         """
+        # Counted from the start, also if the head is never taken.
         self._pace.streams.add(self)
         self._write = http.write_nowait
         try:
@@ -180,16 +205,16 @@ class EventWriter:
                 await self._send(http, start)
                 await self._run(http)
         except OSError:
-            pass  # what hosts raise once the client has gone (ASGI 2.4)
+            pass  # raised by hosts once the client has gone (ASGI 2.4)
         finally:
             self._pace.streams.discard(self)
             self.close()
 
     async def lost(self, http: HttpRequest) -> None:
-        """Wait until the reader has gone, or leaves something unread for too long, or is done.
+        """Wait until the reader has gone, leaves a part unread for too long, or has everything.
 
-        Meanwhile the reader gets a comment whenever there was nothing to say for long. The sending
-        itself has no timeout: not every host can be cancelled while it sends.
+        Meanwhile the reader gets a comment after each long silence. The sending itself has no
+        timeout: not every host can be cancelled while it sends.
 
         Args:
             http: The request that is answered.
@@ -197,19 +222,21 @@ class EventWriter:
         with trio.CancelScope() as self._watching:
             while not self.closed and (due := self._check()) is not None:
                 with trio.CancelScope(deadline=due):
+                    # Returns only if the client has gone; a deadline leads back to the check.
                     await http.gone()
                     return
 
     def _check(self) -> float | None:
-        """Say something if it is time to.
+        """Write a comment if the stream has been silent for long.
 
         Returns:
-            When to look again, on trio's clock; None: the reader is stuck.
+            The time of the next check, on trio's clock; None: the reader is stuck.
         """
         pace, now = self._pace, trio.current_time()
         if self._sending:
             due = self._since + pace.stall
             return min(due, now + pace.keepalive) if now < due else None
+        # `_since` is infinite before the first part: then the silence begins now.
         due = min(self._since, now) + pace.keepalive
         if now >= due:
             self.put(KEEPALIVE)
@@ -226,6 +253,7 @@ class EventWriter:
 
     async def _send(self, http: HttpRequest, message: Message) -> None:
         self._since = trio.current_time()
+        # Stays True if the host raises: the writer is closed then, and nobody looks any more.
         self._sending = True
         await http.send(message)
         self._sending = False
@@ -240,6 +268,7 @@ class EventWriter:
 
     def _take(self) -> bytes:
         size = count = 0
+        # At least one event, however long it is: half an event would be no use to anybody.
         while count < len(self._queue) and size < CHUNK:
             size += len(self._queue[count])
             count += 1

@@ -17,6 +17,7 @@ LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 def _is_above_zero(_: object, field: Any, value: Any) -> None:
+    # For Python True is an integer, but it is no limit. NaN fails the comparison, as it should.
     kinds = int if field.type is int else int | float
     if isinstance(value, bool) or not isinstance(value, kinds) or not value > 0:
         noun = "an integer" if field.type is int else "a number"
@@ -29,13 +30,14 @@ def _limit(default: float) -> Any:
 
 @attrs.frozen(kw_only=True)
 class HttpLimits:
-    """Limits of the memory and time that a client can take over HTTP; messages have `Limits`.
+    """Limits of memory and time that a client can take over HTTP; `Limits` bounds each message.
 
     Attributes:
         body_time: Seconds in which the body of a request must have come.
         sessions: Sessions with a handshake, over all clients. Past it, a client that has more of
-            them than others gives up the one that has been idle longest; else whichever has been
-            idle longest ends, if that is at least a minute, or the new one is refused (503).
+            them than others gives up the one that has been idle longest. Otherwise the session
+            that has been idle longest ends, if it has been idle for a minute, or the new one is
+            refused (503).
         session_idle: Seconds without a request or an open stream after which a session ends.
         streams: Requests of one client that are answered at once. A client is a principal, or an
             address where nobody is verified: behind a proxy all of them are one.
@@ -44,10 +46,10 @@ class HttpLimits:
         memory: Bytes of requests that are read or answered, and as many of events that are kept,
             over all clients; one client has at most a quarter.
         stream_life: Seconds after which the stream of a verified reader ends in order, if its token
-            does not end before: whoever comes back for another one shows the token again.
+            does not end before. The client opens another one, and shows its token again.
         history: Bytes of events that one session keeps for clients that come back for them.
-        silence: Seconds in which a handler says nothing, after which its answer becomes a stream:
-            nobody in between must give up.
+        silence: Seconds without a message of the handler, after which its answer becomes a stream,
+            so that no proxy gives up.
         keepalive: Seconds of silence on a stream after which a comment is written.
         stall: Seconds that a client may leave a part of a stream unread; then it loses the stream
             (within twice the time).
@@ -77,6 +79,8 @@ class HttpLimits:
 
 def _list_of(good: Callable[[str], bool], what: str) -> Callable[[object, Any, Any], None]:
     def check(_: object, field: Any, value: Any) -> None:
+        # A string is a sequence of strings, too: "localhost" would allow the hosts l, o, c and so
+        # on.
         listed = isinstance(value, Sequence) and not isinstance(value, str)
         if not listed or not all(isinstance(each, str) for each in value):
             raise ValueError(f"{field.name} must be a list of strings, not {value!r}")
@@ -127,15 +131,16 @@ class HttpOptions:
             `https://app.example.com`. `*` serves every origin.
         auth: Checks who is calling; None: anybody may call.
         health: Answer `/healthz` and `/readyz`.
-        metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`), to whoever may call:
-            hosts and `auth` hold for it, too. True, or `telemetry.Metrics` of the server.
-        limits: What a client can make us hold or wait for.
-        seal_sessions: Name sessions by what they began with, sealed with the `state_keys` of the
-            server: then every process that has them can serve each session, also after a restart.
+        metrics: Answer `/metrics` in Prometheus' format (extra `prometheus`), with the checks of
+            hosts and `auth`. True, or `telemetry.Metrics` of the server.
+        limits: Limits of memory and time that a client can take.
+        seal_sessions: Make session ids from the result of the handshake, sealed with the
+            `state_keys` of the server. Every process that has the keys can then serve each
+            session, also after a restart.
 
     Raises:
-        ValueError: The path is none; what should be a list, a bool, metrics or limits is something
-            else; or a list has something in it that no `Host` or `Origin` can be.
+        ValueError: The path does not begin with a slash; a value has another type; or a list
+            contains an entry that no `Host` or `Origin` can be.
     """
 
     path: str = attrs.field(default="/mcp", validator=_is_a_path)

@@ -1,6 +1,16 @@
-"""Sessions with a handshake: what one keeps between requests, and the table of all.
+"""Sessions of the revisions with a handshake: their state between requests, and their table.
 
-Source: 2025-11-25 `basic/transports`, "HttpSession Management".
+Theory of operation. A session is made for an `initialize`, and gets its id and its place in the
+table once that request proves valid. It is in use while a client waits for an answer or reads a
+stream, and idle otherwise. It ends when its client sends a DELETE, when it has been idle for
+`session_idle` seconds, when another session needs its place, or when the application ends.
+`Sessions.end` is the only way out. It forgets the session first, so a second end finds nothing.
+
+No lock is needed, since nothing waits between a look at the table and its change. Memory is
+bounded: the number of sessions by `HttpLimits.sessions`, their events by `History`, the requests
+by the account of the client.
+
+Source: 2025-11-25 `basic/transports`, "Session Management".
 """
 
 from collections.abc import Hashable, Iterator
@@ -26,9 +36,10 @@ from ._task_group import Work
 #: Seconds that a session must have been idle before another one may take its place, unless its
 #: client has more of them than others.
 EVICTABLE: Final = 60.0
-#: With a handshake what a handler answers is answered with 200, but for scopes.
+#: Errors of handlers travel with 200. Missing scopes are the exception: 403 carries the challenge
+#: that names them (RFC 6750 section 3).
 ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
-#: What is refused as no request has a status of its own as well.
+#: A body that is no JSON-RPC message is a bad HTTP request, too.
 STATUSES: Final = {PARSE_ERROR: 400, INVALID_REQUEST: 400, **ANSWERS}
 
 
@@ -37,15 +48,15 @@ class HttpSession(Session):
 
     Args:
         host: The shared part of the application.
-        owner: Names the principal that began it; None where nobody is verified.
-        account: What its client holds.
+        owner: The key of the principal that began it; None where nobody is verified.
+        account: The quota of its client.
         table: Forgets it when it ends.
 
     Attributes:
-        id: What the client names it by.
+        id: The `Mcp-Session-Id`.
         owner: See Args.
         account: See Args.
-        standing: The stream for what belongs to no request; a GET reads it.
+        standing: The stream for messages that belong to no request; a GET reads it.
         used: When it was last used, on trio's clock.
         replies: The answers to its requests that are being given.
     """
@@ -53,6 +64,7 @@ class HttpSession(Session):
     def __init__(self, host: Host, owner: str | None, account: Account, table: "Sessions") -> None:
         super().__init__(host.running)
         self._host = host
+        # In the nursery of the application: an idle session costs no task.
         self._tasks = host.tasks.sibling()
         self.id = ""  # until it is entered
         self.owner = owner
@@ -62,6 +74,8 @@ class HttpSession(Session):
         self._table = table
         self._history = History(host.options.limits.history, account)
         self.standing = self._history.open()
+        # Changes and other messages without a request go to one stream only, never to a POST of
+        # another request (2025-11-25 `basic/transports`, "Multiple Connections").
         self.channel = self.standing
 
     @property
@@ -76,6 +90,7 @@ class HttpSession(Session):
 
     @property
     def _polls(self) -> bool:
+        # Before 2025-11-25 servers should not end a stream ahead of the answer.
         return self.peer.handshake.revision.polling
 
     def make_reply(self, http: HttpRequest) -> Reply:
@@ -88,7 +103,8 @@ class HttpSession(Session):
             open_stream=self._open_stream,
             polls=self._polls,
         )
-        # It goes on without the client, but not for longer than a session may be idle.
+        # A client that leaves does not cancel its request (2025-11-25 `basic/transports`). The
+        # handler goes on, and the session counts as idle from now on.
         reply.on_gone = partial(self._table.touch, self)
         return reply
 
@@ -104,11 +120,11 @@ class HttpSession(Session):
 
         Args:
             http: The request.
-            last: The last event that the client has of the stream; None: the standing one, from
-                where its last reader came to.
+            last: `Last-Event-ID`, the last event that the client has; None: the standing stream,
+                from the last event that any reader was given.
 
         Raises:
-            Refused: That event is none of this session, or no longer kept (400).
+            Refused: The event is not one of this session, or is no longer kept (400).
         """
         stream, number = self.standing, None
         if last is not None:
@@ -120,15 +136,19 @@ class HttpSession(Session):
         writer = EventWriter(self._host.pace)
         stream.attach(writer, http.principal)
         stream.replay(number)
+        # An id at once: the reader can come back even if the stream breaks before the first event.
         if self._polls and last is None:
             stream.prime(self._host.options.limits.retry)
+        # Not in the tasks of the session: when that ends, the bytes that wait are still written.
         self._host.tasks.spawn(partial(writer.run, http))
         try:
+            # The token was checked with the head of this GET, and will not be checked again while
+            # it lasts: so the stream must not last longer than the token is trusted.
             left = time_left(http.principal, self._host.options.limits.stream_life)
             with trio.move_on_after(left) as life:
                 await writer.lost(http)
             if life.cancelled_caught:
-                writer.end()  # in order: whoever has another token comes back with it
+                writer.end()  # in order: a client with a fresh token comes back for the rest
                 await writer.lost(http)
         finally:
             writer.close()
@@ -136,7 +156,8 @@ class HttpSession(Session):
             self._table.touch(self)
 
     def receive_from(self, http: HttpRequest, message: Decoded) -> Event | None:
-        """Decide what a message means that came with a POST; see `Dispatcher.receive`."""
+        """Decide on a message that came with a POST; see `Dispatcher.receive`."""
+        # The principal of this POST, not of the `initialize`: a fresh token may have other scopes.
         event = self.peer.receive(message, Origin(None, http.principal))
         if self.listeners:
             self.observe_received(message, event, http.size)
@@ -158,6 +179,7 @@ class HttpSession(Session):
             http: The POST.
             event: The meaning of the message.
         """
+        # A fanout is the array of 2025-03-26. One without requests is taken like a notification.
         if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
             await self._serve(http, event)
             return
@@ -168,10 +190,13 @@ class HttpSession(Session):
         else:
             if event is not None:
                 self.take(event, self.standing)
+            # 2025-11-25 `basic/transports`: 202 and no body for notifications and responses.
             await http.respond(202, headers=())
 
     async def _serve(self, http: HttpRequest, event: Dispatch | Fanout) -> None:
         reply = self.make_reply(http)
+        # Before the handler starts: a session with an open answer is not idle, so it cannot lose
+        # its place while the handler runs.
         self.replies[reply] = None
         try:
             if isinstance(event, Dispatch):
@@ -200,6 +225,7 @@ class HttpSession(Session):
 
     def end(self) -> None:
         """End, after the table has forgotten it."""
+        # The refusals of open requests need their streams, which therefore end last.
         self.end_session()
         self.close("The session has ended")
         self._tasks.close()
@@ -211,6 +237,7 @@ class HttpSession(Session):
 
 
 def _is_asking(fanout: Fanout) -> bool:
+    # `Send` is the refusal of one message of the array, which needs an answer like a request.
     return any(isinstance(event, Dispatch | Send) for event in fanout.events)
 
 
@@ -277,12 +304,13 @@ class Sessions:
         """Enter a session, once its handshake has begun.
 
         Raises:
-            Refused: There are too many, and none is to make room (503).
+            Refused: The table is full, and no session can make room (503).
         """
         self._enter(session, self._ids.make(session))
 
     def _enter(self, session: HttpSession, id_: str) -> None:
         if len(self._sessions) >= self._limits.sessions:
+            # Before the new session stands in the tables: the search must not find it.
             self.end(self._spare(session.account))
         session.id = id_
         self._sessions[id_] = session.account.sessions[id_] = session
@@ -291,6 +319,9 @@ class Sessions:
     def _spare(self, account: Account) -> HttpSession:
         """Find a session that makes room for another one of a client."""
         heaviest = self._host.accounts.heaviest()
+        # A client that has the most pays for the new session with one of its own. One that has two
+        # more than the new one's client gives up an idle session at once, so nobody is locked out
+        # by others. Otherwise all are alike, and a session must have been idle for a minute.
         if heaviest is account and len(account.sessions) > 1:
             found = account.sessions.find_idle(EVICTABLE)
         elif len(heaviest.sessions) > len(account.sessions) + 1:
@@ -302,10 +333,10 @@ class Sessions:
         return found
 
     def find(self, id_: str | None, http: HttpRequest) -> HttpSession:
-        """Find the session of a request; one that another process began is taken up.
+        """Find the session of a request, or restore one that another process began.
 
         Args:
-            id_: What the client sent as `Mcp-Session-Id`.
+            id_: The `Mcp-Session-Id` of the request.
             http: The request.
 
         Raises:
@@ -315,8 +346,11 @@ class Sessions:
             raise Refused(400, "Mcp-Session-Id header is missing", code=INVALID_REQUEST)
         owner = owner_of(http.principal)
         session = self._sessions.get(id_) or self._take_up(id_, http)
+        # The same 404 for the session of another principal: possession of an id proves nothing, and
+        # the answer must not tell that the id exists (security best practices, "Session
+        # Hijacking").
         if session is None or session.owner != owner:
-            raise Refused(404, "HttpSession not found; initialize again", code=INVALID_REQUEST)
+            raise Refused(404, "Session not found; initialize again", code=INVALID_REQUEST)
         # Another process may have heard that the handshake is complete.
         if self._ids.sealed and session.peer.handshake.complete():
             session.complete_handshake()
@@ -327,19 +361,22 @@ class Sessions:
         if agreed is None:
             return None
         session = self.make(http)
+        # The sealed id carries the result of the handshake; nothing else is shared between
+        # processes.
         session.peer.handshake.resume(agreed)
         self._enter(session, id_)
         session.complete_handshake()
         return session
 
     def touch(self, session: HttpSession) -> None:
-        """Note that a session has been used, once that is over: until then it says so itself."""
+        """Note the end of a use; while the use lasts, `HttpSession.is_used` is True."""
         session.used = trio.current_time()
         self._sessions.touch(session)
         session.account.sessions.touch(session)
 
     def delete(self, session: HttpSession) -> None:
         """End a session for good, as its client wants it."""
+        # A sealed id could otherwise restore the session in this process.
         self._ids.end(session.id)
         self.end(session)
 
@@ -350,8 +387,9 @@ class Sessions:
             session.end()
 
     async def sweep(self) -> None:
-        """End what has been idle for too long, for ever."""
+        """End idle sessions, again and again, until cancelled."""
         while True:
+            # A quarter: a session outlives its time by a quarter at most, and looks stay rare.
             await trio.sleep(self._limits.session_idle / 4)
             for session in self:
                 if session.idle >= self._limits.session_idle:
@@ -359,5 +397,5 @@ class Sessions:
 
 
 def owner_of(principal: Principal | None) -> str | None:
-    """Name whom a session belongs to; None where nobody is verified."""
+    """Return the key of the principal that owns a session; None where nobody is verified."""
     return None if principal is None else principal.key

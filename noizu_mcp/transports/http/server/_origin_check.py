@@ -1,4 +1,4 @@
-"""Checks of `Host` and `Origin`: the host that was asked for, and the web page that asks.
+"""Checks of the `Host` and `Origin` headers, against DNS rebinding and foreign web pages.
 
 A page of any web site can make its visitor's browser send requests to a local server, and with DNS
 rebinding read the answers (2025-11-25 `basic/transports`, "Security Warning").
@@ -14,18 +14,18 @@ from ._asgi import Header, HttpRequest, Refused
 
 #: Allows every host, or every origin.
 ANY: Final = "*"
-#: A name or an address, and a port; nothing that a browser would read in another way.
+#: A name or an address, and a port; no other character, since a browser might read it differently.
 _HOST: Final = re.compile(r"([a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
-#: What decides, and what decides on the command line.
+#: The setting that decides about each header, and its option on the command line.
 _OPTIONS: Final = {
     "Host": "allowed_hosts (--allow-host)",
     "Origin": "allowed_origins (--allow-origin)",
 }
-#: A scheme, a name and a port; a browser sends no more. Or what it sends for a page of no site.
+#: A scheme, a name and a port; a browser sends no more. For a page without a site it sends `null`.
 _ORIGIN: Final = re.compile(
     r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?/?|null"
 )
-#: What a page of an allowed origin may send and read.
+#: Headers of the answer to a preflight of an allowed origin. Browsers keep it for 600 seconds.
 _ALLOWED: Final[tuple[Header, ...]] = (
     (b"access-control-allow-methods", b"GET, POST, DELETE"),
     (b"access-control-max-age", b"600"),
@@ -34,7 +34,9 @@ _HEADERS: Final = (
     b"Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method,"
     b" Mcp-Name, Last-Event-ID"
 )
+#: Scripts can read other headers only if they are named; a client needs these two.
 _EXPOSED: Header = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
+#: A cache must not give the answer for one origin to a page of another one.
 _VARY: Header = (b"vary", b"Origin")
 
 
@@ -57,6 +59,7 @@ class Guard:
     """
 
     def __init__(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
+        # A page can repeat a bad request as often as it likes: each reason is logged now and then.
         self._seldom = Seldom()
         self._any_host = ANY in hosts
         self._any_origin = ANY in origins
@@ -67,14 +70,19 @@ class Guard:
         """Check a request.
 
         Returns:
-            Headers of the answer: what lets an allowed page read it.
+            Headers of the answer that let an allowed page read it.
 
         Raises:
             Refused: Another host was asked for (421), or a page of another origin asks (403).
         """
+        # Names of hosts have no case, and neither has the scheme of an origin.
         host = http.headers.get("host", "").lower()
         if not (self._any_host or _is_among(host, self._hosts)):
+            # 421 "Misdirected Request" (RFC 9110 section 15.5.20). After DNS rebinding the name in
+            # `Host` is that of the foreign page, whatever address it leads to.
             raise self._refuse(421, http, "Host", host)
+        # Only browsers send it; a request without is allowed. A bad one is answered with 403
+        # (2025-11-25 `basic/transports`, "Security Warning").
         origin = http.headers.get("origin")
         if origin is None:
             return ()
@@ -86,7 +94,7 @@ class Guard:
         if self._any_origin or origin in self._origins:
             return True
         scheme, _, host = origin.partition("://")
-        # A page of a host that is served asks for what is its own.
+        # A page of an allowed host asks its own origin.
         return scheme in ("http", "https") and _is_among(host, self._hosts)
 
     def _refuse(self, status: int, http: HttpRequest, name: str, value: str) -> Refused:
@@ -98,12 +106,14 @@ class Guard:
 
 
 def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[Header, ...]:
-    """Make the headers that answer what a browser asks before it sends a request of a page.
+    """Make the headers of the answer to a CORS preflight.
 
     Args:
         http: The `OPTIONS` request, checked.
-        tokens: More headers that a page may send: those that tokens stand in, in lower case.
+        tokens: Names of the headers that carry tokens, in lower case.
     """
+    # The names of `Mcp-Param-*` come from the tools, so each one that the browser names is
+    # allowed. `*` would not do: it never includes `Authorization` (the Fetch standard).
     asked = http.headers.get("access-control-request-headers", "").lower().split(",")
     params = {name.strip() for name in asked if name.strip().startswith("mcp-param-")}
     more = [*(name for name in tokens if name != "authorization"), *sorted(params)]

@@ -18,7 +18,7 @@ from ._app import HttpApp
 from ._http_options import HttpOptions
 from ._serve_http import MARGIN, make_app, no_signals, serve_app
 
-#: Seconds more than all that is bounded at the end, for a busy machine.
+#: Seconds beyond the sum of all bounds at the end, for a busy machine.
 _SLACK: Final = 0.5
 #: Requests that the log names when they keep a process from ending.
 MAX_NAMED: Final = 10
@@ -40,6 +40,7 @@ def run_process(
     """Serve until a signal comes; see `run_http` in `_serving.py`, which loads this late."""
     app = make_app(server, options, host)
     seconds = _longest_end(options, host_options)
+    # Around the loop, in a thread: a handler that blocks the loop would block every timeout in it.
     with ending_within(seconds, partial(_say_overdue, app, seconds)) as due:
         signals = partial(ending_on_signals, at_once=due) if in_main_thread() else no_signals
         serve = partial(serve_app, app, host, port, host_options, signals=signals)
@@ -50,6 +51,8 @@ async def _announced(serve: _Serve, app: HttpApp, parent: int | None) -> None:
     with single_failure():
         async with trio.open_nursery() as watchers:
             if parent is not None:
+                # In a nursery of its own: it has to end when the serving does, and not the other
+                # way round.
                 watchers.start_soon(_end_with, parent)
             async with trio.open_nursery() as nursery:
                 _announce(app, await nursery.start(serve))
@@ -63,6 +66,7 @@ def _announce(app: HttpApp, serving: Host) -> None:
 
 async def _end_with(parent: int) -> None:
     await parent_exit(parent)
+    # The way of every other end: in order, with its grace, and with the watchdog.
     signal.raise_signal(signal.SIGTERM)
 
 
@@ -73,7 +77,7 @@ def _longest_end(options: HttpOptions, host_options: HostOptions) -> float:
 
 
 def _say_overdue(app: HttpApp, seconds: float) -> None:
-    """Log what keeps a server from ending."""
+    """Log the requests that keep a server from ending."""
     working = [_name(each) for each in app.working]
     named, left = working[:MAX_NAMED], len(working) - MAX_NAMED
     logger.error(
@@ -85,6 +89,6 @@ def _say_overdue(app: HttpApp, seconds: float) -> None:
 
 
 def _name(request: Request) -> str:
-    """Say what a request calls: `tools/call 'search'`."""
+    """Describe a request for the log: `tools/call 'search'`."""
     name = (request.params or {}).get("name")
     return f"{request.method} {name[:100]!a}" if isinstance(name, str) else request.method

@@ -1,6 +1,6 @@
 """Quotas: the memory and the requests of each client, and of all together.
 
-A bound on all of them alone would let one client use up what is there for everybody.
+A bound on all of them alone would let one client use up the share of everybody else.
 """
 
 import ipaddress
@@ -57,7 +57,8 @@ class SessionTable(OrderedDict[str, Each]):
         for _ in range(min(LOOKS, len(self))):
             oldest = next(iter(self.values()))
             if not oldest.is_used:
-                return oldest if oldest.idle >= seconds else None  # what is behind was used later
+                return oldest if oldest.idle >= seconds else None  # later ones were used later
+            # In use: behind the others, so that the next search does not meet it again.
             self.move_to_end(oldest.id)
         return None
 
@@ -66,13 +67,13 @@ class Account:
     """The quota of one client: a principal, or an address where nobody is verified.
 
     Args:
-        name: Whose it is.
-        accounts: Those of all clients.
+        name: The key of the principal, or the address.
+        accounts: The accounts of all clients.
 
     Attributes:
         name: See Args.
         sessions: Its sessions.
-        requests: How many of its requests are being answered.
+        requests: Number of its requests that are being answered.
         held: Bytes of its requests.
         kept: Bytes of events that are kept for it.
     """
@@ -94,6 +95,7 @@ class Account:
             Refused: There are too many (503).
         """
         limits = self._accounts.limits
+        # The client's own limit first: that one it can keep by itself.
         if self.requests >= limits.streams:
             raise unavailable(f"More than {limits.streams} requests at once", 1)
         if self._accounts.requests >= limits.requests:
@@ -112,6 +114,7 @@ class Account:
         Raises:
             Refused: There are too many (503).
         """
+        # One client gets a part only: others must find room when it has used up its own.
         room = self._accounts.limits.memory
         if self.held + size > room // PART or self._accounts.held + size > room:
             raise unavailable("Too many bytes of requests at once", 1)
@@ -143,7 +146,7 @@ class Accounts:
 
     Attributes:
         limits: See Args.
-        requests: How many requests are being answered.
+        requests: Number of requests that are being answered.
         held: Bytes of requests.
         kept: Bytes of events that are kept.
     """
@@ -153,15 +156,18 @@ class Accounts:
         self.requests = 0
         self.held = 0
         self.kept = 0
+        # Weak: requests, sessions and streams hold their account, so it vanishes with the last of
+        # them, and nobody has to remove it.
         self._accounts: WeakValueDictionary[str, Account] = WeakValueDictionary()
-        self._latest: Account | None = None  # so that who sends one by one needs no new ones
+        # Held, so that a client with one request after the other needs no new account each time.
+        self._latest: Account | None = None
         self._heaviest: Callable[[], Account | None] = _nobody
 
     def __len__(self) -> int:
         return len(self._accounts)
 
     def of(self, http: HttpRequest) -> Account:
-        """Find the account of who sends a request; it goes when nothing is held any more."""
+        """Find the account of the client that sends a request."""
         # Written out: each POST comes here, nearly always from the latest client.
         client = http.scope.get("client")
         name = str(client[0]) if client else "unknown"
@@ -184,7 +190,9 @@ class Accounts:
             self._heaviest = ref(account)
 
     def heaviest(self) -> Account:
-        """Find one with the most sessions, or at least with more than most have."""
+        """Find an account with the most sessions, or at least with more than its share."""
+        # A search looks at every account. The last result will do while it has more than the
+        # average: each client that is refused would pay for a search otherwise.
         found = self._heaviest()
         if found is None or len(found.sessions) * len(self) <= self.limits.sessions:
             found = max(self._accounts.values(), key=lambda each: len(each.sessions))
@@ -197,7 +205,8 @@ def _nobody() -> None:
 
 
 def network_of(address: str) -> str:
-    """Name the network of an IPv6 address: there a client has a whole network of addresses."""
+    """Name the network of an IPv6 address: one client has a whole network of addresses."""
+    # /64 is the network of one site; behind `%` stands a zone, which only this machine knows.
     try:
         return str(ipaddress.ip_network((address.partition("%")[0], 64), strict=False))
     except ValueError:

@@ -1,4 +1,17 @@
-"""The answer to one POST: one JSON object, or a stream of events once something precedes it."""
+"""The answer to one POST: one JSON object, or a stream of events once a message precedes it.
+
+Theory of operation. A reply begins undecided. If its first message is the answer, the reply is one
+JSON object, and an error chooses the HTTP status. If a notice or a question comes first, or the
+handler is silent for `Pace.silence` seconds, the reply becomes a stream with status 200, whose
+last event is the answer. Nothing is sent before that decision: errors with a status of their own
+could not have it any more (2026-07-28 `basic/transports/streamable-http`).
+
+`answer` and `abandon` complete a reply; they never wait. `finish`, in the task of the request,
+waits for that and for the bytes. Two tasks run beside it when they are needed: `_watch` notices
+that the client has gone or does not read, and `_write` writes the stream. `finish` cannot wait for
+ever: `_watch` closes the writer of a client that has gone, which sets `EventWriter.done`. `close`
+ends both tasks, so neither outlives the request.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -23,16 +36,16 @@ class Reply:
         http: The request.
         tasks: Runs the tasks of the answer.
         pace: How a stream treats its reader.
-        statuses: The HTTP status of errors by their code; 200 for what is not there.
+        statuses: The HTTP status of errors by their code; 200 for other codes.
         open_stream: Opens a stream that is kept for a client that comes back, read by the writer;
             None: the answer is sent once.
         polls: The client may be told to come back for the rest.
 
     Attributes:
-        gone: True once the client has gone, or does not read what it is sent.
-        on_gone: Called then, if the answer was not complete.
+        gone: True once the client has gone, or no longer reads.
+        on_gone: Called when the client has gone before the answer was complete.
         entered: The scope around the task that answers; see `TaskScope`.
-        challenge: Headers that an answer with 403 has, and no other one.
+        challenge: Headers that are added to an answer with status 403 only.
     """
 
     __slots__ = (
@@ -109,6 +122,7 @@ class Reply:
 
     def release(self, seconds: float, /) -> None:
         """End the HTTP answer before the message; the client is to come back for it."""
+        # 2025-11-25 only: before, a server should not close a stream ahead of the answer.
         if self._polls:
             self._begin_stream()
             if self._stream is not None:
@@ -117,6 +131,7 @@ class Reply:
     def deliver(self, message: bytes) -> None:
         """Send a message; see `ReplyChannel`."""
         if not self._over:
+            # Nothing follows the answer: its event is the last one of the stream.
             self._put(self._begin_stream(), message)
 
     def offer(self, message: bytes) -> None:
@@ -141,7 +156,8 @@ class Reply:
     # The HTTP side
 
     def attend(self) -> None:
-        """Look after the client from now on: the answer takes time."""
+        """Watch the client from now on: the answer takes time."""
+        # An answer that is there at once needs neither this task nor a look at the client.
         if self._watching is None:
             self._watching = self._tasks.spawn(self._watch)
 
@@ -163,7 +179,7 @@ class Reply:
                 await self._http.respond(self._status, self._answer, headers)
 
     def close(self) -> None:
-        """Stop what is left of it."""
+        """Stop the tasks of the reply."""
         self.on_gone = None
         self._stop_watching()
         if self._writer is not None:
@@ -186,11 +202,15 @@ class Reply:
         if writer is None:
             writer = self._writer = EventWriter(self._pace)
             if self._silence is not None:
+                # `_watch` still waits for the silence to end. It goes on as the watcher of the
+                # stream.
                 self._silence.cancel()
             if self.gone:
                 writer.close()
             else:
                 if self._open_stream is not None:
+                    # Kept from its first event on: a client of a session can come back for any of
+                    # them.
                     self._stream = self._open_stream(writer)
                 self.attend()
                 self._tasks.spawn(partial(self._write, writer))
@@ -201,6 +221,7 @@ class Reply:
             await writer.run(self._http)
         finally:
             if self._stream is not None:
+                # The handler may go on. Its messages are kept, and the client may return for them.
                 self._stream.detach(writer)
 
     async def _watch(self) -> None:
@@ -220,6 +241,8 @@ class Reply:
         self.gone = True
         if self._writer is not None:
             self._writer.close()
+        # On 2026-07-28 this cancels the request; up to 2025-11-25 a client that leaves does not
+        # cancel (`basic/transports` of both).
         if self.on_gone is not None and not self._over:
             self.on_gone()
 
@@ -227,7 +250,7 @@ class Reply:
 async def send_refusal(
     http: HttpRequest, refusal: Send, statuses: Mapping[int, int], default: int
 ) -> None:
-    """Answer with the error that a peer has found.
+    """Answer with an error that `protocol` has found in the request.
 
     Args:
         http: The request.

@@ -16,9 +16,10 @@ from ._app import HttpApp
 from ._http_options import LOCAL_HOSTS, HttpOptions
 from ._origin_check import is_host
 
-#: What to listen at means every address of this machine.
+#: Addresses to listen at that mean every address of this machine.
 _ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - looked for, not bound
-#: Seconds more than running requests get, in which the application says so to its clients.
+#: Seconds beyond the grace of running requests, in which the application answers those that are
+#: refused at its end.
 MARGIN: Final = 0.5
 
 #: Calls a function in the loop when it is time to end.
@@ -59,7 +60,7 @@ async def serve_http(
         ImportError: hypercorn is not installed, or prometheus_client, which metrics need.
         TypeError: The `auth` of the options is no `BearerAuth`.
         OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
-        BaseException: What the lifespan of the server raises.
+        BaseException: Raised by the lifespan of the server.
     """
     await serve_app(
         make_app(server, options or HttpOptions(health=True), host),
@@ -108,12 +109,13 @@ async def serve_app(
 
     with single_failure(), signals(end):
         async with trio.open_nursery() as nursery:
+            # From here on `end` stops the host in order.
             serving = await nursery.start(serve)
             task_status.started(serving)
 
 
 def _reachable(options: HttpOptions, host: str) -> HttpOptions:
-    """Serve those who ask for the address itself; say so where nobody far away could ask."""
+    """Add the address to the allowed hosts; warn if remote clients would be refused."""
     if options.allowed_hosts is not None or host in LOCAL_HOSTS:
         return options
     bare = host.partition("%")[0]  # the zone of an address means nothing to others

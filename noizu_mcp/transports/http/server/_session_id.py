@@ -1,8 +1,8 @@
 """Session ids: random, or the sealed result of the handshake.
 
-A sealed name lets any process that has the keys serve the session, and a new one after a restart:
-what `initialize` agreed on stands in it. What handlers stored with `put_session` does not; `init`
-of the server runs again. Source: 2025-11-25 `basic/transports`, "Session Management".
+A sealed id contains the result of `initialize`. So every process that has the keys can serve the
+session, also after a restart. Values that handlers stored with `put_session` are not in it, and
+`init` of the server runs again. Source: 2025-11-25 `basic/transports`, "Session Management".
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from ....server import Sealer, Server
 if TYPE_CHECKING:
     from ._http_session import HttpSession
 
-#: Random bytes of a name.
+#: Random bytes of an id: 192 bits, so that nobody can guess one.
 ENTROPY: Final = 24
 #: Characters of a sealed name; proxies allow a header some more. A longer one is random instead.
 MAX_NAME: Final = 4096
@@ -38,8 +38,8 @@ class SessionIds:
     """Makes the names of sessions, and reads them.
 
     Args:
-        server: Whose sessions they are; its `state_keys` seal them.
-        sealed: True if they are sealed: then other processes may serve the sessions as well.
+        server: The server of the sessions; its `state_keys` seal the ids.
+        sealed: True if ids are sealed: then other processes may serve the sessions as well.
 
     Attributes:
         sealed: See Args.
@@ -61,15 +61,17 @@ class SessionIds:
             name = self._sealer.seal(session.peer.handshake.agreed(), self._binding(session.owner))
             if len(name) <= MAX_NAME:
                 return name
+        # A secure generator, and visible ASCII only, as 2025-11-25 `basic/transports` demands.
         return secrets.token_urlsafe(ENTROPY)
 
     def read(self, name: str, owner: str | None) -> dict[str, Any] | None:
-        """Read what a session began with; None if the name does not say it, or not to this owner.
+        """Read the handshake from a sealed id; None if it is not sealed, or for another owner.
 
         Args:
-            name: What the client sent as `Mcp-Session-Id`.
-            owner: Names the principal who asks.
+            name: The `Mcp-Session-Id` of the request.
+            owner: The key of the principal of the request.
         """
+        # The length first: opening a seal costs time that grows with it.
         if self._sealer is None or len(name) > MAX_NAME or _digest(name) in self._ended:
             return None
         try:
@@ -81,16 +83,19 @@ class SessionIds:
     def end(self, name: str) -> None:
         """Read a name no more: its client has ended the session."""
         if self._sealer is not None:
+            # A digest: an id can have 4096 characters, and there may be thousands of them.
             self._ended[_digest(name)] = None
             if len(self._ended) > MAX_ENDED:
                 self._ended.popitem(last=False)
 
     def _binding(self, owner: str | None) -> dict[str, Any]:
+        # An id that was stolen, or made for another server with these keys, opens nothing (security
+        # best practices, "Session Hijacking").
         return {"server": self._server, "principal": owner}
 
 
 def _make_sealer(keys: Sequence[str] | None) -> Sealer:
-    # Ids of sessions that were random, or of other servers, are nothing that anybody must see.
+    # Random ids, and ids of other servers, are common here: no reason to warn in the log.
     noun, foreign = "an Mcp-Session-Id", logging.DEBUG
     return Sealer(keys, LIFE, purpose=_PURPOSE, noun=noun, foreign=foreign)
 

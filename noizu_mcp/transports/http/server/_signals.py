@@ -1,4 +1,4 @@
-"""Signals of a process whose host is of another make, and handles them."""
+"""SIGINT and SIGTERM when a third-party ASGI host owns the signal handlers."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -15,9 +15,9 @@ from ...stdio._server import SIGNALS
 
 @contextmanager
 def hearing_signals(function: Callable[[], object]) -> Iterator[None]:
-    """Call something on each SIGINT and SIGTERM, and then the handler that the host has installed.
+    """Call a function on each SIGINT and SIGTERM, and then the handler that the host installed.
 
-    What no handler is installed for is left to the system: who else would end the process?
+    A signal without a handler is left to the system, which ends the process.
 
     Args:
         function: Called in the signal handler.
@@ -26,6 +26,8 @@ def hearing_signals(function: Callable[[], object]) -> Iterator[None]:
         logger.warning("handle_signals does nothing: the lifespan is not in the main thread")
         yield
         return
+    # SIG_DFL and SIG_IGN are no functions: with a handler of ours in their place the signal would
+    # neither end the process nor be ignored.
     hosts = {each: got for each in SIGNALS if callable(got := signal.getsignal(each))}
     if not hosts:
         logger.warning("handle_signals does nothing: the host handles no signals in this process")
@@ -40,12 +42,13 @@ def hearing_signals(function: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         for each, handler in hosts.items():
+            # Not if the host has installed another one meanwhile: that one must stay.
             if signal.getsignal(each) is on_signal:
                 signal.signal(each, handler)
 
 
 def soon(function: Callable[[], object]) -> Callable[[], None]:
-    """Make a function that has another one run in this loop; a signal handler may call it."""
+    """Make a function that runs another one in this loop; a signal handler may call it."""
     return partial(_run_soon, trio.lowlevel.current_trio_token(), function)
 
 

@@ -46,7 +46,7 @@ class StatelessPosts:
         host: The shared part of the application.
 
     Attributes:
-        requests: Those without an answer.
+        requests: The requests that have no answer yet.
     """
 
     def __init__(self, host: Host) -> None:
@@ -75,6 +75,8 @@ class StatelessPosts:
 
     async def _serve(self, http: HttpRequest, request: Request) -> None:
         host, headers = self._host, http.headers
+        # Headers that repeat the body: intermediaries route by them, so a difference is refused
+        # with 400 and -32020 (2026-07-28 `basic/transports/streamable-http`, "Server Validation").
         mirrored = Mirrored(
             headers.get(VERSION),
             headers.get("mcp-method"),
@@ -84,12 +86,14 @@ class StatelessPosts:
         event = read_stateless(request, Origin(mirrored, http.principal))
         if isinstance(event, Send):
             host.observe(http, request, event)
+            # Found before the first byte, so the status can still say it.
             await send_refusal(http, event, HTTP_STATUS, 400)
             return
         reply = Reply(http, host.tasks, host.pace, statuses=_STATUSES)
         # Kept until all is written, which may be long after the request has its answer.
         self._replies[reply] = None
         life: trio.CancelScope | None = None
+        # Other requests end by themselves; this one would outlive its token.
         if request.method == "subscriptions/listen" and http.principal is not None:
             life = host.tasks.spawn(partial(self._end_with_token, reply, http.principal))
         try:
@@ -101,12 +105,13 @@ class StatelessPosts:
                 life.cancel()
 
     async def _end_with_token(self, reply: Reply, principal: Principal) -> None:
-        """End a listen request in order when its token expires, or once it is open after that."""
+        """End a listen request in order when its token expires, or as soon as it is open."""
+        # A loop: a request that has not begun to listen by then is found by the next round.
         while True:
             await trio.sleep(time_left(principal, self._host.options.limits.stream_life))
             self.requests.end_subscriptions(reply)
 
     def hang_up(self) -> None:
-        """Wait no longer for clients that have not read everything."""
+        """Disconnect clients that have not read everything."""
         for reply in self._replies:
             reply.close()

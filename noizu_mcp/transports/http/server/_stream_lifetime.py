@@ -15,12 +15,13 @@ def time_left(principal: Principal | None, life: float) -> float:
     """Return the seconds after which a stream is ended; infinite where nobody is verified.
 
     Args:
-        principal: Who opened it.
-        life: Seconds after which a token is to be shown again, whenever it ends: it may have been
-            revoked, and whoever reads sends nothing.
+        principal: The principal that opened the stream.
+        life: Seconds after which a token must be shown again, even if it is valid for longer. It
+            may have been revoked, and a client that only reads sends no request.
     """
     if principal is None:
         return math.inf
     if principal.expires_at is None:
         return life
+    # `expires_at` is a date, so the clock of the system counts here, and not trio's.
     return min(max(principal.expires_at - time.time(), LEAST), life)

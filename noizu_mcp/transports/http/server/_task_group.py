@@ -29,14 +29,14 @@ class TaskGroup:
         return len(self._scopes)
 
     def sibling(self) -> "TaskGroup":
-        """Make another set in the same nursery."""
+        """Make another group in this nursery."""
         return TaskGroup(self._nursery)
 
     def spawn(self, work: Work) -> trio.CancelScope:
-        """Run something until it ends or `close` is called; what it raises is logged.
+        """Run a coroutine function until it ends or `close` is called; a failure is logged.
 
         Returns:
-            What cancels it alone. Once the set is closed nothing is run.
+            The scope that cancels this task alone. Once the group is closed, nothing is run.
         """
         scope = trio.CancelScope()
         if not self._closed:
@@ -45,7 +45,8 @@ class TaskGroup:
         return scope
 
     def close(self) -> None:
-        """Cancel what runs, and run nothing more."""
+        """Cancel the tasks, and start no others."""
+        # Without waiting: each task removes itself, and its nursery waits for the last one.
         self._closed = True
         for scope in self._scopes:
             scope.cancel()
