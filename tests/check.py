@@ -13,9 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # A mistake that is found in seconds is reported before the tests take minutes.
 STATIC = ("ruff format --check", "ruff check --output-format concise", "mypy")
-# A worker per core; each begins with a half of the tests, so that fixtures of a module are made
-# once, and one that has finished takes over tests of the other.
-TESTS = "pytest -n auto --dist worksteal"
+# A worker more than there are cores, since many tests wait for a process or a timeout. Each begins
+# with an equal part of the tests, so that fixtures of a module are made once, and a worker that has
+# finished takes over tests of another one.
+TESTS = f"pytest -n {(os.cpu_count() or 1) + 1} --dist worksteal"
 FULL = (
     *STATIC,
     "coverage erase",

@@ -31,6 +31,10 @@ _COLON_IN_TEXT: Final = "mapping values are not allowed here"
 _NO_COLON: Final = "could not find expected ':'"
 
 
+#: Nesting of frontmatter; real ones have two levels.
+DEEPEST: Final = 100
+
+
 class BadYaml(ValueError):
     """Text that is no such YAML.
 
@@ -56,7 +60,13 @@ def read_yaml(text: str) -> tuple[dict[str, Any], dict[str, int]]:
         if found := _STRANGE.search(content):
             raise BadYaml(f"has the character {found[0]!a}; use spaces and text", number)
     try:
+        depth = 0
         for event in yaml.parse(text, yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            # `compose` recurses, and takes quadratic time for deep nesting.
+            if depth > DEEPEST:
+                raise BadYaml(f"nests deeper than {DEEPEST} levels", _line(event))
             if getattr(event, "anchor", None) or getattr(event, "tag", None):
                 raise BadYaml(
                     "has an anchor, an alias or a tag; write the value itself", _line(event)
@@ -69,8 +79,6 @@ def read_yaml(text: str) -> tuple[dict[str, Any], dict[str, int]]:
         raise BadYaml(
             f"has the character {chr(error.character)!a}; use spaces and text", line
         ) from None
-    except RecursionError:
-        raise BadYaml("nests too deep", 1) from None
     if root is None:
         return {}, {}
     if not isinstance(root, yaml.MappingNode):

@@ -99,7 +99,7 @@ REFUSED = {
     "[a]": (1, "expected `key: value`"),
     "? {a: b}\n: c": (1, "the key {'a': 'b'} is no text; write it in quotes"),
     "a: b\n---\nc: d": (2, "is not YAML: but found another document"),
-    f"a: {'[' * 2000}{']' * 2000}": (1, "nests too deep"),
+    f"a: {'[' * 2000}{']' * 2000}": (1, "nests deeper than 100 levels"),
     "a: b\x85c": (1, "has the character '\\x85'; use spaces and text"),
 }
 
