@@ -46,6 +46,7 @@ from .components import Tool as Tool
 from .components import Toolkit as Toolkit
 from .components import mcp as mcp
 from .components import tool as tool
+from .components import violations_result as violations_result
 from .schema import Schema as Schema
 from .schema import argument as argument
 from .schema import field as field
@@ -56,7 +57,6 @@ from .transports import serve_stdio as serve_stdio
 from .types import Accept as Accept
 from .types import Annotations as Annotations
 from .types import Cancel as Cancel
-from .types import Completion as Completion
 from .types import Content as Content
 from .types import ContentAnnotations as ContentAnnotations
 from .types import Decline as Decline
@@ -64,15 +64,7 @@ from .types import Icon as Icon
 from .types import Implementation as Implementation
 from .types import InputRequest as InputRequest
 from .types import InputRequired as InputRequired
-from .types import PromptMessage as PromptMessage
-from .types import PromptResult as PromptResult
-from .types import ReadResult as ReadResult
-from .types import Reference as Reference
 from .types import ResourceContents as ResourceContents
-from .types import ResourceDefinition as ResourceDefinition
-from .types import Root as Root
-from .types import SamplingResult as SamplingResult
-from .types import Task as Task
 from .types import ToolDefinition as ToolDefinition
 from .types import ToolResult as ToolResult
 from .types import plain_text as plain_text
@@ -81,20 +73,30 @@ from .types import text_content as text_content
 _LATE = {
     "Client": ".client",
     "ClientHandler": ".client",
-    "Progress": ".client",
-    "Http": ".transports",
-    "Prompt": ".components",
-    "Resource": ".components",
-    "ResourceTemplate": ".components",
-    "SkillFolder": ".skills",
-    "Stdio": ".transports",
+    "Completion": ".types",
     "connect": ".client",
+    "Http": ".transports",
+    "Progress": ".client",
+    "Prompt": ".components",
     "prompt": ".components",
+    "PromptMessage": ".types",
+    "PromptResult": ".types",
+    "ReadResult": ".types",
+    "Reference": ".types",
+    "Resource": ".components",
     "resource": ".components",
     "resource_template": ".components",
+    "ResourceDefinition": ".types",
+    "ResourceTemplate": ".components",
+    "Root": ".types",
+    "SamplingResult": ".types",
     "serve_http": ".transports.http",
+    "SkillFolder": ".skills",
+    "Stdio": ".transports",
+    "Task": ".types",
 }
 
+# Type checkers read the imports, the interpreter reads the table; a test compares the two.
 if _TYPE_CHECKING:
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
@@ -110,75 +112,16 @@ if _TYPE_CHECKING:
     from .transports import Http as Http
     from .transports import Stdio as Stdio
     from .transports.http import serve_http as serve_http
+    from .types import Completion as Completion
+    from .types import PromptMessage as PromptMessage
+    from .types import PromptResult as PromptResult
+    from .types import ReadResult as ReadResult
+    from .types import Reference as Reference
+    from .types import ResourceDefinition as ResourceDefinition
+    from .types import Root as Root
+    from .types import SamplingResult as SamplingResult
+    from .types import Task as Task
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 
-__all__ = [
-    "Accept",
-    "Annotations",
-    "AuthError",
-    "Cache",
-    "Cancel",
-    "Client",
-    "ClientHandler",
-    "Completion",
-    "ConnectionClosed",
-    "Content",
-    "ContentAnnotations",
-    "Context",
-    "Decline",
-    "DefinitionError",
-    "Http",
-    "Icon",
-    "Implementation",
-    "InputRequest",
-    "InputRequired",
-    "Limits",
-    "McpError",
-    "NoSessionError",
-    "Page",
-    "Problem",
-    "Progress",
-    "Prompt",
-    "PromptMessage",
-    "PromptResult",
-    "ProtocolError",
-    "ReadResult",
-    "Reference",
-    "RequestTimeout",
-    "Resource",
-    "ResourceContents",
-    "ResourceDefinition",
-    "ResourceTemplate",
-    "Root",
-    "SamplingResult",
-    "Schema",
-    "SchemaError",
-    "SchemaUnsupported",
-    "Server",
-    "SkillFolder",
-    "Stdio",
-    "Task",
-    "TaskStarted",
-    "Tool",
-    "ToolDefinition",
-    "ToolError",
-    "ToolResult",
-    "Toolkit",
-    "TransportError",
-    "argument",
-    "connect",
-    "field",
-    "fields",
-    "mcp",
-    "plain_text",
-    "prompt",
-    "resource",
-    "resource_template",
-    "serve_http",
-    "serve_stdio",
-    "text_content",
-    "tool",
-]
-
-_publish(globals())
+_publish(globals(), _LATE)

@@ -5,11 +5,11 @@ it runs. One failure raises one exception, never an `ExceptionGroup`.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
-from ._value import Value
+from ._value import JSON, JSONObject, Value
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -44,6 +44,7 @@ class _Copied(Exception):
 
 
 def _again(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    # Past the constructor, which has other parameters; the state of the object comes after.
     error = cls.__new__(cls, *args)
     error.args = args
     return error
@@ -85,7 +86,7 @@ class ToolError(_Copied):
         meta: Sent as `_meta` of the result.
     """
 
-    def __init__(self, content: Any = "", *, meta: dict[str, Any] | None = None) -> None:
+    def __init__(self, content: Any = "", *, meta: JSONObject | None = None) -> None:
         self.content = content
         self.meta = meta
         super().__init__(content if isinstance(content, str) else repr(content))
@@ -100,7 +101,7 @@ class McpError(_Copied):
         data: Any JSON value, or None for no data.
     """
 
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
+    def __init__(self, code: int, message: str, data: JSON = None) -> None:
         self.code = code
         self.message = message
         self.data = data
@@ -153,6 +154,17 @@ class TransportError(_Copied):
 
 class AuthError(Exception):
     """The server answered with status 401 or 403."""
+
+
+#: Failures of a peer, or of the way to it: a client meets them without a mistake of its own.
+PEER_FAILURES: Final = (
+    AuthError,
+    ConnectionClosed,
+    McpError,
+    ProtocolError,
+    RequestTimeout,
+    TransportError,
+)
 
 
 class InvalidToken(_Copied):

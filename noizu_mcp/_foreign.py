@@ -8,85 +8,67 @@ from collections.abc import Container, Mapping
 from typing import Final
 
 # A hint is an option there, and a field of `annotations` here.
-_HINT: Final = (("max_concurrency", "write annotations=Annotations(read_only_hint=True, …)"),)
-_INPUT: Final = (("input", "write input=…, or a class Input"),)
-# Those frameworks configure the transport in the constructor; here the verb that serves does.
-_WHERE_SERVED: Final = "give it where the server is served: run_http({0}=…) or asgi({0}=…)"
-_LISTED: Final = "write {0} = […] in the body of the class"
+_HINTS: Final = "write annotations=Annotations(read_only_hint=True, …)"
 # Other frameworks choose a winner among two tools of one name; here that is an error, so no option
 # exists.
-_CLASHES: Final = (("tool_timeout", "leave it out; two of one name are always refused"),)
-
-#: The advice on each unknown option. A row counts for a place that has the option that the row
-#: begins with: a server has `tool_timeout`, a tool `max_concurrency`.
-_OPTIONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "tags": (
-        ("category", "write category='…', one text"),
-        ("meta", "write meta={'com.example/tags': […]}"),
+_CLASHES: Final = "leave it out; two of one name are always refused"
+#: The option by which each of these is told from the others.
+_SERVER: Final = "tool_timeout"
+_TOOL: Final = "max_concurrency"
+#: The advice on each unknown option: an option that the class must have for the advice to count,
+#: the unknown options, and the advice, in which `{name}` stands for the option.
+_OPTIONS: Final[tuple[tuple[str, str, str], ...]] = (
+    ("category", "tags", "write category='…', one text"),
+    ("meta", "tags", "write meta={'com.example/tags': […]}"),
+    (
+        "hidden",
+        "enabled",
+        "leave it out of the list of the server; hidden=True hides it from clients only",
     ),
-    "enabled": (
-        (
-            "hidden",
-            "leave it out of the list of the server; hidden=True hides it from clients only",
-        ),
+    # Those frameworks configure the transport in the constructor; here the verb that serves does.
+    (_SERVER, "auth", "give it where the server is served: run_http(auth=…) or asgi(auth=…)"),
+    (_SERVER, "host port", "give it where the server is served: run_http({name}=…)"),
+    (_SERVER, "transport", "call run() to serve stdio, run_http() to serve HTTP"),
+    ("requires", "auth", "write requires=RequireScopes('…')"),
+    ("output", "structured_output", "declare a class Output, or a return annotation"),
+    ("input", "exclude_args", "declare only what the model sends; __init__ takes the rest"),
+    ("inline", "run_in_thread", "a sync method runs in a thread unless inline=True"),
+    ("input", "parameters params args_schema arguments", "write input=…, or a class Input"),
+    ("arguments", "input input_schema", "write arguments=…, or a class Arguments"),
+    (_TOOL, "readOnlyHint destructiveHint idempotentHint openWorldHint", _HINTS),
+    (_TOOL, "read_only_hint destructive_hint idempotent_hint open_world_hint", _HINTS),
+    (_SERVER, "lifespan", "write a method: @asynccontextmanager async def lifespan(self)"),
+    (
+        _SERVER,
+        "tools resources prompts skills telemetry",
+        "write {name} = […] in the body of the class",
     ),
-    "auth": (
-        ("tool_timeout", _WHERE_SERVED.format("auth")),
-        ("requires", "write requires=RequireScopes('…')"),
+    (
+        _SERVER,
+        "middleware",
+        "override call_tool, read_resource or get_prompt, and call super()",
     ),
-    "structured_output": (("output", "declare a class Output, or a return annotation"),),
-    "exclude_args": (("input", "declare only what the model sends; __init__ takes the rest"),),
-    "run_in_thread": (("inline", "a sync method runs in a thread unless inline=True"),),
-    **dict.fromkeys(("parameters", "params", "args_schema", "arguments"), _INPUT),
-    **dict.fromkeys(
-        ("input", "input_schema"), (("arguments", "write arguments=…, or a class Arguments"),)
+    (_SERVER, "policies", "override call_tool to decide who may call what"),
+    (
+        _SERVER,
+        "providers",
+        "override list_tools and call_tool to compute tools, or use server.tools.add",
     ),
-    **dict.fromkeys(("readOnlyHint", "read_only_hint", "destructiveHint"), _HINT),
-    **dict.fromkeys(("destructive_hint", "idempotentHint", "idempotent_hint"), _HINT),
-    **dict.fromkeys(("openWorldHint", "open_world_hint"), _HINT),
-    "lifespan": (
-        ("tool_timeout", "write a method: @asynccontextmanager async def lifespan(self)"),
+    (_SERVER, "resource_templates", "put templates into resources"),
+    (_SERVER, "mask_error_details", "leave it out; clients never see the text of an exception"),
+    (
+        _SERVER,
+        "stateless_http",
+        "leave it out; run_http(seal_sessions=True) lets every process serve a session",
     ),
-    **{
-        name: (("tool_timeout", _LISTED.format(name)),)
-        for name in ("tools", "resources", "prompts", "skills", "telemetry")
-    },
-    **{
-        name: (("tool_timeout", f"give it where the server is served: run_http({name}=…)"),)
-        for name in ("host", "port")
-    },
-    "middleware": (
-        ("tool_timeout", "override call_tool, read_resource or get_prompt, and call super()"),
-    ),
-    "policies": (("tool_timeout", "override call_tool to decide who may call what"),),
-    "providers": (
-        (
-            "tool_timeout",
-            "override list_tools and call_tool to compute tools, or use server.tools.add",
-        ),
-    ),
-    "resource_templates": (("tool_timeout", "put templates into resources"),),
-    "transport": (("tool_timeout", "call run() to serve stdio, run_http() to serve HTTP"),),
-    "mask_error_details": (
-        ("tool_timeout", "leave it out; clients never see the text of an exception"),
-    ),
-    "stateless_http": (
-        (
-            "tool_timeout",
-            "leave it out; run_http(seal_sessions=True) lets every process serve a session",
-        ),
-    ),
-    **dict.fromkeys(("on_duplicate", "on_duplicate_tools", "on_duplicate_resources"), _CLASHES),
-    **dict.fromkeys(("on_duplicate_prompts", "warn_on_duplicate_tools"), _CLASHES),
-}
+    (_SERVER, "on_duplicate on_duplicate_tools on_duplicate_resources", _CLASHES),
+    (_SERVER, "on_duplicate_prompts warn_on_duplicate_tools", _CLASHES),
+)
 
 _SERVE_HTTP: Final = "call run_http() to serve HTTP, or asgi() for an ASGI application"
-_MAKE_TOOL: Final = "write a class with a method call, or put @mcp above a method of a Toolkit"
-_MAKE_PROMPT: Final = "write class …(Prompt) with a method get"
-_MAKE_RESOURCE: Final = (
-    "write class …(Resource, uri='…') or class …(ResourceTemplate, uri_template='…') with a method"
-    " read"
-)
+_MAKE_TOOL: Final = "write a function, with @mcp(…) above it for options"
+_MAKE_PROMPT: Final = "write a function, or prompt(f, …) of it for options"
+_MAKE_RESOURCE: Final = "write a function f, and list resource(f, uri='…')"
 
 #: Methods of a server of another framework, each with its advice.
 METHODS: Final[Mapping[str, str]] = {
@@ -94,19 +76,21 @@ METHODS: Final[Mapping[str, str]] = {
     "prompt": f"{_MAKE_PROMPT}, and list it in prompts = […] of the server",
     **dict.fromkeys(
         ("resource", "resource_template"),
-        f"{_MAKE_RESOURCE}, and list it in resources = […] of the server",
+        f"{_MAKE_RESOURCE} in resources = […] of the server",
     ),
     "add_tool": f"{_MAKE_TOOL}, and call server.tools.add(…)",
     "add_prompt": f"{_MAKE_PROMPT}, and call server.prompts.add(…)",
-    "add_resource": f"{_MAKE_RESOURCE}, and call server.resources.add(…)",
-    "add_template": f"{_MAKE_RESOURCE}, and call server.resources.add(…)",
+    **dict.fromkeys(
+        ("add_resource", "add_template"),
+        "write a function f, and call server.resources.add(resource(f, uri='…'))",
+    ),
     "remove_tool": "call server.tools.remove(…)",
     "add_middleware": "override call_tool, read_resource or get_prompt, and call super()",
     "completion": "write a method complete in the Prompt or the ResourceTemplate",
     "custom_route": "mount server.asgi() in an application that has the route",
     "mount": "list the tools of both in one class …(Server)",
     "import_server": "list the tools of both in one class …(Server)",
-    "get_context": "take the context as a parameter: async def call(self, args, ctx)",
+    "get_context": "take the context as a parameter: ctx: Context",
     "run_async": "await serve_stdio(server) or serve_http(server)",
     "run_stdio_async": "await serve_stdio(server)",
     "run_http_async": "await serve_http(server)",
@@ -125,5 +109,7 @@ def advice(option: str, options: Container[str]) -> str | None:
         The advice; None for an unknown name.
     """
     # The first row whose option exists in this place counts: one name may mean two things.
-    rows = _OPTIONS.get(option, ())
-    return next((text for needed, text in rows if needed in options), None)
+    for needed, names, text in _OPTIONS:
+        if needed in options and option in names.split():
+            return text.replace("{name}", option)
+    return None

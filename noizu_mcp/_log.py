@@ -10,8 +10,6 @@ from collections.abc import Callable, Hashable, Iterator
 from itertools import islice
 from typing import Any, Final
 
-import attrs
-
 logger: Final = logging.getLogger("noizu_mcp")
 
 #: Seconds after which entries of a kind are shown again.
@@ -30,16 +28,18 @@ _FRAMES: Final = 3
 _BETWEEN: Final = frozenset({"noizu_mcp", "trio", "outcome"})
 
 
-@attrs.define(eq=False, repr=False)
 class _Kind:
     """The entries of one kind in this period."""
 
-    count: int = 0
-    left_out: str = ""  # the first entry that was not shown
-    level: int = 0
+    __slots__ = ("count", "left_out", "level")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.left_out = ""  # the first entry that was not shown
+        self.level = 0
 
 
-class Seldom:
+class ThrottledLog:
     """A log that neither a peer nor a failing handler can fill.
 
     The first entries of each kind in a period of a minute are shown. If it shows several,
@@ -150,4 +150,4 @@ def _places(error: BaseException) -> Iterator[Hashable]:
 
 
 #: The log for failures outside of any server. Every server has a log of its own.
-seldom: Final = Seldom(shown=SHOWN, most=MOST_CRASHES)
+throttled_log: Final = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)

@@ -6,36 +6,41 @@ HTTP side loads when it is first used: a server on stdio needs none of it.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast, get_args
 
 import trio
 
 from . import server
 from ._errors import DefinitionError
+from ._nearest import nearest
 from ._source import calling_frame, problem_at
 from ._util import in_main_thread
-from .transports import serve_descriptors, take_stdio
-from .types import Principal
+from .transports import http, serve_descriptors, take_stdio
+from .transports.http._keywords import HostKeywords, HttpKeywords
 
 if TYPE_CHECKING:
-    from .transports.http import HostOptions, HttpApp, HttpLimits, HttpOptions
+    from .types import Principal
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def _serves(method: _Method) -> _Method:
-    """Refuse a call on the class, and `run(transport=…)`, an option of other frameworks."""
+    """Refuse a call on the class, an unknown option, and `transport=`, one of other frameworks."""
+    verb = method.__name__
 
     @functools.wraps(method)
     def checked(*args: Any, **options: Any) -> Any:
-        verb = method.__name__
         # `Name.run()` would fail with a missing `self`, which tells a beginner nothing.
         if not args or not isinstance(args[0], Server):
             text = f"needs an instance of the server; write Name().{verb}(…)"
         elif "transport" in options or (verb == "run" and args[1:]):
             text = "takes no transport; call run() to serve stdio, run_http(host, port) for HTTP"
+        elif unknown := [name for name in options if name not in _names_of(method)]:
+            meant = nearest(unknown[0], _names_of(method))
+            text = f"has no option {unknown[0]!r}" + (f"; did you mean {meant!r}?" if meant else "")
         else:
             return method(*args, **options)
         raise DefinitionError([problem_at(f"{verb}(…)", text, calling_frame())])
@@ -43,12 +48,46 @@ def _serves(method: _Method) -> _Method:
     return cast("_Method", checked)
 
 
+def _names_of(method: Callable[..., Any]) -> Iterator[str]:
+    """Yield the names of all keywords that a method takes."""
+    for each in inspect.signature(method).parameters.values():
+        if each.kind is each.VAR_KEYWORD:
+            (options,) = get_args(each.annotation)
+            yield from options.__annotations__
+        else:
+            yield each.name
+
+
 class Server(server.Server, abstract=True):
-    # To users the two classes are one.
-    __doc__ = server.Server.__doc__
+    """An MCP server: subclass it, list its tools, resources and prompts, and serve it.
+
+    Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
+    `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
+    None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
+    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
+    and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
+    `abstract`.
+    Features: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
+    `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for later
+    additions; on an instance each is the running set, with `add`, `remove` and `replace`. `skills`
+    is a list of `SkillFolder`s, read when the class statement runs. `telemetry`: listeners, each
+    called with an `Event` where a request begins and ends; on an instance, an object with `add`
+    and `remove`.
+
+    Attributes:
+        options: The options, checked.
+        tools: The running set of tools.
+        resources: The running set of resources and templates.
+        prompts: The running set of prompts.
+        telemetry: The listeners to its requests.
+        skills: The skills, as they were read.
+
+    Raises:
+        DefinitionError: When the class statement runs: everything that is wrong with it.
+    """
 
     @_serves
-    def run(self, *, principal: Principal | None = None) -> None:
+    def run(self, *, principal: "Principal | None" = None) -> None:
         """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
 
         Args:
@@ -62,15 +101,8 @@ class Server(server.Server, abstract=True):
         host: str = "127.0.0.1",
         port: int = 8000,
         *,
-        path: str = "/mcp",
-        allowed_hosts: Sequence[str] | None = None,
-        allowed_origins: Sequence[str] = (),
-        auth: Any = None,
-        health: bool = True,
-        metrics: Any = False,
-        limits: Any = None,
-        seal_sessions: bool = False,
-        **host_options: Any,
+        server: Literal["noizu", "hypercorn"] = "noizu",
+        **options: Unpack[HostKeywords],
     ) -> None:
         """Serve over HTTP until SIGINT or SIGTERM comes; the address is written to stderr.
 
@@ -80,81 +112,48 @@ class Server(server.Server, abstract=True):
         Args:
             host: The address to listen at.
             port: The port; 0 for a free one.
-            path: The one path of the protocol.
-            allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
-            allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
-            auth: A `noizu_mcp.auth.BearerAuth`, which verifies callers; None admits every caller.
-            health: Answer `/healthz` and `/readyz`.
-            metrics: Answer `/metrics`; see `HttpOptions`.
-            limits: `HttpLimits`, which bounds the memory and the time that clients can take.
-            seal_sessions: Let every process with the same `state_keys` serve each session.
-            host_options: Options of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a
-                Unix socket, `lead` for load balancers, limits of connections.
+            server: `noizu`, the own HTTP/1.1 server, or `hypercorn`, which speaks HTTP/2 as well.
+            options: The attributes of `HttpOptions`, except that `health` is True unless given, and
+                those of `HostOptions`: `certfile` and `keyfile` for TLS, `uds` for a Unix socket,
+                `lead` for load balancers, limits of connections.
 
         Raises:
-            OSError: It cannot listen; the text gives the reason, in one line.
+            SystemExit: It cannot listen; the process ends with status 1 and one line that says why.
+            DefinitionError: There is no such option.
+            ValueError: An option cannot have this value.
         """
-        options = make_http_options(
-            path=path,
-            allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins,
-            auth=auth,
-            health=health,
-            limits=limits,
-            metrics=metrics,
-            seal_sessions=seal_sessions,
-        )
-        run_http(self, host, port, options, make_host_options(**host_options))
+        rest: dict[str, Any] = {"health": True, **options}
+        given = {name: rest.pop(name) for name in HttpKeywords.__annotations__ if name in rest}
+        made = http.HttpOptions(**given), http.HostOptions(**rest)
+        try:
+            run_http(self, host, port, *made, server=server)
+        except http.ListenError as error:
+            # A port in use is no fault of the program, and its traceback would say nothing more.
+            raise SystemExit(f"noizu-mcp: {error.strerror}") from error
 
     @_serves
     def asgi(
-        self,
-        *,
-        path: str = "/mcp",
-        allowed_hosts: Sequence[str] | None = None,
-        allowed_origins: Sequence[str] = (),
-        auth: Any = None,
-        health: bool = False,
-        metrics: Any = False,
-        limits: Any = None,
-        seal_sessions: bool = False,
-        handle_signals: bool = False,
-    ) -> Any:
+        self, *, handle_signals: bool = False, **options: Unpack[HttpKeywords]
+    ) -> "http.HttpApp":
         """Make the ASGI application of the server, for any host, alone or mounted in another.
 
         It runs while its lifespan does: an application that mounts it passes
         `lifespan=app.lifespan` on.
 
         Args:
-            path: The one path of the protocol.
-            allowed_hosts: Values of `Host` that are served; see `HttpOptions`.
-            allowed_origins: Values of `Origin` that are served; see `HttpOptions`.
-            auth: A `noizu_mcp.auth.BearerAuth`, which verifies callers; None admits every caller.
-            health: Answer `/healthz` and `/readyz`.
-            metrics: Answer `/metrics`; see `HttpOptions`.
-            limits: `HttpLimits`, which bounds the memory and the time that clients can take.
-            seal_sessions: Let every process with the same `state_keys` serve each session.
             handle_signals: While its lifespan runs in the main thread, SIGINT and SIGTERM end its
                 streams in order, before the host's own handler; for hosts that would wait for them.
+            options: The attributes of `HttpOptions`.
 
-        Returns:
-            A `noizu_mcp.transports.http.HttpApp`.
+        Raises:
+            DefinitionError: There is no such option.
+            ValueError: An option cannot have this value.
         """
-        options = make_http_options(
-            path=path,
-            allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins,
-            auth=auth,
-            health=health,
-            limits=limits,
-            metrics=metrics,
-            seal_sessions=seal_sessions,
-        )
-        return make_asgi(self, options, handle_signals=handle_signals)
+        return http.HttpApp(self, http.HttpOptions(**options), handle_signals=handle_signals)
 
 
 def run_stdio(
-    served: server.Server | Callable[[], server.Server], *, principal: Principal | None = None
+    served: server.Server | Callable[[], server.Server], *, principal: "Principal | None" = None
 ) -> None:
     """Serve on stdin and stdout until the client ends it, or SIGINT or SIGTERM comes.
 
@@ -174,42 +173,14 @@ def run_stdio(
     trio.run(serve, made, read_fd, write_fd)
 
 
-def make_http_options(*, limits: "HttpLimits | None", **options: Any) -> "HttpOptions":
-    """Make the options of a server over HTTP; see `HttpOptions`."""
-    # Late: a server on stdio never loads the HTTP side.
-    from .transports.http import HttpLimits, HttpOptions
-
-    return HttpOptions(limits=HttpLimits() if limits is None else limits, **options)
-
-
-def make_http_limits(**limits: Any) -> "HttpLimits":
-    """Make the limits of a server over HTTP; see `HttpLimits`."""
-    from .transports.http import HttpLimits
-
-    return HttpLimits(**limits)
-
-
-def make_host_options(**options: Any) -> "HostOptions":
-    """Make the options of an HTTP host; see `HostOptions`."""
-    from .transports.http import HostOptions
-
-    return HostOptions(**options)
-
-
-def make_asgi(served: server.Server, options: "HttpOptions", *, handle_signals: bool) -> "HttpApp":
-    """Make the ASGI application of a server."""
-    from .transports.http import HttpApp
-
-    return HttpApp(served, options, handle_signals=handle_signals)
-
-
 def run_http(
     served: server.Server,
     host: str,
     port: int,
-    options: "HttpOptions",
-    host_options: "HostOptions",
+    options: "http.HttpOptions",
+    host_options: "http.HostOptions",
     *,
+    server: str = "noizu",
     parent: int | None = None,
 ) -> None:
     """Serve over HTTP until SIGINT or SIGTERM comes; the address is written to stderr.
@@ -222,6 +193,7 @@ def run_http(
         port: The port; 0 for a free one.
         options: The options of the application.
         host_options: The options of its host.
+        server: The name of the server that it is served on.
         parent: The id of a process; serving ends when that process has ended.
 
     Raises:
@@ -229,4 +201,4 @@ def run_http(
     """
     from .transports.http.server._process import run_process
 
-    run_process(served, host, port, options, host_options, parent=parent)
+    run_process(served, host, port, options, host_options, server_name=server, parent=parent)

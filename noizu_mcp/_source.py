@@ -7,10 +7,10 @@ import ast
 import linecache
 import sys
 from collections.abc import Iterator
-from os.path import relpath
 from types import FrameType
 
 from ._errors import Problem
+from ._util import relative_path
 
 _Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -41,15 +41,19 @@ def locate(
         # imported.
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
-        return _shown(file), None
+        return relative_path(file), None
     # A class inside a function: its name holds a step that no source has.
     steps = [step for step in qualname.split(".") if step != "<locals>"]
-    lines = _lines(tree, steps, member.split(".") if member else [])
+    lines: list[int] = []
+    for home in _homes(tree, steps):
+        # A member that a base class or a decorator makes has no line here: the class counts.
+        inside = list(_member_lines(home, member)) if member else []
+        lines += inside or [home.lineno]
     if not lines:
-        return _shown(file), None
+        return relative_path(file), None
     # The last definition of a name is the one that Python keeps.
     best = lines[-1] if near is None else min(lines, key=lambda line: abs(line - near))
-    return _shown(file), best
+    return relative_path(file), best
 
 
 def calling_frame(depth: int = 1) -> FrameType:
@@ -70,26 +74,13 @@ def problem_at(where: str, text: str, frame: FrameType) -> Problem:
         text: The problem, and the correction.
         frame: The frame that runs the line.
     """
-    return Problem(where, text, _shown(frame.f_code.co_filename), frame.f_lineno)
-
-
-def _shown(file: str) -> str:
-    short = relpath(file)
-    return file if short.startswith("..") else short
-
-
-def _lines(tree: ast.AST, steps: list[str], member: list[str]) -> list[int]:
-    lines: list[int] = []
-    for home in _homes(tree, steps):
-        inside = list(_member_lines(home, member)) if member else []
-        lines.extend(inside or [home.lineno])
-    return lines
+    return Problem(where, text, relative_path(frame.f_code.co_filename), frame.f_lineno)
 
 
 def _homes(inside: ast.AST, steps: list[str]) -> Iterator[_Definition]:
     step, *rest = steps
-    for found in _definitions(inside):
-        if found.name == step:
+    for found in _statements(inside):
+        if isinstance(found, _Definition) and found.name == step:
             yield from _homes(found, rest) if rest else (found,)
 
 
@@ -103,28 +94,20 @@ def _statements(home: ast.AST) -> Iterator[ast.AST]:
                 yield from _statements(child)
 
 
-def _definitions(home: ast.AST) -> Iterator[_Definition]:
-    for statement in _statements(home):
-        if isinstance(statement, _Definition):
-            yield statement
-
-
-def _member_lines(home: _Definition, member: list[str]) -> Iterator[int]:
-    name, keys = member[0], member[1:]
+def _member_lines(home: _Definition, member: str) -> Iterator[int]:
+    name, *keys = member.split(".")
     for statement in _statements(home):
         if isinstance(statement, _Definition) and statement.name == name:
             yield statement.lineno
-        elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and name in _names(statement):
-            yield _key_line(statement.value, keys) or statement.lineno
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            # Only an assignment without an annotation can have several targets.
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+                yield _key_line(statement.value, keys) or statement.lineno
     if isinstance(home, (ast.FunctionDef, ast.AsyncFunctionDef)):
         for argument in ast.walk(home.args):
             if isinstance(argument, ast.arg) and argument.arg == name:
                 yield argument.lineno
-
-
-def _names(statement: ast.Assign | ast.AnnAssign) -> list[str]:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
 def _key_line(value: ast.expr | None, keys: list[str]) -> int | None:

@@ -1,11 +1,12 @@
 """Small things that every layer may use: the absence marker, names, JSON text, messages."""
 
 import enum
+import ipaddress
 import json
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, Literal, TypeVar
@@ -114,17 +115,27 @@ def final(cls: _Class) -> _Class:
     return cls
 
 
-def publish(namespace: dict[str, Any]) -> None:
-    """Set `__module__` of the public names of a folder to the folder, in place of a private file.
+def publish(namespace: dict[str, Any], later: Iterable[str] = ()) -> None:
+    """Publish the names of a folder: its `__all__`, and its name as their `__module__`.
 
-    Tracebacks, `repr` and pickles then show the name that users import.
+    Tracebacks, `repr` and pickles then show the name that users import, and not a private file. A
+    name is public if `__init__.py` imports it without an underscore; `__all__` may be given.
 
     Args:
-        namespace: The `globals()` of the folder's `__init__.py`, with `__all__` in it; those that
-            load later are published by `late`.
+        namespace: The `globals()` of the folder's `__init__.py`.
+        later: Names that load when they are first used; `late` publishes them.
     """
+    package = namespace["__name__"]
+    if "__all__" not in namespace:
+        # Importing a file of the folder has made it an attribute of the folder: it is no export.
+        exported = [
+            name
+            for name, value in namespace.items()
+            if not name.startswith("_") and getattr(value, "__name__", "") != f"{package}.{name}"
+        ]
+        namespace["__all__"] = sorted({*exported, *later})
     for name in namespace["__all__"]:
-        _publish_one(namespace.get(name), namespace["__name__"])
+        _publish_one(namespace.get(name), package)
 
 
 def _publish_one(value: Any, package: str) -> None:
@@ -190,3 +201,22 @@ def relative_path(path: str) -> str:
     """
     prefix = os.path.join(os.getcwd(), "")
     return path.removeprefix(prefix)
+
+
+def network_of(address: str) -> str:
+    """Name the network that counts as one client: an IPv4 address, or the /64 of an IPv6 address.
+
+    Args:
+        address: An address, with or without a zone; any other text is returned as it is.
+    """
+    try:
+        # Behind `%` stands a zone, which only this machine knows.
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(found, ipaddress.IPv6Address):
+        # A listener for both families gives the address of an IPv4 client as `::ffff:192.0.2.1`.
+        # /64 is the network of one site (RFC 4291 section 2.5.4).
+        mapped = found.ipv4_mapped
+        return str(mapped or ipaddress.ip_network((found.packed, 64), strict=False))
+    return str(found)

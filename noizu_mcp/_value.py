@@ -1,8 +1,13 @@
-"""The bases of values: equality, hash and repr of frozen attrs classes, and frozen objects."""
+"""JSON values by name, and the bases of values: frozen attrs classes, and frozen objects."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
+
+#: A decoded JSON value. Not a recursive union: each reader would have to narrow every member again.
+JSON: TypeAlias = Any
+#: A decoded JSON object, or one to encode.
+JSONObject: TypeAlias = dict[str, Any]
 
 
 class Value:

@@ -1,4 +1,4 @@
-"""What a bare import costs: it loads little beside trio, and no engine."""
+"""Cost of a bare import: it loads little beside trio, and no engine."""
 
 import os
 import subprocess
@@ -11,11 +11,20 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Everything that the import loads, and `import trio` does not.
 LOADED = {"json", "json.decoder", "json.encoder", "json.scanner", "_json"}
+LOADED |= {"importlib.util", "importlib._abc"}
 # For URIs; before 3.13 `import trio` loads them, too.
 MAYBE_LOADED = {"urllib", "urllib.parse", "ipaddress"}
 HEAVY = {
     *("argparse", "asyncio", "dataclasses", "datetime", "decimal", "tomllib", "unittest"),
-    *("cryptography", "fastjsonschema", "hypercorn", "hypothesis", "jsonschema", "jsonschema_rs"),
+    *(
+        "cryptography",
+        "fastjsonschema",
+        "httptools",
+        "hypercorn",
+        "hypothesis",
+        "jsonschema",
+        "jsonschema_rs",
+    ),
     *("opentelemetry", "prometheus_client", "pydantic", "jwt", "httpx2"),
 }
 #: The cost beside that of `import trio`, at most. Measured: 0.6 on CPython 3.11.
@@ -70,6 +79,13 @@ def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
         for name in ("declare._arguments", "handlers._completion", "handlers._contents")
     }
     late |= {"noizu_mcp.components.handlers._text_values", "noizu_mcp.uri"}
+    late |= {"noizu_mcp.schema._elicitation_form"}
+    late |= {
+        f"noizu_mcp.types._{name}"
+        for name in ("client_results", "extensions", "principal", "prompts", "resources")
+    }
+    late |= {f"noizu_mcp.server.asking.{name}" for name in ("_live", "_replay")}
+    late |= {"noizu_mcp.server.tasks._task_store", "noizu_mcp.server.features._tasks"}
 
     assert beside_trio & late == set()
 
@@ -92,22 +108,37 @@ def test_http_loads_with_its_first_url() -> None:
         "import sys\n"
         "from noizu_mcp import Http, Stdio, connect\n"
         "Http('http://x')\n"
-        "print('noizu_mcp.transports.http' in sys.modules, 'httpx2' in sys.modules)\n"
+        "print('noizu_mcp.transports.http.client' in sys.modules, 'httpx2' in sys.modules)\n"
     )
 
     assert loaded.split() == ["False", "False"]
 
 
-def test_the_engines_load_with_the_first_schema() -> None:
-    """A tool class compiles its schema, and that loads one engine."""
+def test_the_native_engine_loads_with_the_first_value() -> None:
+    """A tool class checks its schema without it, and the first call compiles it."""
     loaded = run(
         "import sys\n"
-        "from noizu_mcp import Tool\n"
-        "print('jsonschema_rs' in sys.modules or 'fastjsonschema' in sys.modules)\n"
-        "class T(Tool):\n"
-        "    input_schema = {'type': 'object'}\n"
-        "    def call(self, args): return None\n"
-        "print('jsonschema_rs' in sys.modules or 'fastjsonschema' in sys.modules)\n"
+        "from noizu_mcp.schema import Schema, field, read_shape\n"
+        "class Echo(Schema):\n"
+        "    text: str = field(max_length=9)\n"
+        "    repeat: int = field(default=1, min=1)\n"
+        "compiled = read_shape(Echo)[0].compiled\n"
+        "print(compiled.engine, 'jsonschema_rs' in sys.modules)\n"
+        "print(compiled.is_valid({'text': 'a'}), 'jsonschema_rs' in sys.modules)\n"
+    )
+
+    assert loaded.split() == ["native", "False", "True", "True"]
+
+
+def test_the_native_engine_loads_with_the_first_pattern() -> None:
+    """A pattern is an error of the class, so the engine looks at it at once."""
+    loaded = run(
+        "import sys\n"
+        "from noizu_mcp.schema import check_schema\n"
+        "check_schema({'type': 'string'})\n"
+        "print('jsonschema_rs' in sys.modules)\n"
+        "check_schema({'pattern': 'a'})\n"
+        "print('jsonschema_rs' in sys.modules)\n"
     )
 
     assert loaded.split() == ["False", "True"]
@@ -126,6 +157,32 @@ def test_explanations_load_with_the_first_violation() -> None:
     )
 
     assert loaded.split() == ["False", "True"]
+
+
+def test_a_call_loads_nothing_of_questions_tasks_and_callers() -> None:
+    """A tool that only answers needs none of it, in either era; nor does its list."""
+    loaded = run(
+        "import sys, trio\n"
+        "from noizu_mcp import Context, Server, Tool, connect\n"
+        "class Echo(Tool):\n"
+        "    async def call(self, args, ctx: Context) -> str:\n"
+        "        return 'hi'\n"
+        "class Demo(Server, name='demo', version='1'):\n"
+        "    tools = [Echo]\n"
+        "async def call(version):\n"
+        "    async with connect(Demo, version=version) as client:\n"
+        "        await client.list_tools()\n"
+        "        await client.call_tool('echo')\n"
+        "trio.run(call, '2025-11-25')\n"
+        "trio.run(call, '2026-07-28')\n"
+        "rooms = ('noizu_mcp.server.asking._', 'noizu_mcp.server.tasks._')\n"
+        "print(*(name for name in sys.modules if name.startswith(rooms)))\n"
+    )
+
+    assert set(loaded.split()) == {
+        "noizu_mcp.server.asking._seal",
+        "noizu_mcp.server.tasks._task_change",
+    }
 
 
 def test_the_cipher_loads_with_the_first_sealed_state() -> None:

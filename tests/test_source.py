@@ -1,4 +1,4 @@
-"""Where something stands in its source."""
+"""Lines of source that errors point at."""
 
 import sys
 import types

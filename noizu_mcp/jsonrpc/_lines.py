@@ -8,10 +8,10 @@ newline). The buffer holds at most `limit` bytes, and each byte is copied a boun
 from typing import Final, NamedTuple
 
 from .._limits import DEFAULTS
-from ._salvage import HEAD
 
-#: Bytes of one message; see `Limits.message_size`.
-MAX_MESSAGE: Final = DEFAULTS.message_size
+#: Bytes from the start of a message that are searched for its id; of a message over the size limit
+#: no more are kept.
+HEAD: Final = 1024
 
 
 class Oversized(NamedTuple):
@@ -29,7 +29,7 @@ class LineBuffer:
 
     __slots__ = ("_partial", "_skipping", "limit")
 
-    def __init__(self, limit: int = MAX_MESSAGE) -> None:
+    def __init__(self, limit: int = DEFAULTS.message_size) -> None:
         self.limit = limit
         # One array and not a list of chunks: chunks of one byte would cost forty bytes each.
         self._partial = bytearray()
@@ -42,16 +42,9 @@ class LineBuffer:
         """
         # A carriage return before the newline stays: it is white space of JSON.
         *complete, rest = data.split(b"\n")
-        lines: list[bytes | Oversized] = []
-        for piece in complete:
-            line = self._complete(piece)
-            if line is not None:
-                lines.append(line)
-        if rest:
-            overflow = self._keep(rest)
-            if overflow is not None:
-                lines.append(overflow)
-        return lines
+        lines = [line for piece in complete if (line := self._complete(piece)) is not None]
+        overflow = self._keep(rest)
+        return lines if overflow is None else [*lines, overflow]
 
     def _complete(self, piece: bytes) -> bytes | Oversized | None:
         # The end of a line that was reported already.

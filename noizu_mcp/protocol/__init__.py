@@ -1,37 +1,43 @@
 """The Model Context Protocol without I/O: peers for both eras that turn messages into events."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._util import late, publish
+from .._util import late as _late
+from .._util import publish as _publish
 from ._adapt import adapt_block as adapt_block
 from ._adapt import adapt_definition as adapt_definition
 from ._adapt import adapt_implementation as adapt_implementation
 from ._adapt import adapt_output_schema as adapt_output_schema
 from ._adapt import adapt_tool as adapt_tool
 from ._adapt import adapt_tool_result as adapt_tool_result
+from ._events import NOWHERE as NOWHERE
 from ._events import Cancel as Cancel
 from ._events import Dispatch as Dispatch
+from ._events import Envelope as Envelope
 from ._events import Event as Event
 from ._events import Fanout as Fanout
 from ._events import Notice as Notice
+from ._events import Origin as Origin
 from ._events import Progress as Progress
 from ._events import Ready as Ready
 from ._events import Resolve as Resolve
 from ._events import Send as Send
 from ._ledger import Ledger as Ledger
-from ._metadata import NOWHERE as NOWHERE
-from ._metadata import Envelope as Envelope
-from ._metadata import Mirrored as Mirrored
-from ._metadata import Origin as Origin
-from ._methods import CHANGES as CHANGES
-from ._methods import CLIENT_REQUESTS as CLIENT_REQUESTS
-from ._methods import SERVER_REQUESTS as SERVER_REQUESTS
-from ._methods import Method as Method
 from ._request_headers import decode_value as decode_value
 from ._request_headers import encode_value as encode_value
 from ._request_headers import mirroring_headers as mirroring_headers
 from ._request_headers import param_fault as param_fault
-from ._server_peer import Handshake as Handshake
+from ._revisions import CHANGES as CHANGES
+from ._revisions import CLIENT_REQUESTS as CLIENT_REQUESTS
+from ._revisions import HANDSHAKE_VERSIONS as HANDSHAKE_VERSIONS
+from ._revisions import LATEST_HANDSHAKE as LATEST_HANDSHAKE
+from ._revisions import REVISIONS as REVISIONS
+from ._revisions import SERVER_REQUESTS as SERVER_REQUESTS
+from ._revisions import STATELESS as STATELESS
+from ._revisions import SUPPORTED_VERSIONS as SUPPORTED_VERSIONS
+from ._revisions import Method as Method
+from ._revisions import Revision as Revision
+from ._revisions import negotiate as negotiate
 from ._server_peer import Phase as Phase
 from ._server_peer import ServerPeer as ServerPeer
 from ._stateless import is_stateless as is_stateless
@@ -41,70 +47,14 @@ from ._subscriptions import ACKNOWLEDGED as ACKNOWLEDGED
 from ._subscriptions import RESOURCE_UPDATED as RESOURCE_UPDATED
 from ._subscriptions import Listening as Listening
 from ._subscriptions import Subscriptions as Subscriptions
-from ._versions import HANDSHAKE_VERSIONS as HANDSHAKE_VERSIONS
-from ._versions import LATEST_HANDSHAKE as LATEST_HANDSHAKE
-from ._versions import REVISIONS as REVISIONS
-from ._versions import STATELESS as STATELESS
-from ._versions import SUPPORTED_VERSIONS as SUPPORTED_VERSIONS
-from ._versions import Revision as Revision
-from ._versions import negotiate as negotiate
 
 _LATE = {
     "ClientPeer": "._client_peer",
 }
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ._client_peer import ClientPeer as ClientPeer
 else:
-    __getattr__, __dir__ = late(globals(), _LATE)
+    __getattr__, __dir__ = _late(globals(), _LATE)
 
-__all__ = [
-    "ACKNOWLEDGED",
-    "CHANGES",
-    "CLIENT_REQUESTS",
-    "HANDSHAKE_VERSIONS",
-    "LATEST_HANDSHAKE",
-    "NOWHERE",
-    "RESOURCE_UPDATED",
-    "REVISIONS",
-    "SERVER_REQUESTS",
-    "STATELESS",
-    "SUPPORTED_VERSIONS",
-    "Cancel",
-    "ClientPeer",
-    "Dispatch",
-    "Envelope",
-    "Event",
-    "Fanout",
-    "Handshake",
-    "Ledger",
-    "Listening",
-    "Method",
-    "Mirrored",
-    "Notice",
-    "Origin",
-    "Phase",
-    "Progress",
-    "Ready",
-    "Resolve",
-    "Revision",
-    "Send",
-    "ServerPeer",
-    "Subscriptions",
-    "adapt_block",
-    "adapt_definition",
-    "adapt_implementation",
-    "adapt_output_schema",
-    "adapt_tool",
-    "adapt_tool_result",
-    "decode_value",
-    "encode_value",
-    "is_stateless",
-    "mirroring_headers",
-    "negotiate",
-    "param_fault",
-    "read_stateless",
-    "unsupported",
-]
-
-publish(globals())
+_publish(globals(), _LATE)

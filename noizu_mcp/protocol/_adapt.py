@@ -7,8 +7,8 @@ the definitions of a server are shared by all connections.
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ._legacy_output import is_object_schema, wrap_schema
-from ._versions import Revision
+from .._value import JSONObject
+from ._revisions import Revision
 
 #: Revisions that lack some of the fields; 2025-11-25 and later have all of them. Results are open
 #: objects, but strict clients of the older revisions exist.
@@ -18,13 +18,13 @@ _IMPLEMENTATION_FIELDS: Final = {
 }
 
 
-def adapt_implementation(info: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+def adapt_implementation(info: Mapping[str, Any], revision: Revision) -> JSONObject:
     """Write an `Implementation` with the fields that the revision has."""
     fields = _IMPLEMENTATION_FIELDS.get(revision.name)
     return {key: value for key, value in info.items() if fields is None or key in fields}
 
 
-def adapt_definition(definition: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+def adapt_definition(definition: Mapping[str, Any], revision: Revision) -> JSONObject:
     """Write a resource, template or prompt definition with the fields that the revision has."""
     adapted = dict(definition)
     # Icons came with 2025-11-25 (`basic/index`).
@@ -35,7 +35,7 @@ def adapt_definition(definition: Mapping[str, Any], revision: Revision) -> dict[
     return adapted
 
 
-def _drop_titles(adapted: dict[str, Any]) -> None:
+def _drop_titles(adapted: JSONObject) -> None:
     adapted.pop("title", None)
     # All of these came with 2025-06-18, which separated the display name from the identifier.
     adapted.pop("_meta", None)
@@ -45,11 +45,11 @@ def _drop_titles(adapted: dict[str, Any]) -> None:
         adapted["annotations"] = _without(adapted["annotations"], "lastModified")
 
 
-def _without(value: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _without(value: Mapping[str, Any], key: str) -> JSONObject:
     return {name: item for name, item in value.items() if name != key}
 
 
-def adapt_tool(definition: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+def adapt_tool(definition: Mapping[str, Any], revision: Revision) -> JSONObject:
     """Write a tool definition with the fields that the revision has.
 
     2025-03-26 knows a title only among the annotations. An output schema whose root is no object
@@ -103,7 +103,7 @@ def _as_object(schema: Any) -> Any:
 
 def adapt_tool_result(
     result: Mapping[str, Any], schema: Mapping[str, Any] | None, revision: Revision
-) -> dict[str, Any]:
+) -> JSONObject:
     """Write a `CallToolResult` with the fields that the revision has.
 
     Args:
@@ -136,7 +136,7 @@ def _structured(
     return value if schema is None and isinstance(value, Mapping) else {"result": value}
 
 
-def adapt_block(block: Mapping[str, Any]) -> dict[str, Any]:
+def adapt_block(block: Mapping[str, Any]) -> JSONObject:
     """Write a content block for 2025-03-26: no `resource_link`, no `_meta`, no `lastModified`."""
     # A client that does not know the type of one block refuses the whole result; as text the model
     # still sees the link.
@@ -149,8 +149,100 @@ def adapt_block(block: Mapping[str, Any]) -> dict[str, Any]:
     return adapted
 
 
-def _link_as_text(block: Mapping[str, Any]) -> dict[str, Any]:
+def _link_as_text(block: Mapping[str, Any]) -> JSONObject:
     label = block.get("title") or block.get("name") or ""
     text = f"{label}: {block['uri']}" if label else str(block["uri"])
     adapted = {"type": "text", "text": text}
     return {**adapted, "annotations": block["annotations"]} if "annotations" in block else adapted
+
+
+# Output schemas for revisions that know structured output only as objects. Before 2026-07-28 a
+# value that need not be an object travels as `{"result": value}`; its schema moves into
+# `properties` with it, and the references into the schema must follow.
+
+# The new place of the schema; every pointer into it begins here.
+_PLACE: Final = "#/properties/result"
+_DEFS: Final = "$defs"
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef"})
+#: Their values map names to schemas; the names are no keywords.
+_NAMED: Final = frozenset(
+    {"properties", "patternProperties", "dependentSchemas", "dependencies", "definitions", _DEFS}
+)
+#: Their values are data; nothing in them is a keyword.
+_DATA: Final = frozenset({"const", "enum", "default", "examples"})
+
+
+def is_object_schema(schema: Mapping[str, Any]) -> bool:
+    """Tell whether a schema says at its root that its values are objects."""
+    return schema.get("type") == "object"
+
+
+def wrap_schema(schema: Mapping[str, Any]) -> JSONObject:
+    """Write the schema of `{"result": value}` for a schema of values.
+
+    Args:
+        schema: A schema of any draft that writes pointers as 2020-12 does; never changed.
+
+    Returns:
+        A schema with an object at its root. Every reference of the form `#/…` still leads to the
+        schema that it led to.
+    """
+    wrapper: JSONObject = {"type": "object"}
+    inner = dict(schema)
+    # The dialect holds for the whole document (JSON Schema 2020-12 core, section 8.1.1).
+    if "$schema" in inner:
+        wrapper["$schema"] = inner.pop("$schema")
+    # With an `$id` of its own, the references of the schema do not depend on where it stands.
+    if not _has_own_base(inner):
+        inner = _moved_members(inner)
+        # At the root, where tools that render schemas look for them.
+        if _DEFS in inner:
+            wrapper[_DEFS] = inner.pop(_DEFS)
+    return {**wrapper, "properties": {"result": inner}, "required": ["result"]}
+
+
+def _has_own_base(schema: Mapping[str, Any]) -> bool:
+    """Find an `$id` that makes `#` mean this schema (2020-12 core, section 8.2.1)."""
+    id_ = schema.get("$id")
+    return isinstance(id_, str) and not id_.startswith("#")
+
+
+def _moved(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_moved(item) for item in node]
+    # References in an embedded resource are relative to its own `$id` (2020-12 core, section
+    # 8.2.1).
+    if not isinstance(node, Mapping) or _has_own_base(node):
+        return node
+    return _moved_members(node)
+
+
+def _moved_members(node: Mapping[str, Any]) -> JSONObject:
+    return {_moved_key(key): _moved_member(key, value) for key, value in node.items()}
+
+
+def _moved_key(key: str) -> str:
+    # In a schema of one resource the two mean the same, but only `$ref` takes a pointer
+    # (2019-09 core, section 8.2.4.2.1).
+    return "$ref" if key == "$recursiveRef" else key
+
+
+def _moved_member(key: str, value: Any) -> Any:
+    if _moved_key(key) in _REFERENCES:
+        return _moved_reference(value)
+    # A `$ref` in an example is a value, not a reference.
+    if key in _DATA:
+        return value
+    # A property may be named `$ref` or `enum`; the name must not be read as a keyword.
+    if key in _NAMED and isinstance(value, Mapping):
+        return {name: _moved(schema) for name, schema in value.items()}
+    return _moved(value)
+
+
+def _moved_reference(ref: Any) -> Any:
+    if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
+        return ref  # an anchor or another document
+    # Pointers in a URI fragment may be percent-encoded (RFC 6901 section 6).
+    if ref.replace("%24", "$").startswith(f"#/{_DEFS}/"):
+        return ref  # definitions stay at the root, where readers look for them
+    return _PLACE + ref[1:]

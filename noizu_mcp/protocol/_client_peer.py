@@ -11,12 +11,15 @@ Source: 2026-07-28 `basic/versioning`; 2025-11-25 `basic/lifecycle`.
 from collections.abc import Mapping
 from typing import Any
 
+from .._log import SHOWN, ThrottledLog
+from .._value import JSONObject
 from ..jsonrpc import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Batch,
     Decoded,
     ErrorResponse,
+    Malformed,
     Notification,
     Request,
     Response,
@@ -29,11 +32,9 @@ from ..types import (
     META_PROGRESS_TOKEN,
     META_PROTOCOL_VERSION,
 )
-from ._events import Dispatch, Event, Fanout, Notice, Resolve, Send
+from ._events import Dispatch, Envelope, Event, Fanout, Notice, Resolve, Send, meta_of, token_of
 from ._ledger import Ledger, refuse
-from ._metadata import Envelope, meta_of, token_of
-from ._methods import SERVER_REQUESTS
-from ._versions import LATEST_HANDSHAKE, Revision
+from ._revisions import LATEST_HANDSHAKE, SERVER_REQUESTS, Revision
 
 
 class ClientPeer:
@@ -57,6 +58,8 @@ class ClientPeer:
         self.revision: Revision = LATEST_HANDSHAKE
         self.log_level: str | None = None
         self.ledger = Ledger(in_flight)
+        # Of its own, so that one server cannot hide the entries about another.
+        self._log = ThrottledLog(shown=SHOWN)
 
     def request(
         self,
@@ -87,12 +90,12 @@ class ClientPeer:
         # Reserved keys win over keys of the caller (2026-07-28 `basic/index`, `_meta`).
         return Request(request.id, method, {**(body or {}), "_meta": {**own, **meta}})
 
-    def _meta(self, revision: Revision) -> dict[str, Any]:
+    def _meta(self, revision: Revision) -> JSONObject:
         if not revision.stateless:
             return {}
         # The version and the capabilities must be sent with every request, the client info should
         # be (2026-07-28 `basic/index`): the server remembers nothing.
-        meta: dict[str, Any] = {
+        meta: JSONObject = {
             META_PROTOCOL_VERSION: revision.name,
             META_CLIENT_INFO: self.info,
             META_CLIENT_CAPABILITIES: self.capabilities,
@@ -107,15 +110,25 @@ class ClientPeer:
             return self.ledger.resolve(Resolve(message))
         if isinstance(message, Notification):
             return self._notification(message)
+        if isinstance(message, Malformed) and not message.answer:
+            return self.ledger.receive_malformed(message)
+        # All else is answered, and a client of 2026-07-28 must send no answers, not even errors: a
+        # server of that revision asks with an `InputRequiredResult` (`basic/transports/stdio`).
+        if self.revision.stateless:
+            kind = type(message).__name__
+            self._log.warning(kind, "ignored %s of the server", _describe(message))
+            return None
+        return self._answer(message)
+
+    def _answer(self, message: Request | Malformed | Batch) -> Event:
         if isinstance(message, Request):
             return self._request(message)
-        if isinstance(message, Batch):
-            if self.revision.batches:
-                # 2025-03-26 `basic/index`: a receiver must accept arrays; later revisions have
-                # none.
-                return Fanout(tuple(map(self.receive, message.messages)))
-            return Send(malformed(INVALID_REQUEST, "Batches are not supported").error)
-        return self.ledger.receive_malformed(message)
+        if isinstance(message, Malformed):
+            return Send(message.error)
+        # 2025-03-26 `basic/index`: a receiver must accept arrays; later revisions have none.
+        if self.revision.batches:
+            return Fanout(tuple(map(self.receive, message.messages)))
+        return Send(malformed(INVALID_REQUEST, "Batches are not supported").error)
 
     def _notification(self, message: Notification) -> Event | None:
         if message.method == "notifications/cancelled":
@@ -133,9 +146,7 @@ class ClientPeer:
         return self.ledger.cancelled(message.params)
 
     def _request(self, request: Request) -> Event:
-        # A server of 2026-07-28 must not send requests (`basic/transports/stdio`); it asks with an
-        # `InputRequiredResult`.
-        if self.revision.stateless or request.method not in SERVER_REQUESTS:
+        if request.method not in SERVER_REQUESTS:
             return refuse(request, METHOD_NOT_FOUND, f"Method not found: {request.method}")
         # A ping needs no handler and no place in the ledger: it must be answered promptly
         # (2025-11-25 `basic/utilities/ping`), also when the handlers of the client are busy.
@@ -144,3 +155,10 @@ class ClientPeer:
         meta = meta_of(request.params)
         envelope = Envelope(self.revision, None, {}, None, token_of(meta), meta)
         return self.ledger.accept(request) or Dispatch(request, envelope)
+
+
+def _describe(message: Request | Batch | Malformed) -> str:
+    if isinstance(message, Request):
+        # Cut: the server chooses the text, and the log must stay readable.
+        return f"the request {message.method[:60]!r}"
+    return "an array of messages" if isinstance(message, Batch) else "a malformed message"

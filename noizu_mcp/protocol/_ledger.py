@@ -8,9 +8,9 @@ bounded by the limit; outbound ids by the tasks that wait, since each closes its
 from collections.abc import Mapping
 from typing import Any, Final, TypeGuard
 
+from .._value import JSONObject
 from ..jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, Malformed, Request
-from ._events import Cancel, Progress, Resolve, Send
-from ._metadata import is_id
+from ._events import Cancel, Progress, Resolve, Send, is_id
 
 # Compared with `type`, not `isinstance`: True is an int in Python, and no number in JSON.
 _NUMBER: Final = (int, float)
@@ -49,7 +49,7 @@ class Ledger:
     def accept(self, request: Request) -> Send | None:
         """Enter an inbound request, or return the error that refuses it."""
         # Two answers with one id could not be told apart (2025-11-25 `basic/index`, "Requests").
-        if self.holds(request.id):
+        if request.id in self.methods:
             return refuse(request, INVALID_REQUEST, "Duplicate in-flight request id")
         # The code of a failure in the server: the specification has none for a busy peer, and its
         # reserved range is closed (2026-07-28 `basic/index`).
@@ -67,7 +67,7 @@ class Ledger:
         """Forget an inbound request: it is answered."""
         self.methods.pop(id_, None)
 
-    def open(self, method: str, params: dict[str, Any] | None) -> Request:
+    def open(self, method: str, params: JSONObject | None) -> Request:
         """Make an outbound request with an id never used before."""
         # Never used twice, also after its answer: a late answer must not meet a new request. A
         # counter satisfies 2025-11-25 (never reused in a session) and 2026-07-28 (`basic/index`).
@@ -101,9 +101,10 @@ class Ledger:
     def resolve(self, event: Resolve) -> Resolve | None:
         """Take an answer; late, forged and id-less answers are ignored."""
         id_ = event.answer.id
-        if not self.awaits(id_):
+        # The codec lets only strings and integers through: an id can be looked up as it is.
+        if id_ is None or id_ not in self._outbound:
             return None
-        self._outbound.pop(id_, None)
+        del self._outbound[id_]
         return event
 
     def progress(self, params: Mapping[str, Any] | None) -> Progress | None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from .._util import json_text
 from ..jsonrpc import Request
 from ..types import META_PROTOCOL_VERSION
-from ._metadata import Mirrored, meta_of
+from ._events import Headers, meta_of
 
 #: The parameter that `Mcp-Name` mirrors, by method; all other methods have no such header.
 NAMED: Final = {
@@ -34,6 +34,20 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?")
 _ABSENT: Final = object()
 
 
+def read_header(headers: Headers, name: bytes) -> str | None:
+    """Read a header, as text without white space around it; None if it was not sent.
+
+    Args:
+        headers: The headers of the request.
+        name: Its name in lower case.
+    """
+    value = headers.get(name)
+    # latin-1 has a character for each byte: no header fails to decode, and none is changed. Only
+    # these two surround a value (RFC 9110 section 5.6.3); `strip()` alone would take a no-break
+    # space as well.
+    return None if value is None else value.decode("latin-1").strip(" \t")
+
+
 def encode_value(value: str) -> str:
     """Write a text as the value of a header, in base64 if the text is unsafe there.
 
@@ -41,8 +55,7 @@ def encode_value(value: str) -> str:
         value: Any text.
     """
     # Spaces at the ends would be trimmed on the way; a text that looks encoded would be decoded.
-    safe = all(" " <= char <= "~" for char in value)
-    if safe and value.strip(" ") == value and not _is_encoded(value):
+    if _is_visible(value) and value.strip(" ") == value and not _is_encoded(value):
         return value
     return f"{_START}{base64.b64encode(value.encode()).decode()}{_END}"
 
@@ -57,7 +70,7 @@ def decode_value(text: str) -> str:
         ValueError: The text claims to be base64 of UTF-8 and is not, or has characters that must be
             sent in base64.
     """
-    if not all(" " <= char <= "~" for char in text):
+    if not _is_visible(text):
         raise ValueError("it has characters that must be sent in base64")
     if not _is_encoded(text):
         return text
@@ -69,25 +82,32 @@ def decode_value(text: str) -> str:
         raise ValueError(f"it is no base64 of UTF-8 text: {error}") from None
 
 
+def _is_visible(text: str) -> bool:
+    """Tell whether a text has no other characters than those from space to tilde."""
+    return text.isascii() and text.isprintable()
+
+
 def _is_encoded(text: str) -> bool:
     return text.startswith(_START) and text.endswith(_END) and len(text) >= len(_START + _END)
 
 
-def standard_fault(request: Request, headers: Mirrored) -> str | None:
+def standard_fault(request: Request, headers: Headers) -> str | None:
     """Describe a fault of `Mcp-Method` or `Mcp-Name` against the body; None if both are right."""
-    if headers.method is None:
+    method = read_header(headers, b"mcp-method")
+    if method is None:
         return "Mcp-Method header is missing"
     # Names of headers ignore case, their values do not: `TOOLS/CALL` is another method.
-    if headers.method != request.method:
+    if method != request.method:
         return "Mcp-Method header differs from the method of the body"
     named = NAMED.get(request.method)
     if named is None:
         return None
-    if headers.name is None:
+    text = read_header(headers, b"mcp-name")
+    if text is None:
         return "Mcp-Name header is missing"
     try:
         # Decoded first: the encoded form of a name is not unique.
-        name = decode_value(headers.name)
+        name = decode_value(text)
     except ValueError as error:
         return f"Mcp-Name header is invalid: {error}"
     return (
@@ -98,7 +118,7 @@ def standard_fault(request: Request, headers: Mirrored) -> str | None:
 
 
 def param_fault(
-    declared: Mapping[str, tuple[str, ...]], arguments: Mapping[str, Any], headers: Mirrored
+    declared: Mapping[str, tuple[str, ...]], arguments: Mapping[str, Any], headers: Headers
 ) -> str | None:
     """Describe a fault of an `Mcp-Param-*` header against its argument; None if all are right.
 
@@ -107,11 +127,12 @@ def param_fault(
         arguments: The arguments, as sent.
         headers: The headers of the request.
     """
-    for header, path in declared.items():
+    for name, path in declared.items():
         # Names of headers ignore case; the transport has lowered them.
-        fault = _fault(_value_at(arguments, path), headers.params.get(header.lower()))
+        text = read_header(headers, f"mcp-param-{name.lower()}".encode())
+        fault = _fault(_value_at(arguments, path), text)
         if fault is not None:
-            return f"Mcp-Param-{header} header {fault}"
+            return f"Mcp-Param-{name} header {fault}"
     return None
 
 

@@ -19,6 +19,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any, Final
 
+from .._value import JSONObject
 from ..jsonrpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -37,15 +38,33 @@ from ..jsonrpc import (
 from ..types import (
     LOG_LEVELS,
     META_CLIENT_CAPABILITIES,
-    META_PROGRESS_TOKEN,
     META_PROTOCOL_VERSION,
 )
-from ._events import Dispatch, Event, Fanout, Notice, Ready, Resolve, Send
+from ._events import (
+    NOWHERE,
+    Dispatch,
+    Envelope,
+    Event,
+    Fanout,
+    Notice,
+    Origin,
+    Ready,
+    Resolve,
+    Send,
+    mapping,
+    meta_of,
+    token_of,
+)
 from ._ledger import Ledger, refuse
-from ._metadata import NOWHERE, Envelope, Origin, is_id, mapping, meta_of
-from ._methods import CLIENT_REQUESTS
+from ._revisions import (
+    CLIENT_REQUESTS,
+    LATEST_HANDSHAKE,
+    STATELESS,
+    SUPPORTED_VERSIONS,
+    Revision,
+    negotiate,
+)
 from ._stateless import REQUIRED_KEYS, is_stateless, read_stateless
-from ._versions import LATEST_HANDSHAKE, STATELESS, SUPPORTED_VERSIONS, Revision, negotiate
 
 #: Bytes of JSON of `clientInfo` and `capabilities`, which are kept for the life of a connection;
 #: real ones have a few hundred.
@@ -75,8 +94,8 @@ NOTIFICATION_TRANSITIONS: Final = {
 }
 
 
-def _unknown_client() -> dict[str, Any]:
-    return {"name": "unknown", "version": "0.0.0"}
+#: `clientInfo` of a client that sends none.
+_UNKNOWN_CLIENT: Final = {"name": "unknown", "version": "0.0.0"}
 
 
 class Handshake:
@@ -96,7 +115,7 @@ class Handshake:
         self.phase = Phase.NEW
         # In use until `initialize` is read: a ping may come before it.
         self.revision: Revision = LATEST_HANDSHAKE
-        self.client_info: Mapping[str, Any] = _unknown_client()
+        self.client_info: Mapping[str, Any] = dict(_UNKNOWN_CLIENT)
         self.client_capabilities: Mapping[str, Any] = {}
         # Without `logging/setLevel` the server decides (2025-11-25 `server/utilities/logging`).
         self.log_level: str = LOG_LEVELS[0]
@@ -106,7 +125,7 @@ class Handshake:
         """True once the client has sent `notifications/initialized`."""
         return self.phase is Phase.READY
 
-    def agreed(self) -> dict[str, Any]:
+    def agreed(self) -> JSONObject:
         """Write the outcome of the handshake, as JSON values, for `resume`."""
         return {
             "version": self.revision.name,
@@ -140,13 +159,12 @@ class Handshake:
     def envelope(self, meta: Mapping[str, Any] | None = None, origin: Origin = NOWHERE) -> Envelope:
         """Make the metadata of a request from the session and the request's own `_meta`."""
         meta = meta or {}
-        token = meta.get(META_PROGRESS_TOKEN)
         return Envelope(
             self.revision,
             self.client_info,
             self.client_capabilities,
             self.log_level,
-            token if token is not None and is_id(token) else None,
+            token_of(meta) if meta else None,
             meta,
             origin,
         )
@@ -265,7 +283,7 @@ class ServerPeer:
             return refusal
         # Validated: from here on nothing can refuse the message any more.
         handshake.revision = negotiate(version)
-        handshake.client_info = info or _unknown_client()
+        handshake.client_info = info or dict(_UNKNOWN_CLIENT)
         handshake.client_capabilities = capabilities
         handshake.phase = phase
         return Dispatch(request, handshake.envelope(meta_of(params), origin))

@@ -21,13 +21,12 @@ from ..types import (
     META_PROGRESS_TOKEN,
     META_PROTOCOL_VERSION,
 )
-from ._events import Dispatch, Send
+from ._events import NOWHERE, Dispatch, Envelope, Headers, Origin, Send
 from ._ledger import refuse
-from ._metadata import NOWHERE, Envelope, Mirrored, Origin
-from ._methods import CLIENT_REQUESTS
-from ._request_headers import standard_fault
-from ._versions import STATELESS, SUPPORTED_VERSIONS
+from ._request_headers import read_header, standard_fault
+from ._revisions import CLIENT_REQUESTS, STATELESS, SUPPORTED_VERSIONS
 
+_VERSION: Final = b"mcp-protocol-version"
 #: The keys that `_meta` of every request must hold, and their JSON types.
 REQUIRED_KEYS: Final[dict[str, type]] = {META_PROTOCOL_VERSION: str, META_CLIENT_CAPABILITIES: dict}
 
@@ -49,7 +48,7 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
 
     Args:
         request: The request.
-        origin: Its headers and caller; the headers are checked if it has any.
+        origin: Its headers and caller; the headers are checked where there are any.
     """
     # Written out, not `meta_of` and `token_of`: each request of the era comes here.
     params = request.params
@@ -58,11 +57,15 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
         meta = {}
     token = meta.get(META_PROGRESS_TOKEN)
     headers = origin.headers
+    sent = None if headers is None else read_header(headers, _VERSION)
     # The order matters where several things are wrong: the code tells a client which era to speak.
     # Version first, then the other headers, then the method.
-    refusal = _check_version(request, meta, headers)
-    if refusal is not None:
-        return refusal
+    if (
+        meta.get(META_PROTOCOL_VERSION) != STATELESS.name
+        or type(meta.get(META_CLIENT_CAPABILITIES)) is not dict
+        or (headers is not None and sent != STATELESS.name)
+    ):
+        return _refuse_version(request, meta, headers, sent)
     if headers is not None:
         # A proxy may have routed by the headers: a server must refuse those that differ.
         fault = standard_fault(request, headers)
@@ -91,12 +94,20 @@ def read_stateless(request: Request, origin: Origin = NOWHERE) -> Dispatch | Sen
     return Dispatch(request, envelope)
 
 
-def _check_version(
-    request: Request, meta: Mapping[str, Any], headers: Mirrored | None
-) -> Send | None:
+def _refuse_version(
+    request: Request, meta: Mapping[str, Any], headers: Headers | None, sent: str | None
+) -> Send:
+    """Refuse a request whose version or capabilities are missing, different or not served.
+
+    Args:
+        request: The request.
+        meta: Its metadata.
+        headers: See `Origin`.
+        sent: The version in its header.
+    """
     # Before the keys of `_meta`: a missing header is -32020, a missing key -32602, and the header
     # is looked at first.
-    if headers is not None and headers.version is None:
+    if headers is not None and sent is None:
         return refuse(request, HEADER_MISMATCH, "MCP-Protocol-Version header is missing")
     # Before the comparison: with the header alone the request is of this era, and the fault is the
     # missing key, not a mismatch. Remembered keys of earlier requests do not count.
@@ -107,10 +118,10 @@ def _check_version(
         data = {"missing": missing, "supported": list(SUPPORTED_VERSIONS)}
         return refuse(request, INVALID_PARAMS, text, data)
     version = meta[META_PROTOCOL_VERSION]
-    if headers is not None and headers.version != version:
+    if headers is not None and sent != version:
         text = f"MCP-Protocol-Version header differs from {META_PROTOCOL_VERSION} in _meta"
         return refuse(request, HEADER_MISMATCH, text)
-    return None if version == STATELESS.name else unsupported(request, version)
+    return unsupported(request, version)
 
 
 def unsupported(request: Request, version: str) -> Send:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
+from .._value import JSONObject
 from ..jsonrpc import INVALID_PARAMS, Id, Notification, is_larger
 from ..types import META_SUBSCRIPTION_ID, TASKS
-from ._methods import CHANGES
+from ._revisions import CHANGES
 
 #: Bytes of JSON of a listen request, kept while it is open: a thousand URIs of some length.
 MAX_LISTEN: Final = 256 * 1024
@@ -51,9 +52,9 @@ class Listening(NamedTuple):
         """Its share of the limit: one for the request, and one for each resource and task."""
         return 1 + len(self.uris) + len(self.tasks)
 
-    def agreed(self) -> dict[str, Any]:
+    def agreed(self) -> JSONObject:
         """Write the filter that was agreed on."""
-        agreed: dict[str, Any] = {CHANGES[kind][1]: True for kind in CHANGES if kind in self.kinds}
+        agreed: JSONObject = {CHANGES[kind][1]: True for kind in CHANGES if kind in self.kinds}
         for key, names in ((_URIS, self.uris), (_TASK_IDS, self.tasks)):
             # A kind that was not asked for, or that the server cannot tell, is left out, not false.
             if names:

@@ -6,6 +6,7 @@ from typing import Any
 import attrs
 
 from .._util import final
+from .._value import JSONObject
 from ._wire import Wire
 
 
@@ -49,12 +50,13 @@ class ClientCapabilities(_Paths):
         tasks: It can run requests as tasks (2025-11-25).
     """
 
-    experimental: dict[str, Any] | None = None
-    extensions: dict[str, Any] | None = None
-    roots: dict[str, Any] | None = None
-    sampling: dict[str, Any] | None = None
-    elicitation: dict[str, Any] | None = None
-    tasks: dict[str, Any] | None = None
+    # Objects and not flags: `{}` declares a capability without options (basic/lifecycle).
+    experimental: JSONObject | None = None
+    extensions: JSONObject | None = None
+    roots: JSONObject | None = None
+    sampling: JSONObject | None = None
+    elicitation: JSONObject | None = None
+    tasks: JSONObject | None = None
 
 
 @final
@@ -73,11 +75,11 @@ class ServerCapabilities(_Paths):
         tasks: It runs requests as tasks (2025-11-25).
     """
 
-    experimental: dict[str, Any] | None = None
-    extensions: dict[str, Any] | None = None
-    logging: dict[str, Any] | None = None
-    completions: dict[str, Any] | None = None
-    prompts: dict[str, Any] | None = None
-    resources: dict[str, Any] | None = None
-    tools: dict[str, Any] | None = None
-    tasks: dict[str, Any] | None = None
+    experimental: JSONObject | None = None
+    extensions: JSONObject | None = None
+    logging: JSONObject | None = None
+    completions: JSONObject | None = None
+    prompts: JSONObject | None = None
+    resources: JSONObject | None = None
+    tools: JSONObject | None = None
+    tasks: JSONObject | None = None

@@ -1,7 +1,7 @@
 """Values and names that several parts of the protocol share, and the base of results."""
 
 from collections.abc import Mapping
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, get_args
 
 import attrs
 
@@ -10,9 +10,7 @@ from ._wire import Wire, as_tuple
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 #: The syslog severities (RFC 5424), least severe first; the index of a level is its rank.
-LOG_LEVELS: Final[tuple[LogLevel, ...]] = (
-    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
-)  # fmt: skip
+LOG_LEVELS: Final[tuple[LogLevel, ...]] = get_args(LogLevel)
 
 # Keys of `_meta` (2026-07-28, basic/index: every request carries the first two).
 META_PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
@@ -21,8 +19,14 @@ META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 META_LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 META_SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
-META_RELATED_TASK: Final = "io.modelcontextprotocol/related-task"
 META_PROGRESS_TOKEN: Final = "progressToken"
+
+# Ids of the extensions, as both ends declare them.
+TASKS: Final = "io.modelcontextprotocol/tasks"
+SKILLS: Final = "io.modelcontextprotocol/skills"
+
+#: The media type of a directory, which `resources/directory/read` reads.
+DIRECTORY: Final = "inode/directory"
 
 #: Lists bad arguments for programs, in `_meta` of a result; its text lists them for the model.
 META_VIOLATIONS: Final = "noizu.mcp/violations"

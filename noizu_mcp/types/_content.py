@@ -11,7 +11,7 @@ from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
 import attrs
 
 from .._util import final, json_text
-from .._value import Value
+from .._value import JSONObject, Value
 from ._common import ContentAnnotations, Icon
 from ._wire import Item, Wire, as_tuple, camel_case, kind_of, merge_extra, read_items, write_items
 
@@ -39,7 +39,7 @@ class ResourceContents(Wire):
     mime_type: str | None = None
     text: str | None = attrs.field(default=None, kw_only=True)
     blob: bytes | None = attrs.field(default=None, kw_only=True)
-    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    meta: JSONObject | None = attrs.field(default=None, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
@@ -130,7 +130,7 @@ def _read(block: "Content", name: str) -> Any:
 
 
 def _text(
-    text: str, *, annotations: ContentAnnotations | None = None, meta: dict[str, Any] | None = None
+    text: str, *, annotations: ContentAnnotations | None = None, meta: JSONObject | None = None
 ) -> "Content":
     """Make a text block.
 
@@ -148,7 +148,7 @@ def _resource(
     resource: ResourceContents,
     *,
     annotations: ContentAnnotations | None = None,
-    meta: dict[str, Any] | None = None,
+    meta: JSONObject | None = None,
 ) -> "Content":
     """Make a block with the contents of a resource in it.
 
@@ -164,15 +164,13 @@ def _make(
     block_type: str,
     fields: dict[str, Any],
     annotations: ContentAnnotations | None,
-    meta: dict[str, Any] | None,
+    meta: JSONObject | None,
 ) -> "Content":
-    common = {"annotations": annotations, "meta": meta}
-    for items, values in ((_items_of(block_type), fields), (_COMMON_ITEMS, common)):
-        for item in items:
-            value = values[item.name]
-            if not (item.kind.accepts(value) or (value is None and not item.required)):
-                where = f"Content.{block_type}: {item.name}"
-                raise TypeError(f"{where}: expected {item.kind.noun}, got {value!r}")
+    values = {**fields, "annotations": annotations, "meta": meta}
+    for item in (*_items_of(block_type), *_COMMON_ITEMS):
+        if not item.admits(value := values[item.name]):
+            where = f"Content.{block_type}: {item.name}"
+            raise TypeError(f"{where}: expected {item.kind.noun}, got {value!r}")
     return Content(block_type, fields, annotations, meta)
 
 
@@ -196,7 +194,7 @@ class Content(Value):
     type: str
     fields: Mapping[str, Any]
     annotations: ContentAnnotations | None = None
-    meta: dict[str, Any] | None = None
+    meta: JSONObject | None = None
     extra: Mapping[str, Any] = attrs.field(factory=dict, kw_only=True)
 
     text = _MakerAndValue(_text, str)
@@ -222,7 +220,7 @@ class Content(Value):
         mime_type: str,
         *,
         annotations: ContentAnnotations | None = None,
-        meta: dict[str, Any] | None = None,
+        meta: JSONObject | None = None,
     ) -> "Content":
         """Make an image block.
 
@@ -240,7 +238,7 @@ class Content(Value):
         mime_type: str,
         *,
         annotations: ContentAnnotations | None = None,
-        meta: dict[str, Any] | None = None,
+        meta: JSONObject | None = None,
     ) -> "Content":
         """Make an audio block.
 
@@ -263,7 +261,7 @@ class Content(Value):
         size: int | None = None,
         icons: Iterable[Icon] = (),
         annotations: ContentAnnotations | None = None,
-        meta: dict[str, Any] | None = None,
+        meta: JSONObject | None = None,
     ) -> "Content":
         """Make a link to a resource that the client may read (2025-06-18 and later).
 
@@ -306,28 +304,31 @@ class Content(Value):
         """
         found, rest = read_items((_TYPE_ITEM,), value, where)
         block_type = found["type"]
+        # A newer peer may send blocks that nobody knows here; they are passed on unchanged.
         if block_type not in _BLOCKS:
             return cls(block_type, {}, extra=rest)
-        common, rest = read_items(_COMMON_ITEMS, rest, where)
         items = _items_of(block_type)
-        found, rest = read_items(items, rest, where)
+        found, rest = read_items((*_COMMON_ITEMS, *items), rest, where)
+        # Absent optional fields are present as None, so that reading them raises no error.
         fields = {item.name: found.get(item.name) for item in items}
         if block_type == "resource_link":
             fields["icons"] = as_tuple(fields["icons"])
-        return cls(block_type, fields, **common, extra=rest)
+        return cls(block_type, fields, found.get("annotations"), found.get("meta"), extra=rest)
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         """Write the JSON object of the block.
 
         Returns:
             A new JSON-ready dict without null keys; bytes are base64.
         """
-        wire: dict[str, Any] = {"type": self.type}
-        if self.type in _BLOCKS:
-            wire |= write_items(_items_of(self.type), self.fields)
-        common = {"annotations": self.annotations, "meta": self.meta}
-        wire |= write_items(_COMMON_ITEMS, common)
-        return merge_extra(wire, self.extra)
+        plain = self.annotations is None and self.meta is None and not self.extra
+        if plain and self.type == "text":
+            # Most answers are one plain text; the table below takes five times as long.
+            return {"type": "text", "text": self.fields["text"]}
+        # Not `_items_of` of an unknown type: peers choose the type, and the cache keeps each.
+        items = (*(_items_of(self.type) if self.type in _BLOCKS else ()), *_COMMON_ITEMS)
+        values = {**self.fields, "annotations": self.annotations, "meta": self.meta}
+        return merge_extra({"type": self.type, **write_items(items, values)}, self.extra)
 
 
 _TYPE_ITEM: Final = Item("type", "type", kind_of(str), required=True)
@@ -346,10 +347,12 @@ def as_blocks(value: Any) -> tuple[Content, ...]:
         TypeError: The value, or an item of it, is of another type.
         ProtocolError: A mapping is not a content block.
     """
+    # Lists first: nearly every handler returns a text or a list of blocks.
     if isinstance(value, (list, tuple)):
         return tuple([_as_block(item) for item in value])
     if isinstance(value, (str, Content, Mapping)):
         return (_as_block(value),)
+    # Bytes can be iterated, too, and would become a list of numbers.
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
         return tuple(map(_as_block, value))
     raise TypeError(f"expected content, got {type(value).__name__}; wrap it: Content.text(…)")

@@ -4,16 +4,14 @@ Sources: `io.modelcontextprotocol/tasks`, `specification/2026-07-28/tasks`; and
 `io.modelcontextprotocol/skills`, `specification/stable/skills` (SEP-2640).
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import attrs
 
 from .._util import final
+from .._value import JSONObject
 from ._common import Result
 from ._wire import Wire
-
-#: The id of the extension, as both ends declare it.
-TASKS: Final = "io.modelcontextprotocol/tasks"
 
 TaskStatus = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
@@ -46,25 +44,19 @@ class Task(Result):
     ttl_ms: int | None = attrs.field(default=None, kw_only=True)
     poll_interval_ms: int | None = attrs.field(default=None, kw_only=True)
     status_message: str | None = attrs.field(default=None, kw_only=True)
-    input_requests: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
-    result: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
-    error: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
-    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    input_requests: JSONObject | None = attrs.field(default=None, kw_only=True)
+    result: JSONObject | None = attrs.field(default=None, kw_only=True)
+    error: JSONObject | None = attrs.field(default=None, kw_only=True)
+    meta: JSONObject | None = attrs.field(default=None, kw_only=True)
 
     @property
     def ended(self) -> bool:
         """True if the status is final."""
         return self.status in ("completed", "failed", "cancelled")
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         """Write the JSON object; `ttlMs` is always present, null for no limit."""
         return {**super().to_wire(), "ttlMs": self.ttl_ms}
-
-
-#: The id of the extension, as a server declares it.
-SKILLS: Final = "io.modelcontextprotocol/skills"
-#: The media type of a directory, which `resources/directory/read` reads.
-DIRECTORY: Final = "inode/directory"
 
 
 @final
@@ -80,5 +72,5 @@ class SkillDefinition(Wire):
     """
 
     uri: str
-    frontmatter: dict[str, Any]
+    frontmatter: JSONObject
     resources: Any

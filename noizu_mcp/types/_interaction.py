@@ -1,19 +1,17 @@
-"""Requests of a server to a client, and their answers: elicitation, sampling, roots.
+"""Requests of a server to a client, and the outcomes of an elicitation.
 
 They serve both eras: live requests up to 2025-11-25, and input requests inside an
 `InputRequiredResult` since 2026-07-28.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import attrs
 
 from .._util import final
-from .._value import Value
-from ._content import Content, as_blocks
-from ._wire import Item, Wire, kind_of, read_items
+from .._value import JSONObject, Value
 
 Answer = TypeVar("Answer")
 
@@ -73,85 +71,6 @@ class Cancel(_Outcome):
     action: Final = "cancel"
 
 
-@final
-@attrs.frozen(eq=False, repr=False)
-class Root(Wire):
-    """A directory or file that the client lets the server work in (client/roots).
-
-    Attributes:
-        uri: A `file://` URI.
-        name: The name for people.
-        meta: `_meta` of the root.
-    """
-
-    uri: str
-    name: str | None = None
-    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
-
-
-#: All fields but `content`, which is one block or a list of blocks.
-_FIELDS: Final = (
-    Item("role", "role", kind_of(str), required=True),
-    Item("model", "model", kind_of(str), required=True),
-    Item("stop_reason", "stopReason", kind_of(str), required=False),
-    Item("meta", "_meta", kind_of(dict), required=False),
-)
-
-
-@final
-@attrs.frozen(kw_only=True, eq=False, repr=False)
-class SamplingResult(Value):
-    """The answer of the client's model (client/sampling, CreateMessageResult).
-
-    Attributes:
-        role: `assistant`, or `user`.
-        content: The blocks; `tool_use` blocks among them if tools were offered.
-        model: The name of the model.
-        stop_reason: `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or another word of the
-            provider.
-        meta: `_meta` of the result.
-    """
-
-    role: str
-    content: Sequence[Content] = attrs.field(converter=as_blocks)
-    model: str
-    stop_reason: str | None = None
-    meta: Mapping[str, Any] | None = None
-
-    @property
-    def text(self) -> str:
-        """The text of all text blocks."""
-        return "".join(block.text for block in self.content if block.type == "text")
-
-    @classmethod
-    def from_wire(cls, value: Any, where: str = "sampling result") -> "SamplingResult":
-        """Read a `CreateMessageResult`.
-
-        Raises:
-            ProtocolError: A field is missing or has the wrong type; the message names it.
-        """
-        found, rest = read_items(_FIELDS, value, where)
-        content = rest.get("content")
-        blocks = content if isinstance(content, list) else [content]
-        return cls(
-            content=[Content.from_wire(block, f"{where}.content") for block in blocks], **found
-        )
-
-    def to_wire(self) -> dict[str, Any]:
-        """Write the JSON object; a single block is not in a list, so every revision can read it."""
-        blocks = [block.to_wire() for block in self.content]
-        wire: dict[str, Any] = {
-            "role": self.role,
-            "content": blocks[0] if len(blocks) == 1 else blocks,
-            "model": self.model,
-        }
-        if self.stop_reason is not None:
-            wire["stopReason"] = self.stop_reason
-        if self.meta is not None:
-            wire["_meta"] = dict(self.meta)
-        return wire
-
-
 class InputRequest(NamedTuple):
     """One request of an `InputRequired`, in the form of the wire.
 
@@ -166,7 +85,7 @@ class InputRequest(NamedTuple):
     method: str
     params: Mapping[str, Any] = MappingProxyType({})
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         """Write the JSON object."""
         return {"method": self.method, "params": dict(self.params)}
 

@@ -40,6 +40,7 @@ def _frozen(value: Any) -> Any:
     return value
 
 
+# A single string would become a set of letters, and a scope of one letter is allowed.
 def _as_set(scopes: Iterable[str]) -> frozenset[str]:
     if isinstance(scopes, str):
         raise TypeError(f"scopes are a set of names, not one string: {scopes!r}")
@@ -87,6 +88,8 @@ class Principal:
 
         All tokens of one user have one key. Users, clients and issuers never share a key.
         """
+        # JSON, not a separator: with one, names that hold it could be made to look alike. The kind
+        # stands in it, so that a client cannot take the name of a user.
         if self.subject is not None:
             return json_text([self.issuer, "sub", self.subject])
         return json_text([self.issuer, "client_id", self.client_id])
@@ -138,6 +141,7 @@ def _as_hierarchy(given: Mapping[str, Iterable[str]] | None) -> dict[str, frozen
 
 
 def _reachable(scope: str, direct: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
+    # A loop and no recursion: scopes may include each other in a circle.
     found: set[str] = set()
     waiting = [scope]
     while waiting:

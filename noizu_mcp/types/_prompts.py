@@ -1,19 +1,19 @@
 """Values of prompts: definitions, messages, results; and completion of their arguments."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, get_args
 
 import attrs
 
-from .._errors import ProtocolError
 from .._util import final
+from .._value import JSONObject
 from ._common import Icon, Result, without_envelope
 from ._content import Content, as_blocks
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
 
 Role = Literal["user", "assistant"]
 
-_ROLES: Final = ("user", "assistant")
+_ROLES: Final = get_args(Role)
 
 
 @final
@@ -55,7 +55,7 @@ class PromptDefinition(Wire):
         default=(), converter=as_tuple, kw_only=True
     )
     icons: tuple[Icon, ...] = attrs.field(default=(), converter=as_tuple, kw_only=True)
-    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    meta: JSONObject | None = attrs.field(default=None, kw_only=True)
 
 
 def _as_content(value: Any) -> Content:
@@ -65,10 +65,6 @@ def _as_content(value: Any) -> Content:
             " of each"
         )
     return as_blocks(value)[0]
-
-
-_ROLE: Final = Item("role", "role", kind_of(str), required=True)
-_BLOCK: Final = Item("content", "content", kind_of(dict), required=True)
 
 
 @final
@@ -88,6 +84,7 @@ class PromptMessage(Wire):
     role: Role
     content: Content = attrs.field(converter=_as_content)
 
+    # In place of the check of the base: the converter has checked the content already.
     def __attrs_post_init__(self) -> None:
         if self.role not in _ROLES:
             raise TypeError(f"a message is of the role 'user' or 'assistant', got {self.role!r}")
@@ -116,33 +113,6 @@ class PromptMessage(Wire):
         """
         return cls("assistant", content)
 
-    @classmethod
-    def from_wire(cls, value: Any, where: str | None = None) -> Self:
-        """Read a message that a peer sent.
-
-        Args:
-            value: The decoded JSON value.
-            where: Its name in errors; `message` by default.
-
-        Raises:
-            ProtocolError: A field is missing or has the wrong type; the message names it.
-        """
-        where = where or "message"
-        found, rest = read_items((_ROLE, _BLOCK), value, where)
-        content = Content.from_wire(found["content"], f"{where}.content")
-        try:
-            return cls(found["role"], content, extra=rest)
-        except TypeError as error:
-            raise ProtocolError(f"{where}.role: {error}") from None
-
-    def to_wire(self) -> dict[str, Any]:
-        """Write the JSON object of the message.
-
-        Returns:
-            A new JSON-ready dict.
-        """
-        return merge_extra({"role": self.role, "content": self.content.to_wire()}, self.extra)
-
 
 def as_messages(value: Any) -> tuple[PromptMessage, ...]:
     """Turn the result of a prompt's handler into messages.
@@ -166,8 +136,9 @@ def as_messages(value: Any) -> tuple[PromptMessage, ...]:
 def _as_message(value: Any) -> PromptMessage:
     if isinstance(value, PromptMessage):
         return value
+    # Content blocks of the protocol have no `role`, so it tells messages from blocks.
     if isinstance(value, Mapping) and "role" in value:
-        return PromptMessage.from_wire(value)
+        return PromptMessage.from_wire(value, "message")
     if isinstance(value, (str, Content, Mapping)):
         return PromptMessage.user(value)
     raise TypeError(
@@ -194,21 +165,6 @@ class PromptResult(Result):
     messages: tuple[PromptMessage, ...] = attrs.field(converter=as_messages)
     description: str | None = None
     meta: Mapping[str, Any] | None = None
-
-    def to_wire(self) -> dict[str, Any]:
-        """Write the JSON object of the result, without the envelope of 2026-07-28.
-
-        Returns:
-            A new JSON-ready dict: `description` if present, `messages`, `_meta` if present, then
-            `extra`.
-        """
-        wire: dict[str, Any] = {}
-        if self.description is not None:
-            wire["description"] = self.description
-        wire["messages"] = [message.to_wire() for message in self.messages]
-        if self.meta is not None:
-            wire["_meta"] = dict(self.meta)
-        return merge_extra(wire, self.extra)
 
 
 #: Most values in one answer (server/utilities/completion).
@@ -303,7 +259,7 @@ class Completion(Result):
     values: tuple[str, ...] = attrs.field(default=(), converter=_as_values)
     total: int | None = None
     has_more: bool | None = None
-    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    meta: JSONObject | None = attrs.field(default=None, kw_only=True)
 
     @classmethod
     def from_wire(cls, value: Any, where: str | None = None) -> Self:
@@ -322,22 +278,24 @@ class Completion(Result):
         where = where or "result"
         outer, rest = read_items((_INNER, _META), without_envelope(value), where)
         inner, unknown = read_items(_ITEMS, outer["completion"], f"{where}.completion")
+        # Unknown keys keep their level, so that `to_wire` can put them back.
         extra = {**rest, "completion": unknown} if unknown else rest
         return cls(**inner, meta=outer.get("meta"), extra=extra)
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         """Write the JSON object of the result, without the envelope of 2026-07-28.
 
         Returns:
             A new JSON-ready dict; `total` only if known, `hasMore` only if true.
         """
-        inner: dict[str, Any] = {"values": list(self.values[:MAX_COMPLETIONS])}
+        # Cut here, not in the constructor: the length tells whether there are more.
+        inner: JSONObject = {"values": list(self.values[:MAX_COMPLETIONS])}
         if self.total is not None:
             inner["total"] = self.total
         if self.has_more or (self.has_more is None and len(self.values) > MAX_COMPLETIONS):
             inner["hasMore"] = True
         merge_extra(inner, self.extra.get("completion", {}))
-        wire: dict[str, Any] = {"completion": inner}
+        wire: JSONObject = {"completion": inner}
         if self.meta is not None:
             wire["_meta"] = dict(self.meta)
         return merge_extra(wire, self.extra)

@@ -1,10 +1,9 @@
 """Values of resources: definitions, and the result of reading one."""
 
-from typing import Any
-
 import attrs
 
 from .._util import final
+from .._value import JSONObject
 from ._common import ContentAnnotations, Icon, Result
 from ._content import ResourceContents
 from ._wire import Wire, as_tuple
@@ -35,7 +34,7 @@ class ResourceDefinition(Wire):
     size: int | None = attrs.field(default=None, kw_only=True)
     annotations: ContentAnnotations | None = attrs.field(default=None, kw_only=True)
     icons: tuple[Icon, ...] = attrs.field(default=(), converter=as_tuple, kw_only=True)
-    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    meta: JSONObject | None = attrs.field(default=None, kw_only=True)
 
 
 @final
@@ -61,7 +60,7 @@ class ResourceTemplateDefinition(Wire):
     mime_type: str | None = attrs.field(default=None, kw_only=True)
     annotations: ContentAnnotations | None = attrs.field(default=None, kw_only=True)
     icons: tuple[Icon, ...] = attrs.field(default=(), converter=as_tuple, kw_only=True)
-    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    meta: JSONObject | None = attrs.field(default=None, kw_only=True)
 
 
 @final
@@ -77,4 +76,4 @@ class ReadResult(Result):
     """
 
     contents: tuple[ResourceContents, ...] = attrs.field(converter=as_tuple)
-    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    meta: JSONObject | None = attrs.field(default=None, kw_only=True)

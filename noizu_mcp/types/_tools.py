@@ -6,7 +6,7 @@ from typing import Any, Self
 import attrs
 
 from .._util import UNSET, Unset, final, json_text
-from .._value import Value
+from .._value import JSONObject, Value
 from ._common import Annotations, Icon, without_envelope
 from ._content import Content, as_blocks
 from ._wire import Item, Wire, as_tuple, kind_of, merge_extra, read_items
@@ -32,12 +32,12 @@ class ToolDefinition(Wire):
     name: str
     title: str | None = attrs.field(default=None, kw_only=True)
     description: str | None = attrs.field(default=None, kw_only=True)
-    input_schema: dict[str, Any] = attrs.field(kw_only=True)
-    output_schema: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    input_schema: JSONObject = attrs.field(kw_only=True)
+    output_schema: JSONObject | None = attrs.field(default=None, kw_only=True)
     annotations: Annotations | None = attrs.field(default=None, kw_only=True)
     icons: tuple[Icon, ...] = attrs.field(default=(), converter=as_tuple, kw_only=True)
-    execution: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
-    meta: dict[str, Any] | None = attrs.field(default=None, kw_only=True)
+    execution: JSONObject | None = attrs.field(default=None, kw_only=True)
+    meta: JSONObject | None = attrs.field(default=None, kw_only=True)
 
 
 _FLAG = Item("is_error", "isError", kind_of(bool), required=False)
@@ -149,18 +149,19 @@ class ToolResult(Value):
             ProtocolError: A field is missing or has the wrong type; the message names it.
         """
         found, rest = read_items((_CONTENT, _FLAG, _META), without_envelope(value), where)
+        # `structuredContent` stays in the rest: `read_items` drops null, which is a value here.
         blocks = enumerate(found.pop("content"))
         content = [Content.from_wire(block, f"{where}.content[{i}]") for i, block in blocks]
         return cls(content, rest.pop("structuredContent", UNSET), **found, extra=rest)
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         """Write the JSON object of the result, without the envelope of 2026-07-28.
 
         Returns:
             A new JSON-ready dict: `content`, then `structuredContent`, `isError` and `_meta` if
             present, then `extra`.
         """
-        wire: dict[str, Any] = {"content": [block.to_wire() for block in self.content]}
+        wire: JSONObject = {"content": [block.to_wire() for block in self.content]}
         if self._structured is not UNSET:
             wire["structuredContent"] = self._structured
         if self.is_error:

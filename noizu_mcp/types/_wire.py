@@ -15,12 +15,13 @@ import attrs
 
 from .._errors import ProtocolError
 from .._util import json_text
-from .._value import Value
+from .._value import JSONObject, Value
 
 #: Longest quotation of a wrong value in an error, in characters of JSON.
 MAX_QUOTED = 60
 
 
+# A rule and no table of names: a new field needs nothing but its annotation.
 def camel_case(name: str) -> str:
     """Give the JSON key of a field.
 
@@ -64,10 +65,11 @@ def _quote(value: Any) -> str:
 class Kind:
     """A type of field: checks Python values, reads them from JSON and writes them to JSON."""
 
-    __slots__ = ("noun", "types")
+    __slots__ = ("json_noun", "noun", "types")
 
-    def __init__(self, noun: str, *types: type) -> None:
+    def __init__(self, noun: str, *types: type, json_noun: str | None = None) -> None:
         self.noun = noun
+        self.json_noun = json_noun or noun
         self.types = types
 
     def accepts(self, value: Any) -> bool:
@@ -94,6 +96,7 @@ class _BytesKind(Kind):
         if not isinstance(value, str):
             raise ProtocolError(f"{where}: expected a base64 string, got {_quote(value)}")
         try:
+            # Strict: Python else skips foreign characters, and two texts would mean one value.
             return binascii.a2b_base64(value, strict_mode=True)
         except ValueError:
             raise ProtocolError(f"{where}: expected base64, got {_quote(value)}") from None
@@ -107,7 +110,7 @@ class _MappingKind(Kind):
 
     __slots__ = ()
 
-    def write(self, value: Mapping[str, Any]) -> dict[str, Any]:
+    def write(self, value: Mapping[str, Any]) -> JSONObject:
         return dict(value)
 
 
@@ -133,12 +136,12 @@ class _ListKind(Kind):
 
 
 class _WireKind(Kind):
-    """A nested wire value."""
+    """A nested value: any class with `from_wire` and `to_wire`."""
 
     __slots__ = ("cls",)
 
-    def __init__(self, cls: "type[Wire]") -> None:
-        super().__init__(f"an instance of {cls.__name__}", cls)
+    def __init__(self, cls: Any) -> None:
+        super().__init__(f"an instance of {cls.__name__}", cls, json_noun="an object")
         self.cls = cls
 
     def read(self, value: Any, where: str) -> Any:
@@ -149,6 +152,7 @@ class _WireKind(Kind):
 
 
 _OBJECT = _MappingKind("an object", Mapping)
+# By origin: `dict[str, Any]` and `dict` are one kind, since members are not checked.
 _KINDS: dict[Any, Kind] = {
     str: Kind("a string", str),
     bool: Kind("true or false", bool),
@@ -158,6 +162,8 @@ _KINDS: dict[Any, Kind] = {
     dict: _OBJECT,
     Mapping: _OBJECT,
     Any: Kind("anything", object, bool),
+    # The class that has the field says which strings it takes.
+    typing.Literal: Kind("a string", str),
 }
 
 
@@ -166,18 +172,19 @@ def kind_of(annotation: Any) -> Kind:
 
     Args:
         annotation: `str`, `bool`, `int`, `float`, `bytes`, `dict[str, Any]`,
-            `Mapping[str, Any]`, `Any`, a wire class, `tuple[X, ...]` of one of these, or any of
-            them with `| None`.
+            `Mapping[str, Any]`, `Any`, a `Literal` of strings, a class with `from_wire` and
+            `to_wire`, `tuple[X, ...]` of one of these, or any of them with `| None`.
 
     Returns:
         The kind; for `X | None` the kind of X.
     """
+    # `X | None`: None comes last by convention, and `Item.required` says that it is allowed.
     if isinstance(annotation, types.UnionType):
         annotation = annotation.__args__[0]
     origin = typing.get_origin(annotation)
     if origin is tuple:
         return _ListKind(kind_of(typing.get_args(annotation)[0]))
-    if isinstance(annotation, type) and issubclass(annotation, Wire):
+    if hasattr(annotation, "from_wire"):
         return _WireKind(annotation)
     return _KINDS[origin or annotation]
 
@@ -189,6 +196,10 @@ class Item(NamedTuple):
     key: str
     kind: Kind
     required: bool
+
+    def admits(self, value: Any) -> bool:
+        """Tell whether a Python value may stand in the field."""
+        return self.kind.accepts(value) or (value is None and not self.required)
 
 
 def read_items(
@@ -210,18 +221,20 @@ def read_items(
     """
     if not isinstance(value, Mapping):
         raise ProtocolError(f"{where}: expected an object, got {_quote(value)}")
+    # A copy: messages are shared with observers, so nothing is taken out of them.
     rest = dict(value)
     found: dict[str, Any] = {}
     for item in items:
+        # Null counts as absent: many peers write it for optional members that have no value.
         raw = rest.pop(item.key, None)
         if raw is not None:
             found[item.name] = item.kind.read(raw, f"{where}.{item.key}")
         elif item.required:
-            raise ProtocolError(f"{where}.{item.key}: expected {item.kind.noun}, got nothing")
+            raise ProtocolError(f"{where}.{item.key}: expected {item.kind.json_noun}, got nothing")
     return found, rest
 
 
-def write_items(items: Iterable[Item], values: Mapping[str, Any]) -> dict[str, Any]:
+def write_items(items: Iterable[Item], values: Mapping[str, Any]) -> JSONObject:
     """Write described fields as a JSON object.
 
     Args:
@@ -238,7 +251,7 @@ def write_items(items: Iterable[Item], values: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def merge_extra(wire: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def merge_extra(wire: JSONObject, extra: Mapping[str, Any]) -> JSONObject:
     """Put unknown keys back; a known key is never overwritten by one of them.
 
     Args:
@@ -282,10 +295,9 @@ class Wire(Value):
     def __attrs_post_init__(self) -> None:
         for item in _items_of(type(self)):
             value = getattr(self, item.name)
-            if item.kind.accepts(value) or (value is None and not item.required):
-                continue
-            where = f"{type(self).__name__}.{item.name}"
-            raise TypeError(f"{where}: expected {item.kind.noun}, got {value!r}")
+            if not item.admits(value):
+                where = f"{type(self).__name__}.{item.name}"
+                raise TypeError(f"{where}: expected {item.kind.noun}, got {value!r}")
 
     def __repr__(self) -> str:
         named = ((a.name, getattr(self, a.name)) for a in attrs.fields(type(self)))
@@ -310,13 +322,14 @@ class Wire(Value):
             ProtocolError: A field is missing or has the wrong type; the message names it.
         """
         where = where or cls.__name__
+        # Read before the constructor: its errors would name Python fields, not JSON keys.
         found, rest = read_items(_items_of(cls), value, where)
         try:
             return cls(**found, extra=rest)
         except TypeError as error:  # a rule of the class over several fields
             raise ProtocolError(f"{where}: {error}") from None
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         """Write the JSON object, in the order of the fields.
 
         Returns:

@@ -1,8 +1,6 @@
 """URI templates (RFC 6570): expanded, and matched against URIs."""
 
-from .._util import publish
+from .._util import publish as _publish
 from ._template import UriTemplate as UriTemplate
 
-__all__ = ["UriTemplate"]
-
-publish(globals())
+_publish(globals())

@@ -25,7 +25,7 @@ def encode(text: str) -> str:
 
 
 def encode_reserved(text: str) -> str:
-    """Percent-encode what may stand nowhere in a URI; escapes stay as they are.
+    """Percent-encode all characters that no URI may have; escapes are kept.
 
     Raises:
         UnicodeEncodeError: The text has a lone surrogate.
@@ -37,12 +37,12 @@ def expand(parts: Iterable[str | Expression], values: Mapping[str, Any]) -> str:
     """Fill in a template.
 
     Args:
-        parts: The template, read.
+        parts: The template, parsed.
         values: Texts, numbers, booleans, lists and mappings of these, or None, by the names of
             the variables. None, an empty list and a name that is not there are left out.
 
     Raises:
-        TypeError: A value is nothing of the kind.
+        TypeError: A value is of another type.
         ValueError: A list or a mapping for a variable with a prefix.
     """
     return "".join(
@@ -61,12 +61,14 @@ def _expand(expression: Expression, values: Mapping[str, Any]) -> str:
 
 
 def _texts(row: Operator, variable: Variable, value: Any) -> Iterator[str]:
-    """Yield what a variable contributes; the separator goes between."""
+    """Yield the texts of a variable; the separator goes between."""
     quote = encode_reserved if row.reserved else encode
+    # Section 3.2.1: an empty list counts as undefined; an empty text is a value.
     if value is None or value in ([], (), {}):
         return
     if not isinstance(value, list | tuple | Mapping):
         text = _text(variable, value)
+        # Cut before it is encoded: the prefix counts characters, not bytes (section 2.4.1).
         yield _named(row, variable.name, quote(text[: variable.prefix]))
         return
     if variable.prefix is not None:
@@ -99,6 +101,7 @@ def _named(row: Operator, name: str, text: str) -> str:
 
 
 def _text(variable: Variable, value: Any) -> str:
+    # Before the numbers: True is an int, and would be written `True`.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):

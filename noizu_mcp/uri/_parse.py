@@ -3,82 +3,66 @@
 import re
 from typing import Final, NoReturn
 
+from .._value import Frozen
 
-# Plain classes and late patterns here: templates are in few programs, this import in all.
-class Operator:
-    """What a row of the table in appendix A of RFC 6570 says about an operator.
+
+class Operator(Frozen):
+    """An operator: one row of the table in appendix A of RFC 6570.
 
     Attributes:
-        lead: What stands before the first value.
-        sep: What stands between values.
-        named: Whether values stand behind their names.
-        if_empty: What stands behind the name of an empty value.
-        reserved: Whether reserved characters stay as they are.
+        lead: The text before the first value.
+        sep: The text between values.
+        named: True if each value stands behind its name.
+        if_empty: The text behind the name of an empty value.
+        reserved: True if reserved characters are not encoded.
     """
 
-    __slots__ = ("if_empty", "lead", "named", "reserved", "sep")
-
-    def __init__(
-        self,
-        lead: str,
-        sep: str,
-        *,
-        named: bool = False,
-        if_empty: str = "",
-        reserved: bool = False,
-    ) -> None:
-        self.lead = lead
-        self.sep = sep
-        self.named = named
-        self.if_empty = if_empty
-        self.reserved = reserved
+    lead: str
+    sep: str
+    named: bool = False
+    if_empty: str = ""
+    reserved: bool = False
 
 
 OPERATORS: Final = {
-    "": Operator("", ","),
-    "+": Operator("", ",", reserved=True),
-    "#": Operator("#", ",", reserved=True),
-    ".": Operator(".", "."),
-    "/": Operator("/", "/"),
-    ";": Operator(";", ";", named=True),
-    "?": Operator("?", "&", named=True, if_empty="="),
-    "&": Operator("&", "&", named=True, if_empty="="),
+    "": Operator(lead="", sep=","),
+    "+": Operator(lead="", sep=",", reserved=True),
+    "#": Operator(lead="#", sep=",", reserved=True),
+    ".": Operator(lead=".", sep="."),
+    "/": Operator(lead="/", sep="/"),
+    ";": Operator(lead=";", sep=";", named=True),
+    "?": Operator(lead="?", sep="&", named=True, if_empty="="),
+    "&": Operator(lead="&", sep="&", named=True, if_empty="="),
 }
-# Section 2.2: kept for later, so that nobody can mean them now.
+# Section 2.2 reserves these for later versions of the standard.
 _LATER: Final = "=,!@|"
 
 _NAME: Final = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})+"
 _VARIABLE: Final = (
     rf"(?P<name>{_NAME}(?:\.{_NAME})*)(?::(?P<prefix>[1-9][0-9]{{0,3}})|(?P<explode>\*))?"
 )
-# Section 2.1: what a literal cannot hold. The apostrophe is allowed by erratum 6937.
+# Section 2.1: characters that a literal cannot hold. The apostrophe is allowed by erratum 6937.
 _BAD_LITERAL: Final = r'[\x00-\x20"<>\\^`{|}\x7f-\x9f]|%(?![0-9A-Fa-f]{2})'
 
 
-class Variable:
+class Variable(Frozen):
     """A variable as an expression writes it: `{name}`, `{name:3}`, `{name*}`."""
 
-    __slots__ = ("explode", "name", "prefix")
-
-    def __init__(self, name: str, prefix: int | None, *, explode: bool) -> None:
-        self.name = name
-        self.prefix = prefix
-        self.explode = explode
+    name: str
+    prefix: int | None
+    explode: bool
 
 
-class Expression:
-    """What stands between braces.
+class Expression(Frozen):
+    """The contents of a pair of braces.
 
     Attributes:
         operator: The key of its row in `OPERATORS`.
         variables: At least one.
     """
 
-    __slots__ = ("operator", "variables")
-
-    def __init__(self, operator: str, variables: tuple[Variable, ...]) -> None:
-        self.operator = operator
-        self.variables = variables
+    operator: str
+    variables: tuple[Variable, ...]
 
 
 def parse(text: str) -> tuple[str | Expression, ...]:
@@ -91,7 +75,7 @@ def parse(text: str) -> tuple[str | Expression, ...]:
         Its literals, as written, and its expressions, in order.
 
     Raises:
-        ValueError: It is none; the message names the place.
+        ValueError: It is not a URI template; the message names the place.
     """
     parts: list[str | Expression] = []
     at = 0
@@ -123,6 +107,7 @@ def _check_literal(text: str, start: int, end: int) -> None:
 
 
 def _expression(text: str, at: int, inner: str) -> Expression:
+    # The operator is one character; without one the expression is a simple expansion.
     operator = inner[:1] if inner[:1] and inner[0] in OPERATORS else ""
     if inner[:1] and inner[0] in _LATER:
         _fail(text, at, f"{inner[0]!r} is no operator; there are: + # . / ; ? &")
@@ -137,8 +122,9 @@ def _expression(text: str, at: int, inner: str) -> Expression:
                 " for a prefix or * for a list",
             )
         prefix = int(match["prefix"]) if match["prefix"] else None
-        variables.append(Variable(match["name"], prefix, explode=bool(match["explode"])))
-    return Expression(operator, tuple(variables))
+        explode = match["explode"] is not None
+        variables.append(Variable(name=match["name"], prefix=prefix, explode=explode))
+    return Expression(operator=operator, variables=tuple(variables))
 
 
 def _fail(text: str, at: int, problem: str) -> NoReturn:

@@ -1,11 +1,10 @@
 """`UriTemplate`: URIs with variables in them (RFC 6570, level 4), filled in and turned round."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ._expand import expand
-from ._match import Fixed, Run, find_runs, is_unsafe
-from ._nodes import read_nodes
+from ._match import Fixed, find_runs, is_unsafe, read_nodes
 from ._parse import Expression, parse
 
 #: Longest URI that is matched, in characters; RFC 9110, section 4.1, asks for at least 8000.
@@ -16,19 +15,19 @@ class UriTemplate:
     """A URI template: `db://{table}/schema`, `file:///{+path}`, `search://{index}{?q,limit}`.
 
     Attributes:
-        text: As it was written.
+        text: The template as it was written.
         variables: The names of its variables, in order, each once.
-        lists: Those that match lists: the ones with `*`.
-        optional: Those that a URI may leave out: the ones behind `# . / ; ? &`.
-        traversal: Whether values that could lead out of a directory match.
-        faults: Why URIs cannot be matched, if so; it can be expanded all the same.
+        lists: The variables that match lists: those with `*`.
+        optional: The variables that a URI may leave out: those behind `# . / ; ? &`.
+        traversal: True if values that could lead out of a directory match.
+        faults: Reasons why URIs cannot be matched; the template can still be expanded.
 
     Args:
         text: The template.
-        traversal: True to let such values through; what they reach is then the handler's care.
+        traversal: True to let such values through; the handler must then check them.
 
     Raises:
-        ValueError: It is no URI template; the message names the place.
+        ValueError: It is not a URI template; the message names the place.
     """
 
     __slots__ = (
@@ -54,8 +53,8 @@ class UriTemplate:
         self.lists = frozenset(variable.name for _, variable in found if variable.explode)
         self.optional = frozenset(v.name for operator, v in found if operator not in ("", "+"))
         self._nodes, self.faults = read_nodes(self._parts)
-        first = self._nodes[0] if self._nodes else Fixed("")
-        # What every URI of it begins with: all others need no table.
+        first = self._nodes[0] if self._nodes else Fixed(text="")
+        # Every URI of the template begins with this text: all others need no table.
         self._start = first.text if isinstance(first, Fixed) and not first.skip else ""
 
     def __repr__(self) -> str:
@@ -72,13 +71,13 @@ class UriTemplate:
             The URI.
 
         Raises:
-            TypeError: A value is nothing of the kind.
+            TypeError: A value is of another type.
             ValueError: A list or a mapping for a variable with a prefix, or a lone surrogate.
         """
         return expand(self._parts, values)
 
     def match(self, uri: str) -> dict[str, Any] | None:
-        """Tell which values give a URI.
+        """Find the values that expand to a URI.
 
         `{var}` matches one or more characters, never a `/`; `{+var}` and `{/var*}` may. Parameters
         of `{?a,b}` come in any order, and those that are not named in the template match nothing.
@@ -98,6 +97,7 @@ class UriTemplate:
         """
         if self.faults:
             raise ValueError(f"{self.text!r} cannot be matched: {'; '.join(self.faults)}")
+        # First: the table takes memory for each character and node.
         if len(uri) > MAX_URI or not uri.startswith(self._start):
             return None
         found = find_runs(self._nodes, uri)
@@ -107,14 +107,7 @@ class UriTemplate:
             read = [(run, run.read(text)) for run, text in found]
         except ValueError:
             return None
-        if not self.traversal and any(_is_unsafe(run, values) for run, values in read):
+        # After decoding: `%2e%2e%2f` leads out of a folder, too.
+        if not self.traversal and any(is_unsafe(run, values.values()) for run, values in read):
             return None
         return {name: value for _, values in read for name, value in values.items()}
-
-
-def _is_unsafe(run: Run, values: Mapping[str, Any]) -> bool:
-    return any(is_unsafe(text, confined=run.confined) for text in _texts(values.values()))
-
-
-def _texts(values: Iterable[Any]) -> list[str]:
-    return [text for value in values for text in (value if isinstance(value, list) else [value])]

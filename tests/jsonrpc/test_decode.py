@@ -199,7 +199,7 @@ def test_batch_limits():
     ],
 )
 def test_no_json(data, reason):
-    """What is no JSON is a parse error with its reason and without an id."""
+    """Invalid JSON is a parse error with its reason and without an id."""
     refused = decode(data)
     assert refused.error.code == PARSE_ERROR
     assert refused.error.message.startswith(f"Parse error: {reason}")

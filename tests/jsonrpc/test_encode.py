@@ -19,7 +19,7 @@ from noizu_mcp.jsonrpc import (
     encode_result,
     render,
 )
-from noizu_mcp.jsonrpc._codec import make_writer
+from noizu_mcp.jsonrpc._encode import make_writer
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_batch():
     ],
 )
 def test_lone_surrogates(text, sent):
-    """What is no Unicode is replaced, character by character, and the answer still goes out."""
+    """Text that is no Unicode is replaced, character by character; the answer still goes out."""
     assert {sent: [sent]} == json.loads(render({text: [text]}))
 
 

@@ -18,18 +18,18 @@ from noizu_mcp.jsonrpc import (
     Rendered,
     Request,
     Response,
-    _cost,
+    _decode,
     decode,
     encode,
     encode_batch,
+    memory_bound,
     memory_of,
     render,
-    salvage_id,
     unreadable,
 )
-from noizu_mcp.jsonrpc._salvage import MAX_LENIENT
+from noizu_mcp.jsonrpc._decode import MAX_LENIENT
 
-LAW = settings(max_examples=300, deadline=None)
+LAW = settings(max_examples=150, deadline=None)
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 IDS = st.integers() | st.integers(-(10**50), 10**50) | TEXT
@@ -73,6 +73,7 @@ MEMBERS = st.fixed_dictionaries(
 ALMOST = st.recursive(MEMBERS | VALUES, lambda inner: st.lists(inner, max_size=3), max_leaves=4)
 
 
+@pytest.mark.slow
 @LAW
 @given(data=st.binary() | FRAGMENTS | ALMOST.map(json.dumps).map(str.encode))
 @example(data=b'{"jsonrpc":"2.0","id":007,"method":"m","params":')
@@ -88,26 +89,28 @@ def test_decode_never_raises(data):
             encode(message.error if isinstance(message, Malformed) else message)
 
 
+@pytest.mark.slow
 @LAW
 @given(data=FRAGMENTS)
 def test_recovered_ids_can_be_sent(data):
     """A recovered id is a string or an integer that comes back as it is."""
-    id_ = salvage_id(data)
+    id_ = unreadable(data, -1, "x").error.id
     if id_ is not None:
         assert ErrorResponse(id_, 1, "") == decode(encode(ErrorResponse(id_, 1, "")))
 
 
+@pytest.mark.slow
 @LAW
 @given(start=st.binary(max_size=50) | FRAGMENTS, ends=st.tuples(FRAGMENTS, FRAGMENTS))
 def test_of_large_text_only_the_head_tells_the_id(start, ends):
-    """Whatever comes after it: so the id costs the same for any size of text."""
+    """The rest of a large text does not matter, so the id costs the same for any size."""
     text = start + b" " * HEAD
     found = [unreadable(text + b"x" * MAX_LENIENT + end, -1, "x") for end in ends]
     assert found[0] == found[1]
 
 
 def count(value):
-    """How many members and elements a value has, at any depth; an empty container counts twice."""
+    """Count the members and elements of a value at any depth; an empty container counts twice."""
     if not isinstance(value, list | dict):
         return 0
     inner = value.values() if isinstance(value, dict) else value
@@ -120,6 +123,7 @@ def weigh(value):
     return sys.getsizeof(value) + sum(map(weigh, inner if isinstance(value, dict | list) else ()))
 
 
+@pytest.mark.slow
 @LAW
 @given(value=VALUES)
 def test_the_memory_of_a_value(value):
@@ -127,16 +131,31 @@ def test_the_memory_of_a_value(value):
     assert memory_of(value) == weigh(value)
 
 
+@pytest.mark.slow
 @LAW
 @given(value=VALUES, window=st.integers(1, 30), ascii_=st.booleans())
 @example(value=["\\", '"[,', '\\"{', "\\\\"], window=1, ascii_=True)
 def test_values_are_counted_from_the_text(value, window, ascii_):
     """As many as reading would give, wherever the text is cut."""
     data = json.dumps(value, ensure_ascii=ascii_).encode()
-    with patch.object(_cost, "_WINDOW", window):
+    with patch.object(_decode, "_WINDOW", window):
         if count(value):
-            assert _cost.holds_more_values(data, count(value) - 1)
-        assert not _cost.holds_more_values(data, count(value))
+            assert _decode.holds_more_values(data, count(value) - 1)
+        assert not _decode.holds_more_values(data, count(value))
+
+
+@LAW
+@given(value=VALUES, times=st.integers(1, 40), ascii_=st.booleans())
+@example(value=[[]], times=600, ascii_=True)
+@example(value={"a": 1000}, times=600, ascii_=True)
+@example(value="\U0001f600" + 300 * "a", times=9, ascii_=True)
+@example(value="\u20ac" + 300 * "a", times=9, ascii_=False)
+@example(value={f"k{number}": number for number in range(700)}, times=1, ascii_=True)
+def test_the_memory_of_a_text_is_bounded(value, times, ascii_):
+    """No value takes more memory than the bound that its text gives."""
+    value = [value] * times
+    data = json.dumps(value, ensure_ascii=ascii_, separators=(",", ":")).encode()
+    assert memory_of(json.loads(data)) <= memory_bound(data)
 
 
 @pytest.mark.slow
@@ -167,6 +186,7 @@ def test_rendered_result_is_the_result(value):
     assert encode(Response(1, {"value": value})) == encode(Response(1, rendered))
 
 
+@pytest.mark.slow
 @LAW
 @given(text=st.text(st.characters(categories=["Cs", "Ll", "So"])))
 def test_any_python_string_can_be_sent(text):

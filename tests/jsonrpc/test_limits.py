@@ -4,7 +4,7 @@ import attrs
 import pytest
 
 from noizu_mcp._limits import DEFAULTS, MIB, Limits
-from noizu_mcp.jsonrpc import MAX_BATCH, MAX_DEPTH, MAX_MESSAGE, LineBuffer
+from noizu_mcp.jsonrpc import LineBuffer
 
 NAMES = [field.name for field in attrs.fields(Limits)]
 
@@ -21,12 +21,7 @@ def test_defaults():
 
 
 def test_one_source():
-    """The constants of the codec and of the framing are the defaults of the limits."""
-    assert (DEFAULTS.message_size, DEFAULTS.message_depth, DEFAULTS.batch) == (
-        MAX_MESSAGE,
-        MAX_DEPTH,
-        MAX_BATCH,
-    )
+    """The framing has the default of the limits."""
     assert DEFAULTS.message_size == LineBuffer().limit
 
 

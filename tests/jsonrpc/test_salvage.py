@@ -1,11 +1,11 @@
-"""What is told of a message that cannot be read."""
+"""The errors for messages that cannot be read."""
 
 import tracemalloc
 
 import pytest
 
-from noizu_mcp.jsonrpc import decode, malformed, salvage_id, too_large, unreadable
-from noizu_mcp.jsonrpc._salvage import MAX_LENIENT
+from noizu_mcp.jsonrpc import decode, malformed, too_large, unreadable
+from noizu_mcp.jsonrpc._decode import MAX_LENIENT
 
 REQUESTS = [
     (b'{"jsonrpc":"2.0","id":1,"method":"m","params":{', 1),
@@ -53,22 +53,19 @@ ANSWERS = [
 @pytest.mark.parametrize(("data", "id_"), REQUESTS)
 def test_requests(data, id_):
     """The sender of a broken request is told which one it was."""
-    assert id_ == salvage_id(data)
-    assert type(id_) is type(salvage_id(data))
+    assert type(id_) is type(unreadable(data, -1, "x").error.id)
     assert malformed(-1, "x", id_) == unreadable(data, -1, "x")
 
 
 @pytest.mark.parametrize("data", NOTHING)
 def test_nothing(data):
     """An id that is not certain is left out, and the error is sent all the same."""
-    assert salvage_id(data) is None
     assert malformed(-1, "x") == unreadable(data, -1, "x")
 
 
 @pytest.mark.parametrize(("data", "id_"), ANSWERS)
 def test_answers(data, id_):
     """A broken answer is never answered: its id is one of ours, not of its sender."""
-    assert salvage_id(data) is None
     assert malformed(-1, "x", id_, answer=False) == unreadable(data, -1, "x")
     assert not decode(data).answer
 
@@ -97,6 +94,6 @@ def test_only_the_head_is_looked_at():
     """Of a message that is too large only the first bytes count."""
     head = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":"'
     assert too_large(head + b"y" * 5000).error.id == 1
-    assert salvage_id(head + b"y" * 2 * MAX_LENIENT) == 1
+    assert unreadable(head + b"y" * 2 * MAX_LENIENT, -1, "x").error.id == 1
     late = b'{"jsonrpc":"2.0","method":"m",' + b" " * 2000 + b'"id":1,"params":{}}'
     assert too_large(late).error.id is None

@@ -77,7 +77,7 @@ def unchanged():
     ],
 )
 def test_implementation(unchanged, name, fields):
-    """Who we are, in as many words as the revision has."""
+    """The `Implementation` of the server has the fields that the revision has."""
     adapted = adapt_implementation(unchanged(IMPLEMENTATION), REVISIONS[name])
     assert adapted == {field: IMPLEMENTATION[field] for field in fields}
 
@@ -105,7 +105,7 @@ def test_resource(unchanged, name):
 
 @pytest.mark.parametrize("name", REVISIONS)
 def test_bare_definition(unchanged, name):
-    """What has nothing special stays as it is."""
+    """A definition without special fields is written unchanged."""
     assert adapt_definition(unchanged({"name": "x"}), REVISIONS[name]) == {"name": "x"}
     for schema in ({"type": "object"}, {"type": "object", "properties": {"a": {}}}):
         tool = {"name": "x", "inputSchema": schema}

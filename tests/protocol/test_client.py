@@ -140,16 +140,37 @@ def test_ping(client, refused):
 
 @pytest.mark.parametrize("method", ["tools/call", "initialize", "nobody/knows"])
 def test_unknown_requests(client, refused, method):
-    """What a client does not serve does not exist."""
+    """A method that a client does not serve is not found."""
     expected = (1, METHOD_NOT_FOUND, f"Method not found: {method}")
     assert refused(client.receive(Request(1, method))) == expected
 
 
-@pytest.mark.parametrize("method", SERVER_REQUESTS)
-def test_stateless_server_requests(client, refused, method):
-    """2026-07-28 has no requests of the server."""
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        *((Request(1, method), f"the request {method!r}") for method in SERVER_REQUESTS),
+        (Request("x", "nobody/knows"), "the request 'nobody/knows'"),
+        (Request("x", "m" * 10_000), f"the request '{'m' * 60}'"),
+        (Batch((Request("p", "ping"), Notification("x"))), "an array of messages"),
+        (Malformed(ErrorResponse(None, -32700, "Parse error: x")), "a malformed message"),
+        (Malformed(ErrorResponse(5, INVALID_REQUEST, "no")), "a malformed message"),
+    ],
+)
+def test_stateless_clients_answer_nothing(client, caplog, message, shown):
+    """On 2026-07-28 a client sends no responses, so a message that asks for one is ignored."""
     client.revision = STATELESS
-    assert refused(client.receive(Request(1, method)))[1] == METHOD_NOT_FOUND
+    client.request("tools/call", {})
+    assert client.receive(message) is None
+    assert (client.ledger.inbound, client.ledger.outbound) == (0, 1)
+    assert f"ignored {shown} of the server" in caplog.text
+
+
+def test_stateless_malformed_answers(client):
+    """On 2026-07-28 too a broken answer fails its request."""
+    client.revision = STATELESS
+    client.request("tools/call", {})
+    error = ErrorResponse(1, INVALID_REQUEST, "no")
+    assert client.receive(Malformed(error, answer=False)) == Resolve(error)
 
 
 @pytest.mark.parametrize("id_", ["x", True, 1.0, None, []])
@@ -180,7 +201,7 @@ def test_listen_ended_by_the_server(client):
 
 
 def test_batches(client, refused):
-    """Arrays are read on 2025-03-26 and refused everywhere else."""
+    """Arrays are read on 2025-03-26, refused by later handshakes, and ignored on 2026-07-28."""
     client.request("ping", None)
     batch = Batch((Request("p", "ping"), Response(1, {}), Response(1, {})))
     for name, revision in REVISIONS.items():
@@ -189,5 +210,7 @@ def test_batches(client, refused):
         if name == "2025-03-26":
             events = (Send(Response("p", {})), Resolve(Response(1, {})), None)
             assert event == Fanout(events)
+        elif revision.stateless:
+            assert event is None
         else:
             assert refused(event) == (None, INVALID_REQUEST, "Batches are not supported")

@@ -92,14 +92,14 @@ def test_unknown_client(server, value):
     ],
 )
 def test_a_client_that_says_too_much(server, refused, params):
-    """What a session keeps is bounded; who says less may begin after all."""
+    """Data that a session keeps is bounded; a client with less may begin after all."""
     text = "clientInfo and capabilities may have 65536 bytes of JSON and 2000 values"
     assert refused(server.receive(initialize(**params))) == (1, INVALID_PARAMS, text)
     assert isinstance(server.receive(initialize(unknown="x" * 99_000)), Dispatch)
 
 
 def test_connections_share_nothing():
-    """What a handler does to one connection's context is not seen by another."""
+    """A handler that changes the context of one connection changes no other connection."""
     first = ServerPeer(1).receive(initialize()).envelope
     first.client_info["name"] = "changed"
     first.client_capabilities["x"] = {}
@@ -297,7 +297,7 @@ def test_late_answer(ready):
 
 
 def test_malformed(ready):
-    """What is no message is answered; what is no answer fails the request it is for."""
+    """An invalid message is answered; an invalid answer fails the request that it is for."""
     error = ErrorResponse(1, INVALID_REQUEST, "no")
     assert ready.receive(Malformed(error)) == Send(error)
     assert ready.receive(Malformed(error, answer=False)) is None

@@ -106,7 +106,7 @@ VALUES = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(schema=st.sampled_from(SCHEMAS), value=VALUES)
 def test_same_meaning(schema, value):
     """The wrapper changes where a value stands, and nothing about which values are right."""

@@ -1,4 +1,4 @@
-"""What the filters write, against the official schema of each revision."""
+"""The output of the filters, against the official schema of each revision."""
 
 import json
 from pathlib import Path

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from noizu_mcp.jsonrpc import Request
-from noizu_mcp.protocol import Mirrored, param_fault
+from noizu_mcp.protocol import param_fault
 from noizu_mcp.protocol._request_headers import decode_value, encode_value, standard_fault
 
 
@@ -47,25 +47,50 @@ def test_values_that_are_none(sent):
         decode_value(sent)
 
 
+def raw(headers, prefix=""):
+    """Headers as they came over HTTP."""
+    return {f"{prefix}{name}".encode(): value.encode("latin-1") for name, value in headers.items()}
+
+
 @pytest.mark.parametrize(
     ("method", "params", "headers", "fault"),
     [
-        ("tools/list", None, Mirrored(method="tools/list"), None),
-        ("tools/list", None, Mirrored(method="tools/list", name="x"), None),
-        ("tools/list", None, Mirrored(), "Mcp-Method header is missing"),
-        ("tools/list", None, Mirrored(method="Tools/list"), "Mcp-Method header differs"),
-        ("tools/call", {"name": "é"}, Mirrored(method="tools/call", name="=?base64?w6k=?="), None),
-        ("prompts/get", {"name": "x"}, Mirrored(method="prompts/get"), "Mcp-Name header is miss"),
-        ("resources/read", {"uri": "a:b"}, Mirrored(method="resources/read", name="a:b"), None),
-        ("tasks/get", {"taskId": "1"}, Mirrored(method="tasks/get", name="2"), "taskId"),
-        ("tools/call", None, Mirrored(method="tools/call", name=""), "Mcp-Name header differs"),
-        ("tools/call", {"name": 1}, Mirrored(method="tools/call", name="1"), "differs from name"),
-        ("tools/call", {"name": "x"}, Mirrored(method="tools/call", name="é"), "is invalid"),
+        ("tools/list", None, {"mcp-method": "tools/list"}, None),
+        ("tools/list", None, {"mcp-method": "tools/list", "mcp-name": "x"}, None),
+        ("tools/list", None, {}, "Mcp-Method header is missing"),
+        ("tools/list", None, {"mcp-method": "Tools/list"}, "Mcp-Method header differs"),
+        (
+            "tools/call",
+            {"name": "é"},
+            {"mcp-method": "tools/call", "mcp-name": "=?base64?w6k=?="},
+            None,
+        ),
+        ("prompts/get", {"name": "x"}, {"mcp-method": "prompts/get"}, "Mcp-Name header is miss"),
+        (
+            "resources/read",
+            {"uri": "a:b"},
+            {"mcp-method": "resources/read", "mcp-name": "a:b"},
+            None,
+        ),
+        ("tasks/get", {"taskId": "1"}, {"mcp-method": "tasks/get", "mcp-name": "2"}, "taskId"),
+        (
+            "tools/call",
+            None,
+            {"mcp-method": "tools/call", "mcp-name": ""},
+            "Mcp-Name header differs",
+        ),
+        (
+            "tools/call",
+            {"name": 1},
+            {"mcp-method": "tools/call", "mcp-name": "1"},
+            "differs from name",
+        ),
+        ("tools/call", {"name": "x"}, {"mcp-method": "tools/call", "mcp-name": "é"}, "is invalid"),
     ],
 )
 def test_the_standard_headers(method, params, headers, fault):
     """The method always, the name where there is one."""
-    found = standard_fault(Request(1, method, params), headers)
+    found = standard_fault(Request(1, method, params), raw(headers))
     assert (found is None) if fault is None else fault in found
 
 
@@ -100,5 +125,5 @@ DECLARED = {"Region": ("region",), "Deep": ("a", "b")}
 )
 def test_the_headers_of_arguments(arguments, headers, fault):
     """Those that a tool declares; null counts as absent, numbers by their value."""
-    found = param_fault(DECLARED, arguments, Mirrored(params=headers))
+    found = param_fault(DECLARED, arguments, raw(headers, "mcp-param-"))
     assert (found is None) if fault is None else fault in found

@@ -65,7 +65,7 @@ def test_methods(server, method):
 
 @pytest.mark.parametrize("method", [*GONE, "roots/list", "elicitation/create", "nobody/knows"])
 def test_no_such_method(server, ready, refused, method):
-    """What the revision has dropped does not exist, even where the older era has it."""
+    """Methods that the revision has dropped are not found, even where the older era has them."""
     for peer in (server, ready):
         expected = (1, METHOD_NOT_FOUND, f"Method not found: {method}")
         assert refused(peer.receive(call(method))) == expected
@@ -124,7 +124,7 @@ def test_envelope(server):
 
 @pytest.mark.parametrize("value", [None, "x", [], 5])
 def test_optional_keys(server, value):
-    """Who the client is does not matter, and a token that is none is none."""
+    """Malformed optional keys count as absent."""
     meta = {INFO: value, LEVEL: None, "progressToken": [value]}
     envelope = server.receive(call(**meta)).envelope
     assert (envelope.client_info, envelope.log_level, envelope.progress_token) == (None, None, None)

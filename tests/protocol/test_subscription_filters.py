@@ -1,4 +1,4 @@
-"""Which change notices a connection gets."""
+"""The change notices that a connection gets."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def listen(interests, id_=1, wanted=EVERYTHING, capabilities=ALL):
     ],
 )
 def test_agreed(wanted, capabilities, agreed):
-    """What is asked for and can be told is agreed on; the rest is left out, not refused."""
+    """Wanted kinds that the server can offer are agreed on; others are left out, not refused."""
     assert listen(Subscriptions(10), 1, wanted, capabilities).agreed() == agreed
 
 
@@ -132,7 +132,7 @@ def test_updated():
 
 
 def test_not_everybody_may_hear_of_everything():
-    """Whether one does is asked by the id of its request, and of a session without one."""
+    """`may_hear` is asked for each listen request by its id, and for the session with None."""
     interests = Subscriptions(10)
     interests.watch("a:")
     for id_ in (1, 2):
@@ -207,7 +207,7 @@ def test_what_is_kept_is_bounded(id_, more):
 
 
 def test_what_ended():
-    """Who closes something hears what it watched, once."""
+    """Closing a subscription returns its resources, once."""
     interests = Subscriptions(10)
     listen(interests, 1, {"resourceSubscriptions": ["a:", "b:"]})
     interests.watch("a:")

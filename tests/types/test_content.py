@@ -181,7 +181,7 @@ def blocks() -> st.SearchStrategy[Content]:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(blocks())
 def test_round_trip(block: Content) -> None:
     """Every block reads back from what it writes."""

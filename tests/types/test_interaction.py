@@ -1,4 +1,4 @@
-"""What a server asks a client, and what comes back, as values."""
+"""Requests of a server to a client, and their answers, as values."""
 
 import pytest
 from hypothesis import given
@@ -47,7 +47,7 @@ def test_roots_travel():
     meta=st.none() | st.dictionaries(st.text(max_size=3), st.integers()),
 )
 def test_sampling_results_survive_the_way(texts, reason, meta):
-    """What was written reads as the same."""
+    """A result that was written reads as an equal one."""
     blocks = [Content.text(text) for text in texts]
     made = SamplingResult(
         role="assistant", content=blocks, model="m", stop_reason=reason, meta=meta

@@ -1,4 +1,4 @@
-"""Who is calling."""
+"""The caller of a request."""
 
 import copy
 import json
@@ -69,7 +69,7 @@ def test_claims_can_be_sent_on_and_copied():
     ],
 )
 def test_nobody_is_no_principal(fields):
-    """What would be bound to one without a name would be bound to everybody."""
+    """A principal without a name is refused: sessions would be shared by everybody."""
     with pytest.raises(ValueError, match=r"Principal"):
         Principal(**fields)
 

@@ -129,7 +129,7 @@ def test_prompt_result_from_a_peer() -> None:
         ({"messages": [{}]}, "result.messages[0].role: expected a string, got nothing"),
         (
             {"messages": [{"role": "system", "content": TEXT}]},
-            "result.messages[0].role: a message is of the role 'user' or 'assistant', got 'system'",
+            "result.messages[0]: a message is of the role 'user' or 'assistant', got 'system'",
         ),
         (
             {"messages": [{"role": "user", "content": {"type": "text"}}]},
@@ -226,7 +226,7 @@ def test_references_on_the_wire() -> None:
     ],
 )
 def test_reference_errors(wire: Any, message: str) -> None:
-    """What is no reference says where it is wrong."""
+    """A wrong reference is refused with the field that is wrong."""
     with pytest.raises(ProtocolError) as caught:
         Reference.from_wire(wire, "ref")
     assert str(caught.value) == message

@@ -1,4 +1,4 @@
-"""Which scopes an operation needs."""
+"""The scopes that an operation needs."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def refused(need, principal):
 
 
 def test_all_scopes_are_needed():
-    """Who lacks one is told all of them."""
+    """A caller that lacks one scope is told all of them."""
     need = RequireScopes("read", "write", "read")
 
     need.check(holder("write", "read", "more"))
@@ -30,7 +30,7 @@ def test_all_scopes_are_needed():
 
 
 def test_nobody_holds_nothing():
-    """Where no authorisation is configured nothing that needs a scope can be done."""
+    """A request without authorization can do nothing that needs a scope."""
     assert refused(RequireScopes("read"), None) == ("read",)
 
 
@@ -45,9 +45,10 @@ def test_a_scope_may_stand_for_others():
     assert str(InsufficientScope(["a", "b"])) == "it needs the scopes a b"
 
 
+@pytest.mark.slow
 @given(st.dictionaries(scopes, st.lists(scopes)), st.lists(scopes), st.lists(scopes, min_size=1))
 def test_the_law_of_hierarchies(ranks, held, needed):
-    """Who can reach every scope by steps of the hierarchy passes, and nobody else."""
+    """A caller passes if the hierarchy leads from its scopes to every needed one, and only then."""
     reach = set(held)
     for _ in "abcdef":
         reach |= {each for scope in reach for each in ranks.get(scope, [])}

@@ -84,7 +84,7 @@ def test_result_from_a_peer() -> None:
     ],
 )
 def test_result_errors(wire: Any, message: str) -> None:
-    """What a peer sent wrong is a protocol error that names the field."""
+    """A wrong value of a peer is a protocol error that names the field."""
     with pytest.raises(ProtocolError) as caught:
         ToolResult.from_wire(wire)
     assert str(caught.value) == message

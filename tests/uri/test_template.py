@@ -200,7 +200,7 @@ def test_more_values(text: str, value: Any, uri: str) -> None:
     ],
 )
 def test_wrong_values(text: str, value: Any, error: Any, message: str) -> None:
-    """What has no text says what it was."""
+    """A value that has no text is refused by name."""
     with pytest.raises(error) as caught:
         UriTemplate(text).expand({"a": value})
     assert str(caught.value).startswith(message)

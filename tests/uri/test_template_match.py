@@ -130,7 +130,7 @@ def test_matches(text: str) -> None:
     ],
 )
 def test_traversal_is_refused(text: str, uri: str) -> None:
-    """What could lead a handler out of its directory matches only where that is allowed."""
+    """A value that could lead a handler out of its directory matches only where that is allowed."""
     assert UriTemplate(text).match(uri) is None
     assert UriTemplate(text, traversal=True).match(uri) is not None
 
@@ -256,6 +256,7 @@ LAWS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_matching_undoes_expanding(data: st.DataObject) -> None:
@@ -268,10 +269,11 @@ def test_matching_undoes_expanding(data: st.DataObject) -> None:
     assert template.match(uri) == given_values
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_expanding_undoes_matching(data: st.DataObject) -> None:
-    """What matches is what its values give, up to what is encoded and in which order."""
+    """A URI that matches is the expansion of its values, up to encoding and order."""
     text = data.draw(st.sampled_from(["x:{a}", "x:{+a}", "x:{a}-{b}", "x:{/a*}{?b}", "x:{a}{.b}"]))
     uri = "x:" + data.draw(st.sampled_from(["", "/"])) + data.draw(st.text("ab.-?=é", max_size=12))
     template = UriTemplate(text, traversal=True)

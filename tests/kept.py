@@ -1,0 +1,21 @@
+"""A cancellation that is raised where none is due."""
+
+import trio
+
+
+async def keep():
+    """Make a `Cancelled` that no scope waits for any more."""
+    kept = []
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        try:
+            await trio.lowlevel.checkpoint()
+        except trio.Cancelled as error:
+            kept.append(error)
+            raise
+    return kept[0]
+
+
+async def stray():
+    """Raise a cancellation that belongs to no scope."""
+    raise await keep()
