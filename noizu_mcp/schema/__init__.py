@@ -1,6 +1,6 @@
 """Python declarations and JSON Schema: forms, engines and reports."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._util import late as _late
 from .._util import publish as _publish
@@ -23,7 +23,7 @@ from .declare._field import argument as argument
 from .declare._field import field as field
 from .engines._compile import CompiledSchema as CompiledSchema
 from .engines._compile import compile_schema as compile_schema
-from .jsonschema._fault import Fault as Fault
+from .jsonschema._violation import Fault as Fault
 from .jsonschema._violation import Violation as Violation
 from .publish._headers import header_faults as header_faults
 from .publish._headers import header_paths as header_paths
@@ -32,39 +32,11 @@ from .report._messages import describe as describe
 # The forms of elicitation load with the first question to a user.
 _LATE = {"flat_for": "._elicitation_form", "flat_shape": "._elicitation_form"}
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ._elicitation_form import flat_for as flat_for
     from ._elicitation_form import flat_shape as flat_shape
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 
-__all__ = [
-    "CompiledSchema",
-    "Fault",
-    "Marker",
-    "Schema",
-    "Shape",
-    "Violation",
-    "argument",
-    "check_schema",
-    "compile_schema",
-    "describe",
-    "docstring_parameters",
-    "docstring_summary",
-    "dump_value",
-    "field",
-    "fields",
-    "flat_for",
-    "flat_shape",
-    "header_faults",
-    "header_paths",
-    "output_annotation",
-    "read_fields",
-    "read_parameters",
-    "read_raw",
-    "read_schema",
-    "read_shape",
-    "to_problems",
-]
-
-_publish(globals())
+# A module is no export by itself.
+_publish(globals(), ("fields", *_LATE))

@@ -1,16 +1,16 @@
 """A schema checked where it is written: everything that is wrong with it, at once."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from math import inf
 from typing import Any
 
 from .._errors import SchemaError
 from .engines._compile import CompiledSchema, EngineName, compile_document, pattern_compiler
 from .jsonschema._document import MAX_SCHEMA_DEPTH, Document, as_plain
-from .jsonschema._fault import Fault
 from .jsonschema._keywords import DIALECTS, LATEST, Path
 from .jsonschema._values import find_not_json
-from .jsonschema._violation import show
+from .jsonschema._violation import Fault, Violation, show
 from .report._messages import describe
 
 
@@ -55,32 +55,43 @@ def read_schema(
     caps = document.broken_caps()
     if caps:
         return None, [Fault((), text) for text in caps]
-    faults = _dialect_faults(document)
+    dialect = document.dialect
+    faults: list[Fault] = []
     slips: list[Fault] = []
-    if document.dialect == LATEST:
+    if dialect == LATEST:
         faults = document.faults(pattern_compiler(engine))
         slips = document.slips()
+    elif dialect not in DIALECTS and dialect not in document.documents:
+        text = f"the dialect {dialect} cannot be checked; use {LATEST} or leave it out"
+        faults = [Fault(("$schema",), text)]
     if faults:
         return None, [*faults, *slips]
     try:
-        compiled = compile_document(schema, document, engine)
+        sound = document.is_self_contained()
+        compiled = compile_document(schema, document, engine, sound=sound)
     except SchemaError as error:
         return None, [*slips, Fault((), str(error))]
     # A slip in a keyword does not keep the rest from being judged.
-    faults = [*slips, *_own_value_faults(document, engine)]
-    return (None, faults) if faults else (compiled, [])
+    for path, place, value, violations in rejected_values(document, engine):
+        name = "default" if place == ("default",) else "example"
+        reason = describe(violations)[0].removeprefix("(root): ")
+        text = f"the {name} {show(value)} breaks its own schema: {reason}"
+        slips.append(Fault((*path, *place), text))
+    return (None, slips) if slips else (compiled, [])
 
 
-def _dialect_faults(document: Document) -> list[Fault]:
-    dialect = document.dialect
-    if dialect in DIALECTS or dialect in document.documents:
-        return []
-    text = f"the dialect {dialect} cannot be checked; use {LATEST} or leave it out"
-    return [Fault(("$schema",), text)]
+def rejected_values(
+    document: Document, engine: EngineName = "auto"
+) -> Iterator[tuple[Path, Path, Any, list[Violation]]]:
+    """Yield each default and example that its own schema rejects.
 
+    Args:
+        document: The schema.
+        engine: The engine that compiles its patterns.
 
-def _own_value_faults(document: Document, engine: EngineName) -> Iterator[Fault]:
-    """Yield a fault for each default and example that its own schema rejects."""
+    Yields:
+        The path of the own schema, the path of the value in it, the value, and its violations.
+    """
     own = [
         (path, place, node, value)
         for path, node in document.nodes
@@ -93,12 +104,11 @@ def _own_value_faults(document: Document, engine: EngineName) -> Iterator[Fault]
 
     explainer = Explainer(document, pattern_compiler(engine))
     for path, place, node, value in own:
-        violations = explainer.explain(value, node)
-        if violations:
-            name = "default" if place == ("default",) else "example"
-            reason = describe(violations)[0].removeprefix("(root): ")
-            text = f"the {name} {show(value)} breaks its own schema: {reason}"
-            yield Fault((*path, *place), text)
+        # ValueError for a wrong pattern, which is a fault of its own.
+        with suppress(ValueError):
+            violations = explainer.explain(value, node)
+            if violations:
+                yield path, place, value, violations
 
 
 def _own_values(node: Mapping[str, Any]) -> Iterator[tuple[Path, Any]]:

@@ -8,53 +8,45 @@ and dumps values (`convert/`). A raw JSON Schema has no nodes: it is checked and
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, unwrap
 from json import JSONDecodeError, loads
+from types import MappingProxyType
 from typing import Any
 
-import attrs
-
+from .._value import Frozen, JSONObject
 from ._check import read_schema
 from .convert import _dump
 from .convert._build import Builder
-from .declare._annotations import ParseState
+from .declare._annotations import infer
 from .declare._classes import PROBLEMS, is_plain, read_class
 from .declare._field import Marker
 from .declare._field_options import Titles, form_titles
-from .declare._nodes import Array, Field, Format, Map, Node, Object, Scalar
+from .declare._nodes import Field, Node, Object
 from .declare._resolve import Scope, class_scope
+from .declare._state import ParseState
 from .engines._compile import CompiledSchema, compile_schema
-from .jsonschema._fault import Fault
-from .jsonschema._violation import show
+from .jsonschema._violation import Fault, show
 from .publish._emit import Emitter, Place, TooLarge
 
 #: On a `Schema` class that stands alone: its shape, made when the class statement ran.
 SHAPE = "__mcp_shape__"
 
 
-@attrs.frozen(eq=False, repr=False)
-class Shape:
+class Shape(Frozen):
     """A declared input or output, ready for the call path.
 
     Attributes:
         schema: The published JSON Schema: plain JSON, in a stable order.
         build: Turns a JSON value that the schema accepts into the typed value; None if it stays as
             it is.
-        dump: Turns a typed value, or JSON, into JSON. Raises TypeError for a value without a JSON
-            form.
-        type: The class of the built value; None for raw schemas and unions.
         compiled: The validator of the schema; it also refuses the values that a class refuses.
-        is_object: True if the root of the schema is of type object.
         titles: The titles that a form shows for a field and its choices, by field.
         completions: The source of completions, unchecked, by field.
     """
 
-    schema: dict[str, Any]
+    schema: JSONObject
     build: Callable[[Any], Any] | None
-    dump: Callable[[Any], Any] | None
-    type: Any
     compiled: CompiledSchema
-    is_object: bool
-    titles: Mapping[str, Titles] = attrs.field(factory=dict)
-    completions: Mapping[str, Any] = attrs.field(factory=dict)
+    titles: Mapping[str, Titles] = MappingProxyType({})
+    completions: Mapping[str, Any] = MappingProxyType({})
 
 
 #: A shape, or None; and the faults. One of the two is empty.
@@ -92,62 +84,50 @@ def read_shape(
         The shape, or None; and the faults. One of the two is empty.
     """
     if isinstance(declared, Shape):
-        faults = [] if declared.is_object or not input else [Fault((), _NOT_AN_OBJECT)]
-        return (None if faults else declared), faults
+        wrong = input and not _is_object(declared.schema)
+        return (None, [Fault((), _NOT_AN_OBJECT)]) if wrong else (declared, [])
     if isinstance(declared, str):
         return read_raw(declared, input=input, strict=strict)
-    if isinstance(declared, Mapping):
-        return _read_mapping(declared, strict, descriptions, input)
     if declared is None:
         return None, [Fault((), "expected a class, a mapping of fields, a JSON Schema; got None")]
-    return read_annotation(declared, strict, descriptions, input)[:2]
+    state = ParseState(infer, output=not input, strict=strict, descriptions=descriptions)
+    if isinstance(declared, Mapping):
+        return _read_mapping(state, declared)
+    return read_annotation(state, declared)
 
 
-def _read_mapping(
-    declared: Mapping[Any, Any],
-    strict: bool,
-    descriptions: Mapping[str, str] | None,
-    input: bool,
-) -> Read:
+def _read_mapping(state: ParseState, declared: Mapping[Any, Any]) -> Read:
     # Loaded with the first mapping: many programs declare by classes alone.
     from .declare._data_form import is_field, read_data
 
     others = [name for name, value in declared.items() if not is_field(value)]
     if declared and len(others) == len(declared):
-        return read_raw(declared, input=input, strict=strict)
+        return read_raw(declared, input=not state.output, strict=state.strict)
     if others:
         text = f"a mixture of fields and something else ({', '.join(map(str, others))})"
         return None, [Fault((), f"{text}; write fields only, or a schema")]
-    state = ParseState(output=not input)
-    node = read_data(state, declared, "Arguments")
-    return _finish(state, node, "Arguments", strict, descriptions, input)
+    return _finish(state, read_data(state, declared, "Arguments"), "Arguments")
 
 
-def read_annotation(
-    declared: Any,
-    strict: bool = False,
-    descriptions: Mapping[str, str] | None = None,
-    input: bool = True,
-) -> tuple[Shape | None, list[Fault], bool]:
-    """Read a class with fields, or any other annotation.
+def read_annotation(state: ParseState, declared: Any) -> Read:
+    """Read a class with fields, or any other annotation; a class statement reads its own class.
 
     Args:
+        state: A new state.
         declared: The annotation.
-        strict: See `read_shape`.
-        descriptions: See `read_shape`.
-        input: See `read_shape`.
 
     Returns:
-        The result of `read_shape`, and True if a name in the annotation does not exist (yet).
+        The result of `read_shape`.
     """
     made = declared.__dict__.get(SHAPE) if isinstance(declared, type) else None
-    if made is not None and not strict and not descriptions:
-        return made, [], False
-    state = ParseState(output=not input)
-    node = _node_of(state, declared)
+    if made is not None and not state.strict and not state.descriptions:
+        return made, []
     name = getattr(declared, "__qualname__", None) or str(declared)
-    shape, faults = _finish(state, node, name, strict, descriptions, input)
-    return shape, faults, state.unresolved
+    return _finish(state, _node_of(state, declared), name)
+
+
+def _is_object(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "object"
 
 
 def _node_of(state: ParseState, declared: Any) -> Node:
@@ -155,7 +135,7 @@ def _node_of(state: ParseState, declared: Any) -> Node:
         return state.node(declared, Scope({}))
     if PROBLEMS in declared.__dict__ or is_plain(declared, empty=True):
         return read_class(state, declared)
-    return state.node(declared, class_scope(declared))
+    return state.node(declared, class_scope(declared, {}))
 
 
 def read_parameters(
@@ -177,9 +157,9 @@ def read_parameters(
         The shape, or None; and the faults, with paths that start with the parameter's name.
     """
     plain = unwrap(getattr(fn, "__func__", fn))
-    scope = Scope(getattr(plain, "__globals__", {}), local="<locals>" in plain.__qualname__)
-    state = ParseState()
-    node = Object(plain.__name__, "arguments", dict)
+    scope = Scope(getattr(plain, "__globals__", {}), None, "<locals>" in plain.__qualname__)
+    state = ParseState(infer, strict=strict, descriptions=descriptions)
+    node = Object(plain.__name__, "arguments", dict, [])
     for parameter in parameters:
         name, annotation, default = parameter.name, parameter.annotation, parameter.default
         # `a: int = field(...)` gives options, of which one may be the default.
@@ -190,7 +170,7 @@ def read_parameters(
                 state.fault("has no annotation; write its type")
                 annotation = Any
             node.fields.append(state.annotated_field(name, annotation, scope, marker, **about))
-    return _finish(state, node, plain.__qualname__, strict, descriptions, input=True)
+    return _finish(state, node, plain.__qualname__)
 
 
 def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -203,7 +183,7 @@ def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         The schema of each field, and the source of its completions, unchecked, by field; nothing
         for a declaration without fields.
     """
-    state = ParseState()
+    state = ParseState(infer)
     if isinstance(declared, Mapping):
         from .declare._data_form import read_data
 
@@ -213,7 +193,7 @@ def read_fields(declared: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     if not isinstance(node, Object):
         return {}, {}
     try:
-        schema = Emitter(state, strict=False).root(node)
+        schema = Emitter(state).root(node)
     except TooLarge:
         return {}, {}
     return schema["properties"], _completions(node.fields)
@@ -223,28 +203,20 @@ def _completions(fields: Iterable[Field]) -> dict[str, Any]:
     return {field.name: field.complete for field in fields if field.complete is not None}
 
 
-def _finish(
-    state: ParseState,
-    node: Node,
-    name: str,
-    strict: bool,
-    descriptions: Mapping[str, str] | None,
-    input: bool,
-) -> Read:
+def _finish(state: ParseState, node: Node, name: str) -> Read:
     """Turn a form that was read into a shape: emit its schema, check and compile it."""
-    if descriptions and isinstance(node, Object):
-        for field in node.fields:
-            field.description = field.description or descriptions.get(field.name)
-    emitter = Emitter(state, strict=strict)
+    for field in node.fields if isinstance(node, Object) else ():
+        field.description = field.description or state.descriptions.get(field.name)
+    emitter = Emitter(state)
     try:
         schema = emitter.root(node)
     except TooLarge:
         state.fault("is too large once its classes are written out; make it flatter")
         return None, state.faults
-    if input and schema.get("type") != "object" and not state.faults:
+    if not state.output and not _is_object(schema) and not state.faults:
         state.fault(_NOT_AN_OBJECT)
     compiled, found = read_schema(schema)
-    if input and state.headers:
+    if not state.output and state.headers:
         from .publish._headers import header_faults
 
         found = [*found, *header_faults(schema)]
@@ -260,7 +232,7 @@ def _shape(
     node: Node,
     name: str,
     emitter: Emitter,
-    schema: dict[str, Any],
+    schema: JSONObject,
     compiled: CompiledSchema,
 ) -> Read:
     """Compile the builder of a form, and put its shape together."""
@@ -280,15 +252,13 @@ def _shape(
     for _, _, each in state.classes:
         _dump.register(each)
     fields = node.fields if isinstance(node, Object) else ()
+    titles = form_titles(node) if state.titled else {}
     shape = Shape(
-        schema,
-        build,
-        _dump.dump_value,
-        _type_of(node),
-        compiled,
-        schema.get("type") == "object",
-        form_titles(node) if state.titled else {},
-        _completions(fields),
+        schema=schema,
+        build=build,
+        compiled=compiled,
+        titles=titles,
+        completions=_completions(fields),
     )
     return shape, []
 
@@ -313,17 +283,6 @@ def _tester(
     return compile_test
 
 
-def _type_of(node: Node) -> Any:
-    if isinstance(node, Object):
-        return dict if node.make == "dict" else node.cls
-    if isinstance(node, Scalar):
-        named = {"string": str, "boolean": bool, "number": float, "integer": int}
-        return None if isinstance(node.cast, Format) else named.get(node.kind)
-    if isinstance(node, Array):
-        return node.collection
-    return dict if isinstance(node, Map) else None
-
-
 def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read:
     """Read a JSON Schema: a mapping, or JSON text.
 
@@ -344,21 +303,20 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
     if schema is None:
         return None, faults
     compiled, faults = read_schema(schema)
-    is_object = schema.get("type") == "object"
     if input:
         # Loaded with the first raw schema, whose headers can only be found by looking.
         from .publish._headers import header_faults
 
-        faults = [*faults, *([] if is_object else [Fault((), _NOT_AN_OBJECT)])]
+        faults = [*faults, *([] if _is_object(schema) else [Fault((), _NOT_AN_OBJECT)])]
         faults += header_faults(schema)
     if strict and False not in map(schema.get, _CLOSING):
         faults = [*faults, Fault((), _NOT_STRICT)]
     if faults or compiled is None:
         return None, faults
-    return Shape(schema, None, _dump.dump_value, None, compiled, is_object), []
+    return Shape(schema=schema, build=None, compiled=compiled), []
 
 
-def _copy_schema(schema: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, list[Fault]]:
+def _copy_schema(schema: Mapping[Any, Any]) -> tuple[JSONObject | None, list[Fault]]:
     """Return a mapping as plain JSON in containers of its own, or its faults."""
     try:
         return _dump.dump_value(dict(schema)), []
@@ -366,7 +324,7 @@ def _copy_schema(schema: Mapping[Any, Any]) -> tuple[dict[str, Any] | None, list
         return None, [Fault((), f"a JSON Schema holds nothing but JSON: {error}")]
 
 
-def _decode_schema(text: str) -> tuple[dict[str, Any] | None, list[Fault]]:
+def _decode_schema(text: str) -> tuple[JSONObject | None, list[Fault]]:
     """Return the object in a JSON text, or the faults of the text.
 
     NaN is a fault, and so is a name that stands twice in one object: JSON (RFC 8259, section 4)
@@ -380,8 +338,8 @@ def _decode_schema(text: str) -> tuple[dict[str, Any] | None, list[Fault]]:
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
         faults.append(Fault((), message, None, line, column))
 
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        made: dict[str, Any] = {}
+    def pairs(found: list[tuple[str, Any]]) -> JSONObject:
+        made: JSONObject = {}
         for name, value in found:
             if name in made:
                 fault_at(name, f"duplicate name {name!r} in one object; keep one")

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import attrs
 
+from .._value import JSONObject
 from ._declared_schema import Read, Shape, read_shape
 from .declare._classes import declarers
 from .declare._field_options import Titles
 from .engines._compile import CompiledSchema
-from .jsonschema._fault import Fault
-from .jsonschema._violation import Violation, show
+from .jsonschema._violation import Fault, show
 
 #: On a class that has been asked for: its flat shape.
 FLAT: Final = "__mcp_flat__"
@@ -75,7 +75,7 @@ def flat_shape(declared: Any) -> Read:
     return made, []
 
 
-def flat_for(schema: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
+def flat_for(schema: Mapping[str, Any], revision: str) -> JSONObject | None:
     """Return the schema of a form as a protocol revision defines it.
 
     On 2025-06-18 only booleans have a default, the titles of choices stand in `enumNames`, and no
@@ -98,7 +98,7 @@ def flat_for(schema: Mapping[str, Any], revision: str) -> dict[str, Any] | None:
     return {**schema, "properties": older}
 
 
-def _older(field: Mapping[str, Any]) -> dict[str, Any]:
+def _older(field: Mapping[str, Any]) -> JSONObject:
     made = dict(field)
     if made["type"] != "boolean":
         made.pop("default", None)
@@ -109,57 +109,52 @@ def _older(field: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
+@attrs.frozen(eq=False)
 class _Answers:
     """The builder of answers.
 
-    Args:
+    Attributes:
         names: The names that were asked for.
         absent: The names whose declaration has null where the user leaves the field blank.
         build: The builder of the declaration, if it has one.
     """
 
-    __slots__ = ("_absent", "_build", "_names")
-
-    def __init__(
-        self, names: tuple[str, ...], absent: dict[str, None], build: Callable[[Any], Any] | None
-    ) -> None:
-        self._names = names
-        self._absent = absent
-        self._build = build
+    names: tuple[str, ...]
+    absent: dict[str, None]
+    build: Callable[[Any], Any] | None
 
     def __call__(self, answer: Any) -> Any:
         known = self.complete(answer)
-        return known if self._build is None else self._build(known)
+        return known if self.build is None else self.build(known)
 
     def complete(self, answer: Any) -> Any:
         """Return an answer as the declaration expects it; a value of another type is unchanged."""
         if not isinstance(answer, dict):
             return answer
-        given = {name: answer[name] for name in self._names if name in answer}
-        return {**self._absent, **given}
+        given = {name: answer[name] for name in self.names if name in answer}
+        return {**self.absent, **given}
 
 
-def _answered(shape: Shape, flat: dict[str, Any], absent: dict[str, None]) -> Shape:
+def _answered(shape: Shape, flat: JSONObject, absent: dict[str, None]) -> Shape:
     """Return a shape with a flat schema, whose answers are validated by the declaration."""
     answers = _Answers(tuple(flat["properties"]), absent, shape.build)
-    accepts, explain = shape.compiled.is_valid, shape.compiled.violations
-
-    def is_valid(answer: Any) -> bool:
-        return accepts(answers.complete(answer))
-
-    def violations(answer: Any) -> list[Violation]:
-        return explain(answers.complete(answer))
-
-    compiled = CompiledSchema(flat, shape.compiled.engine, is_valid, violations)
-    return attrs.evolve(shape, schema=flat, build=answers, compiled=compiled)
+    declared = shape.compiled
+    compiled = CompiledSchema(
+        flat,
+        declared.engine,
+        lambda answer: declared.is_valid(answers.complete(answer)),
+        lambda answer: declared.violations(answers.complete(answer)),
+    )
+    changed = {"schema": flat, "build": answers, "compiled": compiled}
+    return Shape(**{**vars(shape), **changed})
 
 
 def _flatten(
     schema: Mapping[str, Any], titles: Mapping[str, Titles], owner: type | None
-) -> tuple[dict[str, Any], dict[str, None], list[Fault]]:
+) -> tuple[JSONObject, dict[str, None], list[Fault]]:
     """Return the flat schema, the names for which blank means null, and the faults."""
     faults = [Fault((), text, owner) for text in _root_problems(schema)]
-    properties: dict[str, Any] = {}
+    properties: JSONObject = {}
     nullable: set[str] = set()
     owners = declarers(owner) if owner is not None else {}
     for name, declared in schema.get("properties", {}).items():
@@ -243,8 +238,8 @@ _NOT_TEXT = "choice {} is not text; write the choices as text and convert them i
 
 
 def _flat_field(
-    schema: dict[str, Any], title: str | None, names: Mapping[Any, str]
-) -> tuple[dict[str, Any], list[str]]:
+    schema: JSONObject, title: str | None, names: Mapping[Any, str]
+) -> tuple[JSONObject, list[str]]:
     """Turn the schema of a property into a field of a form.
 
     Args:
@@ -272,7 +267,7 @@ def _flat_field(
     return {key: made[key] for key in _ORDER if key in made}, []
 
 
-def _without_null(declared: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _without_null(declared: JSONObject) -> tuple[JSONObject, bool]:
     """Return a schema without null among its values, and True if null was one of them."""
     made, nullable = dict(declared), False
     branches = made.get("anyOf", ())
@@ -360,7 +355,7 @@ def _name_problems(schema: Mapping[str, Any]) -> Iterator[str]:
         yield "enumNames must hold one text for each value of enum, in the same order"
 
 
-def _choices(schema: Mapping[str, Any], titled: str, names: Mapping[Any, str]) -> dict[str, Any]:
+def _choices(schema: Mapping[str, Any], titled: str, names: Mapping[Any, str]) -> JSONObject:
     """Return the keywords of choices: if there are titles, `titled`, else `enum`."""
     if titled in schema:
         return {titled: [{key: each[key] for key in ("const", "title")} for each in schema[titled]]}

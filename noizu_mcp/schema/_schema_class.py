@@ -6,9 +6,11 @@ from typing import Any, dataclass_transform
 from .._errors import DefinitionError, Problem
 from .._source import locate
 from ._declared_schema import SHAPE, read_annotation
+from .declare._annotations import infer
 from .declare._classes import freeze
 from .declare._field import argument, field
-from .jsonschema._fault import Fault
+from .declare._state import ParseState
+from .jsonschema._violation import Fault
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, argument))
@@ -30,8 +32,9 @@ class Schema:
         # A generic class is complete once its parameters stand for something.
         alone = not outer or outer.endswith("<locals>")
         if alone and not getattr(cls, "__parameters__", ()):
-            shape, faults, unresolved = read_annotation(cls)
-            if faults and not unresolved:
+            state = ParseState(infer)
+            shape, faults = read_annotation(state, cls)
+            if faults and not state.unresolved:
                 raise DefinitionError(to_problems(faults, name))
             if shape is not None:
                 setattr(cls, SHAPE, shape)

@@ -114,7 +114,8 @@ def enum(*values: Any, **options: Unpack[EnumOptions]) -> Marker:
     return Marker("f.enum", {**options}, (), "enum", values)
 
 
-def object(  # noqa: A001 - the JSON Schema type; the module is used qualified, as `f.object`
+# The name of the JSON Schema type; the module is used qualified, as `f.object`.
+def object(  # noqa: A001
     fields: Any = MISSING,
     /,
     *misplaced: Never,

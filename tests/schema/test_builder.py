@@ -76,7 +76,7 @@ def test_a_class_with_a_strange_name_is_built():
 
 
 def test_dump_by_the_class_of_the_value():
-    """Whatever a handler returns becomes JSON types, new all the way."""
+    """A result of any type becomes JSON, in new containers all the way."""
     when = dt.datetime(2024, 1, 2, 3, 4, 5, tzinfo=dt.UTC)
     value = {
         "enum": Scope.ALL,
@@ -129,6 +129,27 @@ def test_dump_refuses_what_is_not_json(value):
         dump_value(value)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", {1: "a"}),
+        ("1.5", {1.5: "a"}),
+        ("true", {True: "a"}),
+        ("null", {None: "a"}),
+        ("all", {Scope.ALL: "a"}),
+    ],
+)
+def test_dump_writes_a_key_as_json_does(text, value):
+    """A key that is a number, a boolean, null or a member of an enumeration becomes its text."""
+    assert {text: "a"} == dump_value(value)
+
+
+def test_dump_refuses_keys_that_would_be_one():
+    """Two keys with one text are a TypeError, since an entry would be lost."""
+    with pytest.raises(TypeError, match="two keys of one object would both be '1' in JSON"):
+        dump_value({1: "a", "1": "b", "c": "d"})
+
+
 def test_absent_fields_stay_absent():
     """None where null does not fit was absence, and goes back as that."""
 
@@ -140,9 +161,9 @@ def test_absent_fields_stay_absent():
     shape, _ = read_shape(Input)
     record, _ = read_shape({"a": str, "b": f.object({"c": str})})
 
-    assert shape.dump(shape.build({})) == {"b": None, "c": None}
-    assert record.dump(record.build({"b": {}})) == {"b": {}}
-    assert shape.dump(Input(a=[1], b=2, c={"x": 1})) == {"a": [1], "b": 2, "c": {"x": 1}}
+    assert dump_value(shape.build({})) == {"b": None, "c": None}
+    assert dump_value(record.build({"b": {}})) == {"b": {}}
+    assert dump_value(Input(a=[1], b=2, c={"x": 1})) == {"a": [1], "b": 2, "c": {"x": 1}}
 
 
 def test_null_that_is_a_member_is_not_absence():

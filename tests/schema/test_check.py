@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp.schema import Fault, check_schema, compile_schema, read_schema
+from noizu_mcp.schema.engines._native import compile_native
 from noizu_mcp.schema.jsonschema._document import Document
 from noizu_mcp.schema.jsonschema._keywords import RULES
 
@@ -149,10 +150,16 @@ def test_deep_schemas_are_faults():
     ],
 )
 def test_sound_schemas(schema):
-    """What is unusual but right has no faults, and is compiled on the way."""
+    """An unusual but right schema has no faults, and is compiled on the way."""
     compiled, faults = read_schema(schema)
     assert faults == []
     assert compiled.schema == schema
+
+
+def test_the_first_value_may_be_one_that_the_engine_cannot_read():
+    """A sound schema is compiled with it, and refuses it as later ones."""
+    compiled, _ = read_schema({"type": "string"})
+    assert [compiled.is_valid(value) for value in ("\ud800", "a", "\ud800")] == [False, True, False]
 
 
 def test_documents():
@@ -188,12 +195,29 @@ some_values = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=2))
 def test_the_tables_are_the_metaschema(schema):
     """The keyword tables accept exactly what the metaschema of 2020-12 accepts, format aside."""
     if is_plain_regex(schema.get("pattern")) and schema.get("$schema", "") == "":
         assert (not keyword_faults(schema)) is is_valid_by_metaschema(schema)
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=3))
+def test_the_engine_refuses_no_sound_schema(schema):
+    """What is self-contained and without faults compiles, so it may be compiled later."""
+    document = Document(schema)
+    if document.is_self_contained() and not document.faults():
+        compile_native(document)
+
+
+def test_what_is_looked_up_is_compiled_at_once():
+    """A schema with a name of its own is not self-contained, wherever it stands."""
+    assert Document({"items": {"minimum": 1, "default": 2}}).is_self_contained()
+    assert not Document({"items": {"$anchor": "here"}}).is_self_contained()
+    assert not Document({"properties": {"p": {"pattern": "a"}}}).is_self_contained()
 
 
 def keyword_faults(schema):
@@ -214,7 +238,7 @@ def is_valid_by_metaschema(schema):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=3))
 def test_sound_means_compilable(schema):
     """A schema without faults compiles, and one with faults is not handed out."""

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from noizu_mcp import DefinitionError, Server, Tool, connect
-from noizu_mcp.schema import Schema, field, read_parameters, read_shape
+from noizu_mcp.schema import Schema, dump_value, field, read_parameters, read_shape
 from noizu_mcp.schema import fields as f
 
 _numbers = itertools.count()
@@ -209,7 +209,7 @@ def test_every_call_gets_values_of_its_own():
 
 
 def test_a_default_is_read_when_the_class_is_made():
-    """What is changed afterwards changes no call."""
+    """A default that is changed afterwards changes no call."""
     declared = {"x": 1}
     shape = read({"a": f.object({"x": f.integer()}, default=declared)})
 
@@ -299,7 +299,7 @@ def test_an_object_without_fields_keeps_everything():
     properties = shape.schema["properties"]
     assert properties["free"] == {"type": "object", "description": "Anything"}
     assert properties["rows"] == {"type": "array", "items": {"type": "object"}}
-    assert sent == shape.dump(made)["free"]
+    assert sent == dump_value(made)["free"]
 
 
 def test_an_object_without_fields_stays_open_in_a_strict_form():

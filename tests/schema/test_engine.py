@@ -166,14 +166,14 @@ GOTCHAS = [
     ("schema", "value", "expected"), [row[1:] for row in GOTCHAS], ids=[row[0] for row in GOTCHAS]
 )
 def test_gotcha(engine, schema, value, expected):
-    """Where engines differ, ours say what the specification says, or refuse."""
+    """Cases in which engines differ are judged by the specification, or refused."""
     wanted = expected[engine] if isinstance(expected, dict) else expected
     assert wanted == verdict(engine, schema, value)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_non_json_values_never_raise(engine):
-    """Whatever is not JSON is rejected or overlooked, and reported without raising."""
+    """A value that is not JSON is rejected or overlooked, and reported without raising."""
     compiled = compile_schema(
         {"type": ["string", "array", "object", "number"], "propertyNames": {"pattern": "^.*$"}},
         engine,

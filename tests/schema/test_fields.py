@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from noizu_mcp.schema import Schema, field, read_shape
+from noizu_mcp.schema import Schema, dump_value, field, read_shape
 from noizu_mcp.schema import fields as f
 
 
@@ -387,11 +387,10 @@ def test_header_is_published_on_nested_plain_fields():
 
 def test_an_output_may_have_the_same_forms():
     """Outputs are read alike, without the rules that only inputs have."""
-    shape, faults = read_shape({"hits": f.integer(required=True)}, input=False)
+    _shape, faults = read_shape({"hits": f.integer(required=True)}, input=False)
 
     assert faults == []
-    assert shape.dump({"hits": 3}) == {"hits": 3}
-    assert shape.is_object
+    assert dump_value({"hits": 3}) == {"hits": 3}
 
 
 def test_a_class_as_a_field():
@@ -412,3 +411,23 @@ def test_a_bound_beyond_all_floats():
     shape, faults = read_shape({"a": f.integer(max=10**400)})
     assert faults == []
     assert [shape.compiled.is_valid({"a": 10**400 + n}) for n in (0, 1)] == [True, False]
+
+
+def test_an_example_of_an_item():
+    """An example that the items of an array refuse is a mistake of the field with the array."""
+    _shape, faults = read_shape({"ids": f.array(f.integer(examples=[1, "x"]))})
+    wrong = 'the example "x" breaks its own schema: expected integer, got string "x"'
+    assert [(("ids",), wrong)] == [(fault.path, fault.text) for fault in faults]
+
+
+def test_a_default_beside_a_wrong_pattern():
+    """A wrong pattern is told once, though the default of its field cannot be judged by it."""
+    _shape, (fault,) = read_shape({"id": f.string(pattern="(", default="x")})
+    assert fault.path == ("id",)
+    assert '"(" cannot be used' in fault.text
+
+
+def test_a_field_is_shown_as_it_was_written():
+    """In messages and reprs of annotations."""
+    shown = [repr(field(min=1, title="Size")), repr(f.string("x", max_length=3))]
+    assert shown == ["field(min=1, title='Size')", "f.string('x', max_length=3)"]

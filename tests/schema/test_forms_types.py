@@ -41,7 +41,7 @@ Bound = t.TypeVar("Bound", bound=int)
 
 
 class Alias:
-    """What a `type` statement (PEP 695) makes, as far as it is looked at."""
+    """The parts of the result of a `type` statement (PEP 695) that are looked at."""
 
     __type_params__ = ()
 
@@ -231,7 +231,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("annotation", "value", "built"), VALUES, ids=str)
 def test_value_of_an_annotation(annotation, value, built):
-    """What the schema accepts arrives as the annotation says, and goes back the same way."""
+    """An accepted value arrives as the annotation says, and goes back the same way."""
     shape = read(annotation)
     assert shape.compiled.is_valid(value)
 
@@ -328,7 +328,7 @@ def test_text_that_does_not_parse_is_a_violation(annotation, value, text):
 
 
 def test_violations_inside_containers_have_paths():
-    """Whatever holds the text, the path leads to it; what the schema says comes first."""
+    """The path leads to the text in any container; violations of the schema come first."""
     places = [
         (list[dt.date], ["2024-01-01", "no"], (1,)),
         (tuple[int, dt.date], [1, "no"], (1,)),
@@ -390,7 +390,7 @@ def test_formats_are_told_with_everything_else():
 
 @pytest.mark.parametrize("value", [3, [], {"by_name": [], "legs": {}, "span": 3, "stops": "x"}])
 def test_formats_are_looked_for_where_they_may_be(value):
-    """What has another shape altogether has no parts that could be told."""
+    """A value of another shape altogether has no parts that could be told."""
     found = read(_Flight).compiled.violations(value)
 
     assert found

@@ -1,6 +1,7 @@
 """Mistakes of people who come from other libraries: each is refused, with what to write."""
 
 import dataclasses
+import datetime as dt
 import enum
 import functools
 import re
@@ -19,8 +20,24 @@ class Scope(enum.Enum):
     ALL = "all"
 
 
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Point(t.NamedTuple):
+    x: int
+
+
+class Lazy:
+    """A descriptor of the author's own."""
+
+    def __get__(self, instance, owner):
+        return 3
+
+
 class Paging(Schema):
     limit: int = 10
+    scope: "Scope | None" = None
 
 
 def faults_of(declared):
@@ -51,6 +68,13 @@ NO_ANNOTATION = {
     "generic type": (list[str], "a: list[str]"),
     "union": (int | None, "a: int | None"),
     "choices": (t.Literal["x"], "a: Literal['x']"),
+    "member of an enum": (Scope.ALL, "a: Scope = Scope.ALL"),
+    "member of an enum of numbers": (Level.LOW, "a: Level = Level.LOW"),
+    "bytes": (b"x", "a: bytes = …"),
+    "date": (dt.date(2026, 7, 28), "a: date = …"),
+    "named tuple": (Point(1), "a: Point = …"),
+    "object": (re.compile("x"), "a: Pattern = …"),
+    "frozen set": (frozenset(), "a: frozenset = …"),
 }
 
 
@@ -64,6 +88,13 @@ def test_a_value_without_annotation_is_refused(value, hint, base):
         f"a: has no annotation, so that it is not a field; write {hint},"
         " or annotate it with ClassVar if it is a constant"
     )
+
+
+def test_a_number_under_a_name_with_a_capital_is_refused():
+    """Only a name in capitals marks a constant that a reader would take for a field."""
+    (line,) = faults_of(class_with("Limit", 3))
+
+    assert "write Limit: int = 3" in line
 
 
 def test_a_class_that_stands_alone_is_refused():
@@ -99,10 +130,12 @@ def test_an_inherited_field_keeps_its_annotation():
     class Outer:
         class Wide(Paging):
             limit = 100
+            scope = Scope.ALL
 
-    (line,) = faults_of(Outer.Wide)
+    limit, scope = faults_of(Outer.Wide)
 
-    assert "write limit: int = 100" in line
+    assert "write limit: int = 100" in limit
+    assert "write scope: Scope | None = Scope.ALL" in scope
 
 
 def test_constants_and_members_are_left_alone():
@@ -115,10 +148,14 @@ def test_constants_and_members_are_left_alone():
             _hidden = 3
             __dunder__ = 4
             kind: t.ClassVar[str] = "x"
-            chosen = Scope.ALL
-            compiled = re.compile("x")
+            COMPILED = re.compile("x")
+            Default = Scope.ALL
             Alias = int
             Names = list[str]
+            shout = str.upper
+            length = len
+            lazy = Lazy()
+            import math
 
             class Inner:
                 x = 3
@@ -321,7 +358,7 @@ def test_pydantic_inside_annotated():
 
 
 def test_a_field_of_the_data_form_without_annotation():
-    """What is written in a class is `field`, and its type stands before it."""
+    """The advice for a class is `field`, with the type before it."""
     (line,) = faults_of(class_with("a", f.integer(min=1)))
 
     assert line == "a: f.integer(...) is for mappings; in a class write a: int = field(...)"

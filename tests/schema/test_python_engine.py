@@ -32,7 +32,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("keyword", "schema"), REFUSALS)
 def test_refusals(keyword, schema):
-    """What is not proven right is refused by keyword, with the way to the native engine."""
+    """A keyword that is not proven right is refused by name, with the way to the native engine."""
     with pytest.raises(SchemaUnsupported, match="pip install jsonschema-rs") as caught:
         compile_schema(schema, "python")
     assert caught.value.keyword == keyword
@@ -96,7 +96,7 @@ def test_a_number_that_python_does_not_print():
     ],
 )
 def test_rewriting_keeps_the_meaning(schema, good, bad):
-    """Where the generator differs from 2020-12, the rewritten schema says the same again."""
+    """A rewritten schema keeps its meaning where the generator differs from 2020-12."""
     compiled = compile_schema(schema, "python")
     assert [compiled.is_valid(value) for value in good] == [True] * len(good)
     assert [compiled.is_valid(value) for value in bad] == [False] * len(bad)

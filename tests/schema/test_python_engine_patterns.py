@@ -11,10 +11,9 @@ from noizu_mcp import SchemaUnsupported
 from noizu_mcp.schema import compile_schema
 
 
-def matcher(pattern, longest=None):
+def matcher(pattern):
     """Return what tells if a pattern is found in a text, without the native engine."""
-    bound = {} if longest is None else {"maxLength": longest}
-    return compile_schema({"pattern": pattern, **bound}, "python").is_valid
+    return compile_schema({"pattern": pattern}, "python").is_valid
 
 
 def refusal(pattern):
@@ -154,29 +153,6 @@ def test_classes(name, members):
     assert {character for character in characters if not outside(character)} == members
 
 
-@pytest.mark.parametrize(
-    ("pattern", "most"),
-    [
-        ("[a-z]+@[a-z]+", 100),
-        (r"^[^@]+@[^@]+\.[^@]+$", 254),
-        ("a{0,999}b", 100),
-    ],
-)
-def test_max_length_makes_a_difference(pattern, most):
-    """A small maxLength beside a pattern bounds its time, so it is served; a large one does not."""
-    assert not matcher(pattern, most)("a" * most + "b")
-    for large in (10_000, None):
-        with pytest.raises(SchemaUnsupported, match="a small maxLength beside it"):
-            matcher(pattern, large)
-
-
-def test_a_violation_of_a_bounded_pattern_is_told():
-    """A text within maxLength is told its pattern; a longer one is told its length."""
-    compiled = compile_schema({"pattern": "[a-z]+@", "maxLength": 9}, "python")
-    assert [found.keyword for found in compiled.violations("abc")] == ["pattern"]
-    assert [found.keyword for found in compiled.violations("a" * 10)] == ["maxLength"]
-
-
 atoms = st.sampled_from(["a", "b", "[ab]", ".", "(?:a|b)", "(?:ab|c)"])
 written = st.recursive(
     atoms,
@@ -197,7 +173,8 @@ def served(pattern):
         return None
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(written, st.text("ab", max_size=8))
 def test_translation_keeps_the_meaning(pattern, text):
     """For patterns that both dialects read alike, the translation matches the same texts."""
@@ -206,7 +183,8 @@ def test_translation_keeps_the_meaning(pattern, text):
         assert matches(text) is (re.search(pattern, text) is not None)
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None)
 @given(written)
 def test_whatever_is_served_is_bounded(pattern):
     """No pattern that is served takes long on a long text that almost matches."""

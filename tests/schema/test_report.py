@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from noizu_mcp.schema import Violation, compile_schema, describe
-from noizu_mcp.schema.jsonschema._nearest import nearest
 from noizu_mcp.schema.jsonschema._values import find_not_json, type_of
 from noizu_mcp.schema.jsonschema._violation import MAX_SHOWN, show
 from noizu_mcp.schema.report import _explain
@@ -41,6 +40,11 @@ REPORTS = [
         ["(root): must be one of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, … 8 more], got 99"],
     ),
     ({"const": {"a": [1]}}, 2, ['(root): must be {"a": [1]}, got 2']),
+    (
+        {"items": {"enum": ["on", "off"]}},
+        [1, "on", 2],
+        ['/0: must be one of ["on", "off"], got 1', '/2: must be one of ["on", "off"], got 2'],
+    ),
     ({"minimum": 1}, 0, ["(root): 0 is less than the minimum of 1"]),
     ({"maximum": 14}, 15, ["(root): 15 is greater than the maximum of 14"]),
     ({"exclusiveMinimum": 1}, 1, ["(root): 1 must be greater than 1"]),
@@ -292,9 +296,117 @@ NATIVE_REPORTS = [
 
 @pytest.mark.parametrize(("schema", "value", "lines"), NATIVE_REPORTS)
 def test_native_lines(schema, value, lines):
-    """Where only the native engine can follow, its errors come in the same words."""
+    """Rejections that only the native engine can follow come in the same words."""
     found = describe(compile_schema({"unevaluatedProperties": False, **schema}).violations(value))
     assert lines == found
+
+
+METASCHEMA = "https://json-schema.org/draft/2020-12/schema"
+# Each part of a schema that may or may not judge names and items, with the names that are left.
+LEFT_OVER = [
+    (True, {"b": 1}, ['(root): unknown property "b"']),
+    (
+        False,
+        {"b": 1},
+        ['(root): nothing is allowed here, got {"b": 1}', '(root): unknown property "b"'],
+    ),
+    ({"$ref": "#/$defs/a"}, {"a": 1, "b": 1}, ['(root): unknown property "b", known are ["a"]']),
+    (
+        {"if": {"required": ["a"]}, "then": True, "else": {"properties": {"e": {}}}},
+        {"b": 1, "e": 1},
+        ['(root): unknown property "b", known are ["e"]'],
+    ),
+    (
+        {"if": {"required": ["b"]}, "else": {"properties": {"e": {}}}},
+        {"b": 1, "e": 1},
+        ['(root): unknown property "b"', '(root): unknown property "e"'],
+    ),
+    (
+        {"if": {"properties": {"a": {}}}, "else": False},
+        {"a": 1, "b": 1},
+        ['(root): unknown property "b", known are ["a"]'],
+    ),
+    (
+        {"dependentSchemas": {"a": {"properties": {"b": {}}}}},
+        {"b": 1},
+        ['(root): unknown property "b"'],
+    ),
+    (
+        {"dependentSchemas": {"a": {"properties": {"a": {}}}}},
+        {"a": 1, "b": 1},
+        ['(root): unknown property "b", known are ["a"]'],
+    ),
+    # The engine judges by a metaschema, and does not tell which names it knows.
+    ({"$ref": METASCHEMA}, {"type": "null", "b": 1}, ["(root): does not match the schema"]),
+    (
+        {"$ref": METASCHEMA, "properties": {"a": {"type": "null"}}},
+        {"type": "null", "a": 1, "b": 1},
+        ["/a: expected null, got integer 1"],
+    ),
+    (
+        {"$ref": METASCHEMA},
+        {"type": "no", "b": 1},
+        [f'(root): {{"type": "no", "b": 1}} does not match "{METASCHEMA}"'],
+    ),
+    (
+        {"allOf": [{"$ref": METASCHEMA}], "prefixItems": [True]},
+        [1, 2],
+        [f'(root): [1, 2] does not match "{METASCHEMA}"'],
+    ),
+    ({"contains": {"const": 1}}, [1, 2], ["/1: nothing is allowed here, got 2"]),
+]
+
+
+@pytest.mark.parametrize(("part", "value", "lines"), LEFT_OVER)
+def test_names_and_items_that_nothing_judges(part, value, lines):
+    """A name or an item that no part of the schema in force judges is reported, and no other."""
+    schema = {
+        "type": ["object", "array"],
+        "allOf": [part],
+        "unevaluatedProperties": False,
+        "unevaluatedItems": False,
+        "$defs": {"a": {"properties": {"a": {}}}},
+    }
+    assert lines == describe(compile_schema(schema, "native").violations(value))
+
+
+def test_contains_asks_nothing_of_a_value_that_is_no_list():
+    """A number is not searched for an item, and its other faults are reported."""
+    compiled = compile_schema({"contains": {"const": 1}, "minimum": 2}, "native")
+    assert describe(compiled.violations(1)) == ["(root): 1 is less than the minimum of 2"]
+
+
+def test_a_dynamic_reference_to_a_plain_anchor():
+    """A `$dynamicRef` to an anchor that is not dynamic leads where `$ref` does."""
+    schema = {"$dynamicRef": "#a", "$defs": {"d": {"$anchor": "a", "type": "null"}}}
+    lines = ["(root): expected null, got integer 1"]
+    assert lines == describe(compile_schema(schema, "native").violations(1))
+
+
+VOCABULARY = "https://json-schema.org/draft/2020-12/vocab"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "lines"),
+    [
+        (METASCHEMA, ["/1: expected string, got integer 1"]),
+        (
+            "urn:formats",
+            ['/0: "no" is not in the format "ipv4"', "/1: expected string, got integer 1"],
+        ),
+    ],
+)
+def test_a_dialect_that_asserts_formats(dialect, lines):
+    """A format is reported only where the author's own dialect asserts formats."""
+    used = ("core", "applicator", "validation", "format-assertion")
+    metaschema = {
+        "$id": "urn:formats",
+        "$schema": METASCHEMA,
+        "$vocabulary": {f"{VOCABULARY}/{name}": True for name in used},
+    }
+    schema = {"$schema": dialect, "items": {"type": "string", "format": "ipv4"}}
+    compiled = compile_schema(schema, "native", {"urn:formats": metaschema})
+    assert lines == describe(compiled.violations(["no", 1, "127.0.0.1"]))
 
 
 TREE = {"$recursiveAnchor": True, "properties": {"children": {"items": {"$recursiveRef": "#"}}}}
@@ -395,7 +507,7 @@ def test_a_large_value_is_explained(size):
     ],
 )
 def test_what_the_engine_cannot_read(value, line):
-    """Where the engine fails instead of telling, the reason is looked for."""
+    """The reason is looked for if the engine fails instead of telling."""
     schema = {"unevaluatedProperties": False, "properties": {"a": {"uniqueItems": True}}}
     assert describe(compile_schema(schema).violations(value)) == [line]
 
@@ -497,7 +609,7 @@ def test_a_hundred_violations(schema, value):
 
 
 def test_an_equal_violation_takes_no_room():
-    """What several parts of a schema say alike is one violation, and others still follow."""
+    """Equal violations from several parts of a schema are one, and others still follow."""
     schema = {"allOf": [{"type": "string"}] * 150 + [{"const": 2}]}
     found = compile_schema(schema).violations(1)
     assert [violation.keyword for violation in found] == ["type", "const"]
@@ -568,7 +680,7 @@ def test_to_wire():
     ],
 )
 def test_show(value, shown):
-    """Whatever the value, it is shown in one short line."""
+    """A value of any kind is shown in one short line."""
     assert show(value) == shown
 
 
@@ -592,60 +704,10 @@ anything = st.recursive(
 @settings(max_examples=100, deadline=None)
 @given(anything, anything, st.lists(st.text(st.characters()) | st.integers(), max_size=3))
 def test_to_wire_is_always_json(expected, got, path):
-    """Whatever a violation holds, what is sent is JSON in UTF-8, with capped values."""
+    """A violation with any content is sent as JSON in UTF-8, with capped values."""
     wire = Violation(tuple(path), "k", "m", expected, got).to_wire()
     json.dumps(wire, ensure_ascii=False, allow_nan=False).encode()
     assert len(show(got)) <= MAX_SHOWN
-
-
-@pytest.mark.parametrize(
-    ("word", "candidates", "meant"),
-    [
-        ("minLenght", ["minLength", "maxLength"], "minLength"),
-        ("maxlength", ["minLength", "maxLength"], "maxLength"),
-        ("custommer", ["customer"], "customer"),
-        ("lmiit", ["limit"], "limit"),
-        ("user-id", ["userId"], "userId"),
-        ("q", ["r", "s"], None),
-        ("di", ["id"], "id"),
-        ("q", ["query"], None),
-        ("name", ["name"], None),
-        ("colour", ["flavour"], None),
-        ("n" * 60, ["n" * 59 + "m"], "n" * 59 + "m"),
-        ("n" * 60, ["n" * 81], None),
-        ("ab", [f"x{i}" for i in range(600)] + ["abc"], "x0"),
-    ],
-)
-def test_nearest(word, candidates, meant):
-    """A slip of the hand is recognised, another word is not."""
-    assert nearest(word, candidates) == (meant if meant != "x0" else None)
-
-
-def distance(left, right):
-    """Return the optimal string alignment distance, by its definition."""
-    if not left or not right:
-        return len(left) + len(right)
-    steps = [
-        distance(left[1:], right) + 1,
-        distance(left, right[1:]) + 1,
-        distance(left[1:], right[1:]) + (left[0] != right[0]),
-    ]
-    if len(left) > 1 and left[1::-1] == right[:2]:
-        steps.append(distance(left[2:], right[2:]) + 1)
-    return min(steps)
-
-
-short = st.text("abcd", min_size=1, max_size=5)
-
-
-@settings(max_examples=200, deadline=None)
-@given(short, st.lists(short, max_size=4))
-def test_nearest_is_the_first_of_the_least_distance(word, candidates):
-    """Whatever is ruled out early, the answer is that of the distance alone."""
-    limit = len(word) // 3 or len(word) - 1
-    ranked = [(distance(word, other), place) for place, other in enumerate(candidates)]
-    close = [pair for pair in ranked if pair[0] <= limit and candidates[pair[1]] != word]
-    assert nearest(word, candidates) == (candidates[min(close)[1]] if close else None)
 
 
 @pytest.mark.parametrize(
@@ -659,7 +721,7 @@ def test_nearest_is_the_first_of_the_least_distance(word, candidates):
     ],
 )
 def test_what_json_cannot_express(value, path, text):
-    """What JSON cannot express is found with its place."""
+    """A value that JSON cannot express is found with its place."""
     found = find_not_json(value)
     assert found == (path, text)
 
@@ -680,6 +742,7 @@ def test_type_of_everything():
     assert [type_of(value) for value in named] == [*wanted, *others]
 
 
+@pytest.mark.slow
 def test_a_huge_value_is_explained_in_bounded_time():
     """An explanation stops after so many steps; what it has found by then is told."""
     schema = {"items": {"allOf": [{"type": "integer"}] * 9}}

@@ -7,7 +7,7 @@ import attrs
 import pytest
 
 from noizu_mcp._errors import DefinitionError
-from noizu_mcp.schema import Fault, Schema, field, read_shape, to_problems
+from noizu_mcp.schema import Fault, Schema, dump_value, field, read_shape, to_problems
 from noizu_mcp.schema import fields as f
 
 THIS = Path(__file__).name
@@ -21,7 +21,7 @@ def line_of(text):
 
 
 class Paging(Schema):
-    """How to page.
+    """The size of a page.
 
     Args:
         limit: how many
@@ -86,7 +86,7 @@ def test_options_without_a_default():
 
     assert shape.schema["required"] == ["b"]
     assert Input(b=None) == shape.build({"b": None})
-    assert shape.dump(Input(b=None)) == {"b": None, "c": None, "d": None, "e": None, "f": 3}
+    assert dump_value(Input(b=None)) == {"b": None, "c": None, "d": None, "e": None, "f": 3}
 
 
 def test_a_class_that_stands_alone_raises_with_every_problem():
@@ -95,7 +95,7 @@ def test_a_class_that_stands_alone_raises_with_every_problem():
 
         class Input(Schema):
             limit: int = field(default=60, max=50)  # limit
-            tags: list[str] = []  # tags
+            tags: list[str] = [1]  # tags
             name: str = field(  # name
                 min=3
             )
@@ -104,11 +104,34 @@ def test_a_class_that_stands_alone_raises_with_every_problem():
     assert [p.where for p in problems] == ["Input.limit", "Input.tags", "Input.name"]
     assert [p.text for p in problems] == [
         "default 60 is above max 50; change the default or the field",
-        "mutable default; write field(factory=list) or a lambda",
+        (
+            "default [1] does not fit: /0: expected string, got integer 1; change the default or"
+            " the field"
+        ),
         "min does not belong to string; write min_length",
     ]
     assert [line_of("limit"), line_of("tags"), line_of("name")] == [p.line for p in problems]
     assert all(p.file.endswith(THIS) for p in problems)
+
+
+def test_lists_dicts_and_sets_are_defaults():
+    """They are published, and every instance has its own."""
+
+    class Input(Schema):
+        tags: list[str] = []
+        sizes: dict[str, list[int]] = field(default={"a": [1]}, description="Sizes")
+        names: set[str] = {"x"}
+
+    shape, faults = read_shape(Input)
+    assert faults == []
+    properties = shape.schema["properties"]
+    assert [each["default"] for each in properties.values()] == [[], {"a": [1]}, ["x"]]
+    first, second, built = Input(), Input(), shape.build({})
+    first.tags.append("t")
+    first.sizes["a"].append(2)
+    first.names.clear()
+    assert second == built == shape.build({}) == Input()
+    assert (second.tags, second.sizes, second.names) == ([], {"a": [1]}, {"x"})
 
 
 def test_a_nested_class_leaves_its_problems_to_its_user():

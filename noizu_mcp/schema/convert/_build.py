@@ -9,24 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from copy import deepcopy
 from enum import Enum
+from functools import partial
 from itertools import count, repeat
 from typing import Any
 from weakref import finalize
 
-from ..declare._nodes import (
-    MISSING,
-    Array,
-    Choice,
-    Field,
-    Format,
-    Map,
-    Node,
-    Object,
-    Scalar,
-    Tuple,
-    Union,
-    json_type,
-)
+from ..declare import _nodes as nodes
+from ..jsonschema._keywords import TYPES
+from ..jsonschema._values import type_of
 from ..jsonschema._violation import show
 from ._dump import ATOMS, dump_value
 
@@ -55,20 +45,20 @@ class Builder:
         defaults: The fields with a default that is JSON, each with that JSON.
     """
 
-    def __init__(self, name: str, compile_test: Callable[[Node], Test]) -> None:
+    def __init__(self, name: str, compile_test: Callable[[nodes.Node], Test]) -> None:
         self._name = name
         self._compile_test = compile_test
         self.names: dict[str, Any] = {}
         self.lines: list[str] = []
         self.objects: dict[int, str] = {}
-        self.unions: dict[int, list[tuple[Test, Node]]] = {}
-        self.defaults: list[tuple[Field, Any]] = []
+        self.unions: dict[int, list[tuple[Test, nodes.Node]]] = {}
+        self.defaults: list[tuple[nodes.Field, Any]] = []
         self._fresh = count()
 
-    def compile(self, root: Node) -> Build | None:
+    def compile(self, root: nodes.Node) -> Build | None:
         """Return the builder of a form; None if every value stays as it is."""
         self.names.update(
-            MISSING=MISSING,
+            MISSING=nodes.MISSING,
             new=object.__new__,
             copy=deepcopy,
             whole=int,
@@ -89,12 +79,12 @@ class Builder:
         finalize(build, linecache.cache.pop, file, None).atexit = False
         return build
 
-    def of(self, node: Object) -> Build:
+    def of(self, node: nodes.Object) -> Build:
         """Return the compiled builder of an object inside the form."""
         build: Build = self.names[self.objects[id(node)]]
         return build
 
-    def default_problems(self) -> Iterator[tuple[Field, str]]:
+    def default_problems(self) -> Iterator[tuple[nodes.Field, str]]:
         """Build every default that is JSON once; yield the fields whose default cannot be built."""
         for field, value in self.defaults:
             build = Builder(self._name, self._compile_test).compile(field.node)
@@ -105,16 +95,16 @@ class Builder:
             except Exception as error:
                 yield field, f"default {show(value)} cannot be used: {error}; change it"
 
-    def value(self, node: Node, name: str) -> str | None:
+    def value(self, node: nodes.Node, name: str) -> str | None:
         """Return an expression for the typed value of a variable; None if it stays as it is."""
         writers: dict[type, Callable[[Any, str], str | None]] = {
-            Scalar: self._scalar,
-            Choice: self._choice,
-            Array: self._array,
-            Tuple: self._tuple,
-            Map: self._map,
-            Union: self._union,
-            Object: self._object,
+            nodes.Scalar: self._scalar,
+            nodes.Choice: self._choice,
+            nodes.Array: self._array,
+            nodes.Tuple: self._tuple,
+            nodes.Map: self._map,
+            nodes.Union: self._union,
+            nodes.Object: self._object,
         }
         writer = writers.get(type(node))
         return writer(node, name) if writer is not None else None
@@ -124,8 +114,8 @@ class Builder:
         self.names[name] = value
         return name
 
-    def _scalar(self, node: Scalar, name: str) -> str | None:
-        if isinstance(node.cast, Format):
+    def _scalar(self, node: nodes.Scalar, name: str) -> str | None:
+        if isinstance(node.cast, nodes.Format):
             return f"{self._constant('parse', node.cast.parse)}({name})"
         if node.cast == "int":
             return f"({name} if {name}.__class__ is int else whole({name}))"
@@ -133,7 +123,7 @@ class Builder:
             return f"({name} if {name}.__class__ is float else real({name}))"
         return None
 
-    def _choice(self, node: Choice, name: str) -> str | None:
+    def _choice(self, node: nodes.Choice, name: str) -> str | None:
         if all(type(result) is str or result is None for result in node.results):
             return None
         # 1 and True are one key of a dict, and two values in JSON.
@@ -141,7 +131,7 @@ class Builder:
         table = {(type(value) is bool, value): result for value, result in pairs}
         return f"{self._constant('choice', table)}[{name}.__class__ is bool, {name}]"
 
-    def _array(self, node: Array, name: str) -> str | None:
+    def _array(self, node: nodes.Array, name: str) -> str | None:
         item = f"i{next(self._fresh)}"
         made = self.value(node.item, item)
         if made is None:
@@ -150,7 +140,7 @@ class Builder:
             return f"[{made} for {item} in {name}]"
         return f"{node.collection.__name__}([{made} for {item} in {name}])"
 
-    def _tuple(self, node: Tuple, name: str) -> str:
+    def _tuple(self, node: nodes.Tuple, name: str) -> str:
         parts: list[str] = []
         for index, item in enumerate(node.items):
             variable = f"i{next(self._fresh)}"
@@ -159,14 +149,14 @@ class Builder:
             parts.append(part if made is None else f"[{made} for {variable} in ({part},)][0]")
         return f"({''.join(f'{part}, ' for part in parts)})"
 
-    def _map(self, node: Map, name: str) -> str | None:
+    def _map(self, node: nodes.Map, name: str) -> str | None:
         key, item = f"k{next(self._fresh)}", f"i{next(self._fresh)}"
         made_key, made = self.value(node.key, key), self.value(node.value, item)
         if made_key is None and made is None:
             return None
         return f"{{{made_key or key}: {made or item} for {key}, {item} in {name}.items()}}"
 
-    def _union(self, node: Union, name: str) -> str | None:
+    def _union(self, node: nodes.Union, name: str) -> str | None:
         options = node.options
         if len(options) == 1:
             made = self.value(options[0], name)
@@ -186,16 +176,16 @@ class Builder:
         self.lines += [f"def {name}(v):", f"    return {made}", ""]
         return name
 
-    def _tests(self, options: list[Node]) -> list[Test]:
+    def _tests(self, options: list[nodes.Node]) -> list[Test]:
         """Return a test for each branch of a union: of the JSON type, where that decides."""
         kinds = [_kinds(option) for option in options]
         tests: list[Test] = []
         for index, (option, own) in enumerate(zip(options, kinds, strict=True)):
             others = frozenset().union(*kinds[:index], *kinds[index + 1 :])
-            tests.append(self._compile_test(option) if own & others else _kind_test(own))
+            tests.append(self._compile_test(option) if own & others else partial(_is_of, own))
         return tests
 
-    def _object(self, node: Object, name: str) -> str:
+    def _object(self, node: nodes.Object, name: str) -> str:
         function = self.objects.get(id(node))
         if function is None:
             name_of = node.name if node.name.isidentifier() else "object"
@@ -203,7 +193,7 @@ class Builder:
             self.lines += self._body(node, function)
         return f"{function}({name})"
 
-    def _body(self, node: Object, function: str) -> list[str]:
+    def _body(self, node: nodes.Object, function: str) -> list[str]:
         """Return the function that builds an object, by how it is made."""
         fields = [field for field in node.fields if field.keyword is not None]
         # A Schema class without hooks is filled in past its constructor, which is twice as fast.
@@ -218,16 +208,15 @@ class Builder:
             target = f"{store}[{field.attribute if direct else field.keyword!r}]"
             # An absent key of a TypedDict stays absent; a default that needs the instance is left
             # to the constructor, so that its keyword must be absent.
-            stays = field.takes_self or (node.make == "dict" and not field.required)
-            steps += self._absent_stays(field, target) if stays else self._take(field, target)
+            if field.takes_self or (node.make == "dict" and not field.required):
+                steps.append(f"if {field.name!r} in v:")
+                steps += (f"    {line}" for line in self._sent(field, target))
+            else:
+                steps += self._take(field, target)
         made = f"{self._constant('cls', node.cls)}(**made)" if node.make == "call" else "made"
         return [f"def {function}(v):", *(f"    {step}" for step in [*steps, f"return {made}"]), ""]
 
-    def _absent_stays(self, field: Field, target: str) -> list[str]:
-        lines = self._sent(field, target)
-        return [f"if {field.name!r} in v:", *(f"    {line}" for line in lines)]
-
-    def _sent(self, field: Field, target: str) -> list[str]:
+    def _sent(self, field: nodes.Field, target: str) -> list[str]:
         """Return the lines that take over a field that was sent."""
         variable = f"x{next(self._fresh)}"
         made = self.value(field.node, variable)
@@ -236,7 +225,7 @@ class Builder:
             return [f"{target} = {sent}"]
         return [f"{variable} = {sent}", f"{target} = {made}"]
 
-    def _take(self, field: Field, target: str) -> list[str]:
+    def _take(self, field: nodes.Field, target: str) -> list[str]:
         """Return the lines that take over a field: the value sent, its default, or None."""
         if field.required:
             return self._sent(field, target)
@@ -266,7 +255,7 @@ class Builder:
         made = f"{default} if {variable} is MISSING else {made or variable}"
         return [f"{variable} = get({name}, MISSING)", f"{target} = {made}"]
 
-    def _default(self, field: Field, made: str | None) -> str:
+    def _default(self, field: nodes.Field, made: str | None) -> str:
         """Return an expression for a default; a name if it is the same object every time."""
         if field.factory is None:
             name = self._constant("default", field.default)
@@ -281,9 +270,13 @@ class Builder:
         return f"({build}(dump({fresh})) if is_json({node}, {fresh} := {factory}) else {fresh})"
 
 
-def _null_is_a_member(node: Node) -> bool:
+def _is_of(kinds: frozenset[str], value: Any) -> bool:
+    return type_of(value) in kinds
+
+
+def _null_is_a_member(node: nodes.Node) -> bool:
     """Tell if null stands for an enum member, not for None."""
-    if not isinstance(node, Choice):
+    if not isinstance(node, nodes.Choice):
         return False
     pairs = zip(node.values, node.results, strict=True)
     return any(result is not None for value, result in pairs if value is None)
@@ -309,36 +302,21 @@ def _picker(pairs: list[tuple[Test, str | None]], names: dict[str, Any]) -> Buil
     return pick
 
 
-def _kinds(node: Node) -> frozenset[str]:
-    """Return the JSON types that a value of a node may have; `number` covers both."""
-    if isinstance(node, Scalar):
+def _kinds(node: nodes.Node) -> frozenset[str]:
+    """Return the JSON types that a value of a node may have, as `type_of` tells them."""
+    if isinstance(node, nodes.Scalar):
         found = {node.kind}
-    elif isinstance(node, Choice):
-        found = set(map(json_type, node.values))
-    elif isinstance(node, (Array, Tuple)):
+    elif isinstance(node, nodes.Choice):
+        found = set(map(type_of, node.values))
+    elif isinstance(node, (nodes.Array, nodes.Tuple)):
         found = {"array"}
-    elif isinstance(node, (Map, Object)):
+    elif isinstance(node, (nodes.Map, nodes.Object)):
         found = {"object"}
     else:
-        found = set(_CLASSES)
-    return frozenset("number" if kind == "integer" else kind for kind in found)
-
-
-_CLASSES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list, tuple),
-    "object": (dict,),
-    "null": (type(None),),
-}
-
-
-def _kind_test(kinds: frozenset[str]) -> Test:
-    classes = tuple(cls for kind in kinds for cls in _CLASSES[kind])
-    if bool in classes or "number" not in kinds:
-        return lambda value: isinstance(value, classes)
-    return lambda value: isinstance(value, classes) and value.__class__ is not bool
+        found = set(TYPES)
+    # 1.0 is an integer, and 1 a number.
+    numbers = {"integer", "number"}
+    return frozenset(found if found.isdisjoint(numbers) else found | numbers)
 
 
 def _real(value: float) -> float:
@@ -353,19 +331,19 @@ def _real(value: float) -> float:
 _SENT_FOR: Mapping[str, type] = {"text": str, "int": float, "float": int}
 
 
-def is_json(node: Node, value: Any) -> bool:
+def is_json(node: nodes.Node, value: Any) -> bool:
     """Tell if a default is JSON, at least in part, where the typed value is something else.
 
     A mapping stands for an instance, text for a date or an enum member, 1 for 1.0. A default that
     is an instance, a member or a date already is delivered unchanged.
     """
-    if isinstance(node, Union):
+    if isinstance(node, nodes.Union):
         return any(is_json(option, value) for option in node.options)
-    if isinstance(node, Choice):
+    if isinstance(node, nodes.Choice):
         delivered = any(type(each) is type(value) and each == value for each in node.results)
         return not delivered and value is not None and type(value) in ATOMS
-    if isinstance(node, Scalar):
-        cast = "text" if isinstance(node.cast, Format) else node.cast or ""
+    if isinstance(node, nodes.Scalar):
+        cast = "text" if isinstance(node.cast, nodes.Format) else node.cast or ""
         return type(value) is _SENT_FOR.get(cast)
     if isinstance(value, Mapping):
         return _is_json_mapping(node, value)
@@ -374,21 +352,21 @@ def is_json(node: Node, value: Any) -> bool:
     return False
 
 
-def _is_json_mapping(node: Node, value: Mapping[Any, Any]) -> bool:
-    if isinstance(node, Map):
+def _is_json_mapping(node: nodes.Node, value: Mapping[Any, Any]) -> bool:
+    if isinstance(node, nodes.Map):
         items = value.items()
         return any(is_json(node.key, key) or is_json(node.value, item) for key, item in items)
-    if not isinstance(node, Object):
+    if not isinstance(node, nodes.Object):
         return False
     # The typed value of a TypedDict is a mapping too.
     inside = ((field.node, value.get(field.name)) for field in node.fields)
     return node.make != "dict" or any(is_json(inner, item) for inner, item in inside)
 
 
-def _is_json_list(node: Node, value: Any) -> bool:
-    if not isinstance(node, (Array, Tuple)):
+def _is_json_list(node: nodes.Node, value: Any) -> bool:
+    if not isinstance(node, (nodes.Array, nodes.Tuple)):
         return False
-    if type(value) is list and (isinstance(node, Tuple) or node.collection is not list):
+    if type(value) is list and (isinstance(node, nodes.Tuple) or node.collection is not list):
         return True
-    nodes = node.items if isinstance(node, Tuple) else repeat(node.item)
-    return any(is_json(inner, item) for inner, item in zip(nodes, value, strict=False))
+    own = node.items if isinstance(node, nodes.Tuple) else repeat(node.item)
+    return any(is_json(inner, item) for inner, item in zip(own, value, strict=False))

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from ..._util import json_text
+from ..._value import JSONObject
 from ..declare._nodes import Object
 
 #: The classes whose values are JSON already.
@@ -104,15 +105,14 @@ def _choose_kind(cls: type) -> Dump:
 
 def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
     """Return a dumper by attribute; a field marked True is left out while it is None."""
-    always = [(attribute, name) for attribute, name, absent in fields]
-    absent = frozenset(name for _, name, may_be_absent in fields if may_be_absent)
+    named = tuple(fields)
 
-    def dump(value: Any) -> dict[str, Any]:
+    def dump(value: Any) -> JSONObject:
         made = {}
-        for attribute, name in always:
+        for attribute, name, may_be_absent in named:
             inner = getattr(value, attribute)
             if inner.__class__ in ATOMS:
-                if inner is None and name in absent:
+                if inner is None and may_be_absent:
                     continue
                 made[name] = inner
             else:

@@ -1,20 +1,13 @@
-"""Annotations → nodes: the state of reading a declaration, and the types that it understands.
-
-A declaration is read once, from the top down. An annotation becomes a node, a class becomes an
-object node with a field for each of its own. A problem is noted with the path of the field, and
-reading goes on with a node for any value, so that all problems are reported together.
-"""
+"""Annotations → nodes: the types that a declaration may use."""
 
 import enum
 from collections import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter
 from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
-    ForwardRef,
     Literal,
     Never,
     NoReturn,
@@ -24,245 +17,11 @@ from typing import (
 )
 from typing import Union as TypingUnion
 
-from ..jsonschema._fault import Fault
 from ._classes import PROBLEMS, is_class_form, read_class
 from ._field import Marker
-from ._field_options import constrain, marker_problems
-from ._nodes import (
-    MISSING,
-    Array,
-    Choice,
-    Field,
-    Map,
-    Node,
-    Object,
-    Scalar,
-    Tuple,
-    Union,
-    is_nullable,
-    text_format,
-)
-from ._resolve import Scope, Unresolved, substitute
-
-# Special forms that are about a field, not about its type. By name: some are newer than the oldest
-# Python served, and typing_extensions has its own.
-_WRAPPERS = frozenset({"Final", "Required", "NotRequired", "ReadOnly"})
-_TEXT = (str, ForwardRef)
-
-
-class ParseState:
-    """The state of reading one declaration.
-
-    Args:
-        output: True if the declaration describes a result. Attributes that no parameter of the
-            constructor sets are part of it.
-
-    Attributes:
-        faults: The problems so far.
-        path: The names of the fields around the place that is being read.
-        owner: The class that declares the last of them.
-        classes: Each class that was read, with its type arguments and its node; a class that
-            contains itself is found here.
-        open: The nodes of the classes that are being read, by identity.
-        aliases: The named types (PEP 695) that are being read.
-        unresolved: True after a name that does not exist yet.
-        risky: True after a type that may refuse a value which its schema accepts.
-        headers: True after a field with a header.
-        titled: True after a title, of a field or of a choice.
-    """
-
-    def __init__(self, *, output: bool = False) -> None:
-        self.output = output
-        self.faults: list[Fault] = []
-        self.path: tuple[str | int, ...] = ()
-        self.owner: type | None = None
-        self.classes: list[tuple[type, tuple[Any, ...], Object]] = []
-        self.open: set[int] = set()
-        self.aliases: list[Any] = []
-        self.unresolved = False
-        self.risky = False
-        self.headers = False
-        self.titled = False
-
-    def fault(self, text: str) -> None:
-        """Note a problem at the present place."""
-        self.faults.append(Fault(self.path, text, self.owner))
-
-    def unknown(self, error: Unresolved) -> None:
-        """Note a name that does not exist, at least not yet."""
-        self.unresolved = True
-        self.fault(str(error))
-
-    @contextmanager
-    def at(self, name: str | int | None, owner: type | None) -> Iterator[None]:
-        """Stand at a field, or (with None) at a class as a whole, for the length of the block."""
-        outside = self.path, self.owner
-        self.path = self.path if name is None else (*self.path, name)
-        self.owner = owner
-        try:
-            yield
-        finally:
-            self.path, self.owner = outside
-
-    def node(self, annotation: Any, scope: Scope) -> Node:
-        """Read an annotation.
-
-        Args:
-            annotation: Any annotation, text included. One that has no schema is a fault.
-            scope: The names that it may use.
-
-        Returns:
-            A node that belongs to this place alone, so that constraints can be put on it; except
-            that a class has one node.
-        """
-        try:
-            return _infer(self, annotation, scope)
-        except Unresolved as error:
-            self.unknown(error)
-            return Node()
-
-    def check_marker(self, marker: Marker) -> None:
-        """Note the problems of a marker that do not depend on its type."""
-        for problem in marker_problems(marker):
-            self.fault(problem)
-
-    def constrain(self, node: Node, options: Mapping[str, Any]) -> None:
-        """Put those options on a node that are about its type."""
-        self.titled = self.titled or not options.keys().isdisjoint(("title", "titles"))
-        for problem in constrain(node, options):
-            self.fault(problem)
-
-    def annotated_field(
-        self,
-        name: str,
-        annotation: Any,
-        scope: Scope,
-        marker: Marker | None = None,
-        **about: Any,
-    ) -> Field:
-        """Read a field that has an annotation and perhaps a marker. The state stands at the field.
-
-        Args:
-            name: The name on the wire.
-            annotation: The whole annotation.
-            scope: The names that it may use.
-            marker: `field(...)` or `argument(...)`, if one was written.
-            **about: Attributes of `Field`.
-        """
-        try:
-            inner, entries, required = _unwrap(annotation, scope)
-        except Unresolved as error:
-            self.unknown(error)
-            inner, entries, required = Any, [], None
-        node = self.node(inner, scope)
-        options = _entry_options(self, node, entries) if entries else {}
-        if required is not None:
-            about["required"] = required
-        if marker is not None:
-            if marker.kind is not None:
-                self.fault(
-                    f"{marker.maker}(...) is for mappings; beside an annotation write field(...)"
-                )
-            self.check_marker(marker)
-            options.update(marker.options)
-            if "factory" in options:
-                about["factory"] = options["factory"] if callable(options["factory"]) else None
-        if isinstance(about.get("default"), Marker):
-            self.fault("field(...) is not read here; write Annotated[<type>, field(...)]")
-            del about["default"]
-        return self.field(name, node, options, **about)
-
-    def field(self, name: str, node: Node, options: Mapping[str, Any], **about: Any) -> Field:
-        """Return a field, after its constraints are put on its type.
-
-        Args:
-            name: The name on the wire.
-            node: The type.
-            options: The options of the marker, checked already.
-            **about: Attributes of `Field`; `required` holds if the options do not decide it.
-        """
-        if options:
-            self.constrain(node, options)
-        about.setdefault("default", options.get("default", MISSING))
-        field = Field(name, node, about)
-        required = options.get("required")
-        if required is None:
-            required = about.get("required")
-        if required is None:
-            required = not field.has_default and not is_nullable(node)
-        field.required = bool(required)
-        if options:
-            self._describe(field, options)
-        return field
-
-    def _describe(self, field: Field, options: Mapping[str, Any]) -> None:
-        """Put those options on a field that are about the field itself; wrong values were noted."""
-        texts = {
-            name: value
-            for name in ("description", "header", "title")
-            if isinstance(value := options.get(name), str)
-        }
-        field.description = texts.get("description")
-        field.title = texts.get("title")
-        field.header = texts.get("header")
-        self.headers = self.headers or field.header is not None
-        examples = options.get("examples")
-        field.examples = tuple(examples) if isinstance(examples, (list, tuple)) else ()
-        field.complete = options.get("complete")
-
-
-def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]:
-    """Take off the parts of an annotation that are about the field, not about its type.
-
-    Returns:
-        The annotation of the type; the entries of `Annotated`; and True for `Required[...]`, False
-        for `NotRequired[...]`, else None.
-
-    Raises:
-        Unresolved: If text in it names something unknown.
-    """
-    entries: list[Any] = []
-    required = None
-    while True:
-        if isinstance(annotation, _TEXT):
-            annotation = scope.resolve(annotation)
-        origin = get_origin(annotation)
-        if origin is Annotated:
-            entries = [*annotation.__metadata__, *entries]
-            annotation = annotation.__origin__
-        elif (form := getattr(origin, "_name", None)) in _WRAPPERS:
-            required = {"Required": True, "NotRequired": False}.get(form, required)
-            (annotation,) = get_args(annotation)
-        else:
-            return annotation, entries, required
-
-
-def _entry_options(state: ParseState, node: Node, entries: Iterable[Any]) -> dict[str, Any]:
-    """Return the options that the entries of `Annotated[...]` say, ours and those of others."""
-    options: dict[str, Any] = {}
-    for entry in entries:
-        if isinstance(entry, Marker):
-            if entry.kind is not None:
-                state.fault(f"{entry.maker}(...) inside Annotated; write field(...)")
-                continue
-            state.check_marker(entry)
-            if {"default", "factory"} & entry.options.keys():
-                state.fault("a default inside Annotated; write it after the =, as Python does")
-            own = entry.options.items()
-            options.update((k, v) for k, v in own if k not in ("default", "factory"))
-        elif isinstance(entry, str):
-            options.setdefault("description", entry)
-        else:
-            # Loaded with the first constraint of another library.
-            from ._constraints import annotated_options
-
-            found = annotated_options(node, entry)
-            if isinstance(found, str):
-                state.fault(found)
-            else:
-                options.update(found)
-    return options
-
+from ._nodes import Array, Choice, Map, Node, Object, Scalar, Tuple, Union, text_format
+from ._resolve import Scope, substitute
+from ._state import ParseState
 
 _SCALARS: Mapping[Any, Callable[[], Node]] = {
     str: lambda: Scalar("string"),
@@ -276,14 +35,12 @@ _SCALARS: Mapping[Any, Callable[[], Node]] = {
 }
 
 
-def _infer(state: ParseState, annotation: Any, scope: Scope) -> Node:
-    """Read an annotation.
+def infer(state: ParseState, annotation: Any, scope: Scope) -> Node:
+    """Read an annotation that is no text.
 
     Raises:
         Unresolved: If text in it names something unknown.
     """
-    if isinstance(annotation, _TEXT):
-        annotation = scope.resolve(annotation)
     origin = get_origin(annotation)
     if origin is None:
         if type(annotation).__hash__ is not None and annotation in _SCALARS:
@@ -360,7 +117,7 @@ def _alias(state: ParseState, alias: Any, scope: Scope) -> Node:
 
 def _annotated(state: ParseState, annotation: Any, scope: Scope) -> Node:
     node = state.node(annotation.__origin__, scope)
-    options = _entry_options(state, node, annotation.__metadata__)
+    options = state.entry_options(node, annotation.__metadata__)
     state.constrain(node, options)
     for name, value in options.items():
         if name in ("description", "examples"):
@@ -397,10 +154,10 @@ def _union(state: ParseState, annotation: Any, scope: Scope) -> Node:
     for part in get_args(annotation):
         node = state.node(part, scope)
         branches.extend(node.branches if isinstance(node, Union) else [node])
-    kinds = {(branch.kind, branch.cast) for branch in branches if isinstance(branch, Scalar)}
-    if {("integer", "int"), ("number", "float")} <= kinds:
+    casts = [branch.cast for branch in branches if isinstance(branch, Scalar)]
+    if "int" in casts and "float" in casts:
         # Together they are every number, and each arrives as it was sent.
-        branches = [b for b in branches if not (isinstance(b, Scalar) and b.kind == "integer")]
+        branches = [b for b in branches if not (isinstance(b, Scalar) and b.cast == "int")]
         for branch in branches:
             if isinstance(branch, Scalar) and branch.cast == "float":
                 branch.cast = None
@@ -413,10 +170,6 @@ _FORMS: Mapping[Any, Callable[[ParseState, Any, Scope], Node]] = {
     TypingUnion: _union,
     UnionType: _union,
 }
-
-
-def _list(state: ParseState, _cls: type, args: tuple[Any, ...], scope: Scope) -> Node:
-    return Array(state.node(args[0], scope) if args else Node())
 
 
 def _tuple(state: ParseState, _cls: type, args: tuple[Any, ...], scope: Scope) -> Node:
@@ -434,7 +187,9 @@ def _set(state: ParseState, cls: type, args: tuple[Any, ...], scope: Scope) -> N
             "items of a set must be text, numbers, enum members or tuples of them; write list[...]"
         )
     collection = frozenset if cls is frozenset else set
-    return Array(item, collection, uniqueItems=True)
+    made = Array(item, collection)
+    made.keywords["uniqueItems"] = True
+    return made
 
 
 def _is_hashable(node: Node) -> bool:
@@ -455,7 +210,10 @@ def _map(state: ParseState, _cls: type, args: tuple[Any, ...], scope: Scope) -> 
 
 
 _COLLECTIONS: tuple[tuple[Iterable[type], Callable[..., Node]], ...] = (
-    ((list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection), _list),
+    (
+        (list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection),
+        lambda state, _cls, args, scope: Array(state.node(args[0], scope) if args else Node()),
+    ),
     ((dict, abc.Mapping, abc.MutableMapping), _map),
     ((tuple,), _tuple),
     ((set, frozenset, abc.Set, abc.MutableSet), _set),

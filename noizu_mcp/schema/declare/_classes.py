@@ -7,10 +7,12 @@ subclass of `Schema`. Its problems are kept on it until the class that uses it r
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from enum import Enum
+from functools import partial
 from inspect import get_annotations, signature
 from types import FunctionType, NoneType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, get_args, get_origin, is_typeddict
+from typing import Any, ClassVar, Generic, get_args, get_origin, is_typeddict
 
 import attrs
 
@@ -18,20 +20,21 @@ from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker
 from ._nodes import MISSING, Field, Object
 from ._resolve import KEPT, Scope, class_scope, may_be_none, substitute
-
-if TYPE_CHECKING:
-    # A type inside a class is an annotation, so each of the two needs the other.
-    from ._annotations import ParseState
+from ._state import ParseState
 
 #: On a class that `freeze` made: its problems, as pairs of a field name and a text.
 PROBLEMS = "__mcp_problems__"
-# Keys of the metadata of its attributes: the marker; True if None stands for absence.
+# Keys of the metadata of its attributes: the marker; True if None stands for absence; the default
+# that its factory copies.
 _MARKER = "noizu_mcp.marker"
 _IMPLICIT = "noizu_mcp.implicit"
+_DEFAULT = "noizu_mcp.default"
 
 _CLASS_VARIABLE = re.compile(r"""['"]?(\w+\.)*ClassVar\b""")
 # Values without annotation that are members of any class.
 _MEMBERS = (FunctionType, property, classmethod, staticmethod)
+# Types of defaults that are copied.
+_CONTAINERS = (list, dict, set)
 # Types of defaults that are surely no mistake.
 _PLAIN_DEFAULTS = (str, int, float, bool, NoneType, Enum, tuple)
 
@@ -97,15 +100,16 @@ def _attribute(
     marker = value if isinstance(value, Marker) else None
     options = marker.options if marker is not None else {}
     default = options.get("default", MISSING) if marker is not None else value
-    metadata = {_MARKER: marker, _IMPLICIT: False}
+    metadata: dict[str, Any] = {_MARKER: marker, _IMPLICIT: False}
     if default is not MISSING and not isinstance(default, _PLAIN_DEFAULTS):
-        from ._mistakes import foreign_field, mutable_default
+        if type(default) in _CONTAINERS:  # every instance has its own
+            metadata[_DEFAULT] = default
+            return attrs.field(factory=partial(deepcopy, default), metadata=metadata)
+        from ._mistakes import foreign_field
 
         foreign = foreign_field(default)
-        text = foreign or mutable_default(default)
-        if text is not None:
-            problems.append((name, text))
         if foreign is not None:
+            problems.append((name, foreign))
             default = MISSING
     if default is not MISSING:
         return attrs.field(default=default, metadata=metadata)
@@ -153,7 +157,7 @@ _HOOKS = ("__attrs_pre_init__", "__attrs_post_init__", "__post_init__")
 _FACTORY: Any = attrs.Factory
 
 
-def read_class(state: "ParseState", cls: type, args: tuple[tuple[Any, Scope], ...] = ()) -> Object:
+def read_class(state: ParseState, cls: type, args: tuple[tuple[Any, Scope], ...] = ()) -> Object:
     """Read a class with fields; it has one node in each declaration.
 
     Args:
@@ -169,7 +173,7 @@ def read_class(state: "ParseState", cls: type, args: tuple[tuple[Any, Scope], ..
     if is_plain(cls, empty=True) and not attrs.has(cls):
         freeze(cls)
     risky = _is_risky(cls)
-    node = Object(cls.__name__, _make(cls, risky=risky), cls, risky=risky)
+    node = Object(cls.__name__, _make(cls, risky=risky), cls, [], risky)
     state.classes.append((cls, arguments, node))
     state.risky = state.risky or risky
     if len(state.path) > MAX_NESTING:
@@ -250,7 +254,7 @@ def declarers(cls: type) -> dict[str, type]:
     return {name: base for base in reversed(cls.__mro__) for name in get_annotations(base)}
 
 
-def _fields(state: "ParseState", cls: type, variables: Mapping[Any, Any]) -> Iterator[Field]:
+def _fields(state: ParseState, cls: type, variables: Mapping[Any, Any]) -> Iterator[Field]:
     if is_typed_dict(cls):
         return _typed_dict_fields(state, cls, class_scope(cls, variables))
     owners = declarers(cls)
@@ -264,7 +268,7 @@ def _fields(state: "ParseState", cls: type, variables: Mapping[Any, Any]) -> Ite
 
 
 def _attrs_fields(
-    state: "ParseState", cls: type, owners: Mapping[str, type], scopes: Mapping[type, Scope]
+    state: ParseState, cls: type, owners: Mapping[str, type], scopes: Mapping[type, Scope]
 ) -> Iterator[Field]:
     for attribute in attrs.fields(cls):
         if not attribute.init and not state.output:
@@ -274,7 +278,7 @@ def _attrs_fields(
         name = attribute.name
         if attribute.init:
             name = about["keyword"] = attribute.alias or attribute.name
-            default = attribute.default
+            default = attribute.metadata.get(_DEFAULT, attribute.default)
             if isinstance(default, _FACTORY):
                 about.update(factory=default.factory, takes_self=default.takes_self)
             elif default is not attrs.NOTHING and not attribute.metadata.get(_IMPLICIT):
@@ -298,7 +302,7 @@ def _attrs_fields(
 
 
 def _dataclass_fields(
-    state: "ParseState", cls: Any, owners: Mapping[str, type], scopes: Mapping[type, Scope]
+    state: ParseState, cls: Any, owners: Mapping[str, type], scopes: Mapping[type, Scope]
 ) -> Iterator[Field]:
     dataclasses = sys.modules["dataclasses"]  # loaded, since there is one; never by us
     fields = dataclasses.fields(cls)
@@ -323,7 +327,7 @@ def _dataclass_fields(
             yield state.annotated_field(declared.name, declared.type, scopes[owner], **about)
 
 
-def _typed_dict_fields(state: "ParseState", cls: Any, scope: Scope) -> Iterator[Field]:
+def _typed_dict_fields(state: ParseState, cls: Any, scope: Scope) -> Iterator[Field]:
     for name, annotation in get_annotations(cls).items():
         required = name in cls.__required_keys__
         with state.at(name, cls):

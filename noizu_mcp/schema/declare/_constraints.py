@@ -64,25 +64,8 @@ def apply_validator(node: Node, validator: Any) -> list[str]:
     return list(handler(node, validator)) if handler is not None else []
 
 
-def _both(node: Node, validator: Any) -> Iterator[str]:
-    # `and_` is an attrs class whose one field has no public name.
-    (parts,) = attrs.astuple(validator, recurse=False)
-    yield from apply_validator(node, parts)
-
-
-def _optional(node: Node, validator: Any) -> Iterator[str]:
-    yield from apply_validator(node, validator.validator)
-
-
-def _number(node: Node, validator: Any) -> Iterator[str]:
-    yield from constrain(node, {_COMPARED[validator.compare_op]: validator.bound})
-
-
-def _size(name: str) -> Callable[[Node, Any], Iterator[str]]:
-    def apply(node: Node, validator: Any) -> Iterator[str]:
-        yield from constrain(node, {_size_option(node, name): getattr(validator, name)})
-
-    return apply
+def _size(name: str) -> Callable[[Node, Any], list[str]]:
+    return lambda node, v: constrain(node, {_size_option(node, name): getattr(v, name)})
 
 
 def _matches(node: Node, validator: Any) -> Iterator[str]:
@@ -125,9 +108,10 @@ def _entries(node: Node, validator: Any) -> Iterator[str]:
 
 
 _HANDLERS: Mapping[str, Callable[[Node, Any], Iterable[str]]] = {
-    "_AndValidator": _both,
-    "_OptionalValidator": _optional,
-    "_NumberValidator": _number,
+    # `and_` is an attrs class whose one field has no public name.
+    "_AndValidator": lambda node, v: apply_validator(node, *attrs.astuple(v, recurse=False)),
+    "_OptionalValidator": lambda node, v: apply_validator(node, v.validator),
+    "_NumberValidator": lambda node, v: constrain(node, {_COMPARED[v.compare_op]: v.bound}),
     "_MinLengthValidator": _size("min_length"),
     "_MaxLengthValidator": _size("max_length"),
     "_MatchesReValidator": _matches,

@@ -8,10 +8,11 @@ from typing import Any, get_origin
 
 import attrs
 
-from ._annotations import ParseState, choice
+from ._annotations import choice
 from ._field import Marker
 from ._nodes import MISSING, Array, Field, Map, Node, Object, Scalar
 from ._resolve import Scope
+from ._state import ParseState
 
 
 @attrs.frozen(slots=False, eq=False, repr=False, init=False)
@@ -98,9 +99,7 @@ def read_data(state: ParseState, declared: Mapping[Any, Any], name: str) -> Obje
                 fields.append(state.field(key, _node(state, value), options, required=required))
             else:
                 state.fault(f"the name of a field is text, got {key!r}")
-    node = Object(name, "direct", record_class(name, [field.name for field in fields]))
-    node.fields.extend(fields)
-    return node
+    return Object(name, "direct", record_class(name, [field.name for field in fields]), fields)
 
 
 def _node(state: ParseState, value: Any) -> Node:

@@ -14,9 +14,9 @@ _GOOGLE = frozenset(
 )
 _NUMPY = frozenset({"Parameters", "Other Parameters", "Attributes"})
 # `name (int): text`, `*names: text`: the name, then the text after the colon.
-_GOOGLE_ENTRY = re.compile(r"(\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
+_GOOGLE_ENTRY = r"(\*{0,2}\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)"
 # `name : int`, `one, two : int`: the names; the text stands below.
-_NUMPY_ENTRY = re.compile(r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?()")
+_NUMPY_ENTRY = r"(\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?()"
 
 
 def docstring_summary(text: str | None) -> str | None:
@@ -52,7 +52,7 @@ def docstring_parameters(text: str | None) -> dict[str, str]:
     return found
 
 
-def _entries(lines: Sequence[str], depth: int, head: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+def _entries(lines: Sequence[str], depth: int, head: str) -> Iterator[tuple[str, str]]:
     """Yield name and text of each entry: a line at a depth, and the deeper ones below it."""
     entries: list[list[str]] = []
     for line in filter(str.strip, lines):
@@ -61,7 +61,7 @@ def _entries(lines: Sequence[str], depth: int, head: re.Pattern[str]) -> Iterato
         else:
             entries.append([line.strip()])
     for first, *body in entries:
-        match = head.fullmatch(first)
+        match = re.fullmatch(head, first)
         if match is not None:
             text = " ".join(part for part in (match[2], *body) if part)
             if text:

@@ -7,15 +7,13 @@ body never raises half-way: the class that uses the field reports everything tha
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
-import attrs
-
+from ..._value import Frozen
 from ._nodes import MISSING
 
 T = TypeVar("T")
 
 
-@attrs.frozen(eq=False)
-class Marker:
+class Marker(Frozen):
     """The options of a field, unchecked.
 
     Attributes:
@@ -28,9 +26,23 @@ class Marker:
 
     maker: str
     options: dict[str, Any]
-    misplaced: tuple[Any, ...] = ()
-    kind: str | None = None
-    inner: Any = MISSING
+    misplaced: tuple[Any, ...]
+    kind: str | None
+    inner: Any
+
+    def __init__(
+        self,
+        maker: str,
+        options: dict[str, Any],
+        misplaced: tuple[Any, ...] = (),
+        kind: str | None = None,
+        inner: Any = MISSING,
+    ) -> None:
+        super().__init__(maker=maker, options=options, misplaced=misplaced, kind=kind, inner=inner)
+
+    def __repr__(self) -> str:
+        options = (f"{name}={value!r}" for name, value in self.options.items())
+        return f"{self.maker}({', '.join((*map(repr, self.misplaced), *options))})"
 
     def __mcp_json__(self) -> Any:
         """Refuse to be dumped: a field in a JSON Schema is a mistake."""

@@ -43,37 +43,31 @@ def _is_titles(value: Any) -> bool:
     return isinstance(value, Mapping) and all(isinstance(text, str) for text in value.values())
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
 # The test of an option's value, and its name in messages.
 _Takes = tuple[Callable[[Any], bool], str]
+_A_TEXT: _Takes = (lambda value: isinstance(value, str), "text")
+_A_FLAG: _Takes = (lambda value: isinstance(value, bool), "True or False")
 _A_NUMBER: _Takes = (is_number, "a number")
 _A_COUNT: _Takes = (
     lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
     "a whole number, 0 or more",
 )
 _OPTION_TAKES: Mapping[str, _Takes] = {
-    "required": (_is_flag, "True or False"),
-    "description": (_is_text, "text"),
+    "required": _A_FLAG,
+    "description": _A_TEXT,
     "examples": (lambda value: isinstance(value, (list, tuple)), "a list"),
-    "header": (_is_text, "text"),
+    "header": _A_TEXT,
     "factory": (callable, "a callable without arguments"),
-    "title": (_is_text, "text"),
+    "title": _A_TEXT,
     "titles": (_is_titles, "a mapping of choices to text"),
 }
 # By keyword, since `min` counts items for a list and is any number for a number.
 _KEYWORD_TAKES: Mapping[str, _Takes] = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _A_NUMBER),
     "multipleOf": (lambda value: is_number(value) and value > 0, "a number above 0"),
-    "pattern": (_is_text, "text"),
-    "format": (_is_text, "text"),
-    "uniqueItems": (_is_flag, "True or False"),
+    "pattern": _A_TEXT,
+    "format": _A_TEXT,
+    "uniqueItems": _A_FLAG,
 }
 _BOUNDS = (("min", "max"), ("min_length", "max_length"))
 

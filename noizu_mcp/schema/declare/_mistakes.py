@@ -6,11 +6,12 @@ The file is loaded with the first mistake.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from inspect import get_annotations
-from types import NoneType
+from types import ModuleType, NoneType
 from typing import Any, get_origin
 
-from ..jsonschema._nearest import nearest
+from ..._nearest import nearest
 from ._field import Marker
 
 
@@ -141,6 +142,8 @@ def titles_problems(strangers: list[tuple[Any, list[Any]]]) -> list[str]:
 
 _SCALARS = (str, int, float, bool)
 _MUTABLE = (list, dict, set)
+# The types whose `repr` is what the author wrote.
+_WRITTEN = (*_SCALARS, tuple, NoneType)
 # The types that the makers of the data form stand for.
 _KINDS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 # The class of the value that another library's field function returns → its name in messages.
@@ -158,18 +161,11 @@ def foreign_field(value: Any) -> str | None:
     return f"{maker} is not read here; write field(...)" if maker is not None else None
 
 
-def mutable_default(value: Any) -> str | None:
-    """Return the problem of a default that all instances would share, or None."""
-    if type(value) not in _MUTABLE:
-        return None
-    return f"mutable default; write field(factory={type(value).__name__}) or a lambda"
-
-
 def unannotated(cls: type) -> Iterator[tuple[str, str]]:
     """Yield a name and a problem for each value in a class body that was meant as a field.
 
-    Functions, descriptors, classes and other objects are left alone, as in any class; upper case
-    (PEP 8) and a leading underscore mark a constant.
+    Functions and other callables, descriptors, classes and modules are left alone, as in any class;
+    upper case (PEP 8) and a leading underscore mark a constant.
 
     Args:
         cls: A class whose fields are its annotations.
@@ -204,11 +200,16 @@ def _as_field(cls: type, name: str, value: Any) -> str | None:
         return None if name[0].isupper() else f"{name}: {shown}"
     if kind in _MUTABLE:
         return f"{name}: {kind.__name__}[<type>] = field(factory={kind.__name__})"
-    if kind not in (*_SCALARS, tuple, NoneType):
+    # Any other object was meant as a default, `scope = Scope.ALL`: without its annotation it would
+    # be no field, and the model would never hear of it.
+    is_member = callable(value) or hasattr(kind, "__get__") or kind is ModuleType
+    if kind not in _WRITTEN and (is_member or name[0].isupper()):
         return None
     inherited = (get_annotations(base).get(name) for base in cls.__mro__[1:])
     annotation = next(filter(None, inherited), kind)
     if annotation is NoneType:
         return f"{name}: <type> | None = None"
     shown = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "<type>")
-    return f"{name}: {shown} = {value!r}"
+    if isinstance(value, Enum):
+        return f"{name}: {shown} = {kind.__name__}.{value.name}"
+    return f"{name}: {shown} = {repr(value) if kind in _WRITTEN else '…'}"

@@ -8,21 +8,20 @@ from it. Plain classes, because a node is completed in several steps, and becaus
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, dataclass_transform
 
 
 class Missing:
     """The type of `MISSING`."""
-
-    def __repr__(self) -> str:
-        return "MISSING"
 
 
 #: The default of a field that has none; None is a default.
 MISSING: Final = Missing()
 
 
-class Format:
+class Format(NamedTuple):
     """A Python type that travels as text.
 
     Attributes:
@@ -33,25 +32,10 @@ class Format:
         total: True if `parse` accepts every text that the keywords accept.
     """
 
-    __slots__ = ("keywords", "name", "parse", "total")
-
-    def __init__(
-        self,
-        name: str,
-        keywords: dict[str, Any],
-        parse: Callable[[str], Any],
-        *,
-        total: bool = False,
-    ) -> None:
-        self.name = name
-        self.keywords = keywords
-        self.parse = parse
-        self.total = total
-
-
-def _iso(cls: Any) -> Callable[[str], Any]:
-    parse: Callable[[str], Any] = cls.fromisoformat
-    return parse
+    name: str
+    keywords: dict[str, Any]
+    parse: Callable[[str], Any]
+    total: bool
 
 
 def _uuid(cls: type) -> Callable[[str], Any]:
@@ -74,15 +58,17 @@ def _base64(_cls: type) -> Callable[[str], Any]:
     return parse
 
 
+# Of a class that is known by its name only.
+_ISO: Callable[[Any], Any] = attrgetter("fromisoformat")
 _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 # The types are recognised by name: only a program that uses one loads its module. `format` is an
 # annotation (JSON Schema 2020-12, validation, section 7.2.1), so text that does not parse is
 # refused after the schema accepted it; see `convert/_class_validation.py`.
 # The module and name of a class → the name in messages, the keywords, the maker of the parser.
 _FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, Any], Callable[[Any], Any]]] = {
-    ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _iso),
-    ("datetime", "date"): ("date", {"format": "date"}, _iso),
-    ("datetime", "time"): ("time", {"format": "time"}, _iso),
+    ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _ISO),
+    ("datetime", "date"): ("date", {"format": "date"}, _ISO),
+    ("datetime", "time"): ("time", {"format": "time"}, _ISO),
     ("uuid", "UUID"): ("uuid", {"format": "uuid"}, _uuid),
     ("decimal", "Decimal"): ("decimal", {"pattern": _DECIMAL}, lambda cls: cls),
     ("builtins", "bytes"): ("base64", {"contentEncoding": "base64"}, _base64),
@@ -95,24 +81,27 @@ def text_format(cls: type) -> Format | None:
     if made is None:
         return None
     name, keywords, maker = made
-    return Format(name, keywords, maker(cls), total=name == "decimal")
+    return Format(name, keywords, maker(cls), name == "decimal")
 
 
+@dataclass_transform()
 class Node:
-    """Any value. The subclasses say more.
+    """Any value. The subclasses say more, each with its annotations in the order of its arguments.
 
     Attributes:
         keywords: JSON Schema keywords of this place: constraints, description.
     """
 
-    __slots__ = ("keywords",)
-
-    def __init__(self, **keywords: Any) -> None:
-        self.keywords = keywords
+    def __init__(self, *values: Any) -> None:
+        self.keywords: dict[str, Any] = {}
+        vars(self).update(zip(type(self).__annotations__, values, strict=False))
 
     def children(self) -> "Iterator[Node]":
         """Yield the nodes inside."""
-        return iter(())
+        for value in vars(self).values():
+            for each in value if isinstance(value, list) else (value,):
+                if isinstance(each, Node):
+                    yield each
 
 
 class Scalar(Node):
@@ -124,12 +113,8 @@ class Scalar(Node):
             or a `Format`; None if it stays as it is.
     """
 
-    __slots__ = ("cast", "kind")
-
-    def __init__(self, kind: str, cast: Format | str | None = None, **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self.kind = kind
-        self.cast = cast
+    kind: str
+    cast: Format | str | None = None
 
 
 class Choice(Node):
@@ -141,72 +126,35 @@ class Choice(Node):
         titles: The text that a form shows for a value, by value.
     """
 
-    __slots__ = ("results", "titles", "values")
-
-    def __init__(self, values: tuple[Any, ...], results: tuple[Any, ...], **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self.values = values
-        self.results = results
-        self.titles: Mapping[Any, str] = {}
+    values: tuple[Any, ...]
+    results: tuple[Any, ...]
+    titles: Mapping[Any, str] = MappingProxyType({})
 
 
 class Array(Node):
     """A list, delivered as `collection`."""
 
-    __slots__ = ("collection", "item")
-
-    def __init__(self, item: Node, collection: type = list, **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self.item = item
-        self.collection = collection
-
-    def children(self) -> Iterator[Node]:
-        """Yield the item."""
-        yield self.item
+    item: Node
+    collection: type = list
 
 
 class Tuple(Node):
     """A list of fixed length, each place with its own type."""
 
-    __slots__ = ("items",)
-
-    def __init__(self, items: list[Node], **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self.items = items
-
-    def children(self) -> Iterator[Node]:
-        """Yield the items."""
-        yield from self.items
+    items: list[Node]
 
 
 class Map(Node):
     """An object with any names."""
 
-    __slots__ = ("key", "value")
-
-    def __init__(self, key: Node, value: Node, **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self.key = key
-        self.value = value
-
-    def children(self) -> Iterator[Node]:
-        """Yield key and value."""
-        yield self.key
-        yield self.value
+    key: Node
+    value: Node
 
 
 class Union(Node):
     """One of several types."""
 
-    __slots__ = ("branches",)
-
-    def __init__(self, branches: list[Node], **keywords: Any) -> None:
-        super().__init__(**keywords)
-        self.branches = branches
-
-    def children(self) -> Iterator[Node]:
-        """Yield the branches."""
-        yield from self.branches
+    branches: list[Node]
 
     @property
     def options(self) -> list[Node]:
@@ -216,6 +164,11 @@ class Union(Node):
 
 class Field:
     """A named value in an object.
+
+    Args:
+        name: The name on the wire.
+        node: The type.
+        **about: The attributes that differ from their defaults.
 
     Attributes:
         name: On the wire.
@@ -230,38 +183,23 @@ class Field:
         complete: The source of completions, as declared, unchecked; None for none.
     """
 
-    __slots__ = (
-        "attribute",
-        "complete",
-        "default",
-        "description",
-        "examples",
-        "factory",
-        "header",
-        "keyword",
-        "name",
-        "node",
-        "owner",
-        "required",
-        "takes_self",
-        "title",
-    )
+    attribute: str
+    keyword: str | None
+    required: bool = False
+    default: Any = MISSING
+    factory: Callable[..., Any] | None = None
+    takes_self: bool = False
+    owner: type | None = None
+    description: str | None = None
+    examples: tuple[Any, ...] = ()
+    header: str | None = None
+    title: str | None = None
+    complete: Any = None
 
-    def __init__(self, name: str, node: Node, about: Mapping[str, Any]) -> None:
-        self.name = name
+    def __init__(self, name: str, node: Node, **about: Any) -> None:
         self.node = node
-        self.attribute: str = about.get("attribute", name)
-        self.keyword: str | None = about.get("keyword", name)
-        self.default: Any = about.get("default", MISSING)
-        self.factory: Callable[..., Any] | None = about.get("factory")
-        self.takes_self: bool = about.get("takes_self", False)
-        self.owner: type | None = about.get("owner")
-        self.required = False
-        self.description: str | None = None
-        self.examples: tuple[Any, ...] = ()
-        self.header: str | None = None
-        self.title: str | None = None
-        self.complete: Any = None
+        self.name = self.attribute = self.keyword = name
+        vars(self).update(about)
 
     @property
     def has_default(self) -> bool:
@@ -282,26 +220,22 @@ class Object(Node):
         make: `direct` (attributes set without a constructor), `call` (constructor), `dict` (absent
             keys stay absent) or `arguments` (a dict with every key).
         cls: The class to deliver.
+        fields: Its fields, in the order of the declaration.
         risky: True if the constructor may refuse a value that the schema accepts.
         recursive: True if the object contains itself, so that its schema needs a name.
     """
 
-    __slots__ = ("cls", "description", "fields", "make", "name", "recursive", "risky")
-
-    def __init__(self, name: str, make: str, cls: type, *, risky: bool = False) -> None:
-        super().__init__()
-        self.name = name
-        self.make = make
-        self.cls = cls
-        self.risky = risky
-        self.recursive = False
-        self.fields: list[Field] = []
-        self.description: str | None = None
+    name: str
+    make: str
+    cls: type
+    fields: list[Field]
+    risky: bool = False
+    recursive: bool = False
+    description: str | None = None
 
     def children(self) -> Iterator[Node]:
         """Yield the types of the fields."""
-        for field in self.fields:
-            yield field.node
+        return (field.node for field in self.fields)
 
 
 def is_null(node: Node) -> bool:
@@ -326,9 +260,3 @@ def walk(root: Node) -> Iterator[Node]:
             seen.add(id(node))
             yield node
             stack.extend(node.children())
-
-
-def json_type(value: Any) -> str:
-    """Return the JSON Schema type of a JSON value: `integer` for an int, `number` for a float."""
-    names = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array"}
-    return "null" if value is None else names.get(type(value), "object")

@@ -7,8 +7,8 @@ class body around it, in the module.
 
 import sys
 from collections.abc import Iterator, Mapping
-from types import FrameType, NoneType, UnionType
-from typing import Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
+from types import FrameType, MappingProxyType, NoneType, UnionType
+from typing import Annotated, Any, ForwardRef, NamedTuple, TypeVar, Union, get_args, get_origin
 
 #: On a `Schema` class: names that were found in a function's frame, which is gone on later reads.
 KEPT = "__mcp_names__"
@@ -18,7 +18,7 @@ class Unresolved(Exception):
     """An annotation names something that does not exist (yet)."""
 
 
-class Scope:
+class Scope(NamedTuple):
     """The names that an annotation may use.
 
     Attributes:
@@ -29,20 +29,10 @@ class Scope:
         variables: The type of each type variable of a generic class, with the scope of that type.
     """
 
-    __slots__ = ("local", "names", "owner", "variables")
-
-    def __init__(
-        self,
-        names: dict[str, Any],
-        owner: type | None = None,
-        *,
-        local: bool = False,
-        variables: Mapping[Any, Any] | None = None,
-    ) -> None:
-        self.names = names
-        self.owner = owner
-        self.local = local
-        self.variables = variables or {}
+    names: dict[str, Any]
+    owner: type | None = None
+    local: bool = False
+    variables: Mapping[Any, Any] = MappingProxyType({})
 
     def resolve(self, annotation: Any) -> Any:
         """Return an annotation with text replaced by the object that it names.
@@ -77,7 +67,7 @@ class Scope:
             return kept[name]
         if not self.local and name in self.names:
             return self.names[name]
-        for found in _frames(self.names) if self.names else _all_frames():
+        for found in _frames(self.names):
             if name in found:
                 kept[name] = found[name]
                 return found[name]
@@ -112,33 +102,32 @@ class _Names(dict[str, Any]):
         return self._scope.find(name)
 
 
-def _all_frames() -> Iterator[Mapping[str, Any]]:
-    """Yield the local and global names of every running frame outside this package."""
+def _frames(names: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the names of the running code, from the inside out.
+
+    Args:
+        names: The globals of a module, whose functions and class bodies are meant; empty for the
+            local and global names of all modules outside this package.
+    """
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
-        # The frame of the evaluation itself has no module.
-        if module and module.partition(".")[0] != __name__.partition(".")[0]:
+        if names:
+            # The frame of the evaluation itself has the module's globals too.
+            if frame.f_globals is names and not isinstance(frame.f_locals, _Names):
+                yield frame.f_locals
+        # Without names it has no module.
+        elif module and module.partition(".")[0] != __name__.partition(".")[0]:
             yield frame.f_locals
             yield frame.f_globals
         frame = frame.f_back
 
 
-def _frames(names: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the local names of the running functions and class bodies of one module."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        # The frame of the evaluation itself has the module's globals too.
-        if frame.f_globals is names and not isinstance(frame.f_locals, _Names):
-            yield frame.f_locals
-        frame = frame.f_back
-
-
-def class_scope(cls: type, variables: Mapping[Any, Any] | None = None) -> Scope:
+def class_scope(cls: type, variables: Mapping[Any, Any]) -> Scope:
     """Return the scope of the annotations in the body of a class."""
     module = sys.modules.get(cls.__module__)
     names = module.__dict__ if module is not None else {}
-    return Scope(names, cls, local="<locals>" in cls.__qualname__, variables=variables)
+    return Scope(names, cls, "<locals>" in cls.__qualname__, variables)
 
 
 def may_be_none(annotation: Any, owner: type) -> bool:
@@ -149,7 +138,7 @@ def may_be_none(annotation: Any, owner: type) -> bool:
         owner: The class in whose body it stands.
     """
     try:
-        annotation = class_scope(owner).resolve(annotation)
+        annotation = class_scope(owner, {}).resolve(annotation)
     except Unresolved:
         return "None" in str(annotation) or "Optional[" in str(annotation)
     if get_origin(annotation) is Annotated:

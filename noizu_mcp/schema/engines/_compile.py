@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from importlib import import_module
+from importlib.util import find_spec
 from math import inf
 from typing import Any, Literal, NamedTuple
 
@@ -14,15 +14,15 @@ from ..jsonschema._document import (
     as_plain,
     schema_error,
 )
-from ..jsonschema._fault import Fault
 from ..jsonschema._keywords import LATEST
 from ..jsonschema._values import MAX_VALUE_DEPTH, find_not_json, is_deeper
-from ..jsonschema._violation import Violation
+from ..jsonschema._violation import Fault, Violation
 
 EngineName = Literal["auto", "native", "python"]
 Verdict = Callable[[Any], bool]
+CompilePart = Callable[[Any], Verdict]
 Explain = Callable[[Any], list[Violation]]
-CompileMatcher = Callable[[str, float], Callable[[str], bool]]
+CompileMatcher = Callable[[str], Callable[[str], bool]]
 
 
 class CompiledSchema(NamedTuple):
@@ -89,6 +89,7 @@ def compile_document(
     engine: EngineName,
     *,
     trusted: bool = True,
+    sound: bool = False,
 ) -> CompiledSchema:
     """Compile a schema that has been read.
 
@@ -97,47 +98,82 @@ def compile_document(
         document: The document made of it, within the limits.
         engine: As for `compile_schema`.
         trusted: As for `compile_schema`.
+        sound: True if no engine can refuse the schema, so that the native one need not see it now.
     """
+    compile_part: CompilePart | None = None
     if _is_native(engine):
-        from ._native import compile_native
-
         used = "native"
-        verdict, compile_part = compile_native(document)
+        if sound:
+            verdict, compile_part = _native_later(document.root)
+        else:
+            from ._native import compile_native, guarded
+
+            bare, compile_part = compile_native(document)
+            verdict = guarded(bare)
     else:
         from ._python import compile_python
 
         used = "python"
-        verdict, compile_part = compile_python(document, trusted=trusted), None
+        verdict = compile_python(document, trusted=trusted)
     # Other documents may hold more than is referred to, and older drafts refer in other ways.
     wide = bool(document.documents) or document.dialect != LATEST
     recursive = wide or document.survey().recursive
-    explain = partial(_explain, document.root, document.documents, engine, compile_part)
-    validator = _Validator(verdict, explain, recursive=recursive)
-    return CompiledSchema(schema, used, validator.is_valid, validator.violations)
+    is_valid = partial(_is_valid_within, verdict) if recursive else verdict
+    explain = cache(partial(_explainer, document.root, document.documents, engine, compile_part))
+    return CompiledSchema(
+        schema, used, is_valid, partial(_violations, is_valid, explain, recursive)
+    )
+
+
+def _native_later(root: Any) -> tuple[Verdict, CompilePart]:
+    """Return what `compile_native` returns; it runs with the first value.
+
+    The engine takes a tenth of the time in which a small server starts, and 4 MiB. A client starts
+    all of its servers, and calls tools of a few.
+    """
+
+    @cache
+    def compiled() -> tuple[Verdict, CompilePart]:
+        from ._native import compile_native
+
+        return compile_native(Document(root))
+
+    verdict: Verdict | None = None
+
+    def is_valid(value: Any) -> bool:
+        nonlocal verdict
+        if verdict is None:
+            verdict, _ = compiled()
+        # The guard of the engine, here: one call less on the way of each request.
+        try:
+            return verdict(value)
+        except ValueError:
+            return False
+
+    def compile_part(schema: Any) -> Verdict:
+        return compiled()[1](schema)
+
+    return is_valid, compile_part
 
 
 @cache
 def has_native() -> bool:
-    """Tell if the native engine is installed; it is loaded to find out."""
-    try:
-        import_module("._native", __package__)
-    except ImportError:
-        return False
-    return True
+    """Tell if the native engine is installed, without loading it."""
+    return find_spec("jsonschema_rs") is not None
 
 
 def pattern_compiler(engine: EngineName) -> CompileMatcher:
-    """Return the function that compiles a pattern as an engine does; it raises ValueError.
+    """Return the function that compiles a pattern as an engine does; it raises ValueError."""
+    native = _is_native(engine)
 
-    It takes the pattern and the `maxLength` beside it.
-    """
-    if _is_native(engine):
-        from ._native import match_pattern
+    def compile_matcher(pattern: str) -> Callable[[str], bool]:
+        if native:
+            from ._native import match_pattern
+        else:
+            from ._patterns import match_pattern
+        return match_pattern(pattern)
 
-        return match_pattern
-    from ._patterns import match_pattern as match_in_python
-
-    return match_in_python
+    return compile_matcher
 
 
 def _is_native(engine: str) -> bool:
@@ -150,11 +186,11 @@ def _is_native(engine: str) -> bool:
     return engine != "python" and has_native()
 
 
-def _explain(
+def _explainer(
     root: Any,
     documents: Mapping[str, Any],
     engine: EngineName,
-    compile_part: Callable[[Any], Verdict] | None,
+    compile_part: CompilePart | None,
 ) -> Explain:
     # Most programs never see a violation, so the module is not imported before.
     from ..report._explain import Explainer
@@ -162,40 +198,29 @@ def _explain(
     return Explainer(Document(root, documents), pattern_compiler(engine), compile_part).explain
 
 
-class _Validator:
-    """An engine's verdict, with the guards around it and the words for each rejection.
+def _is_valid_within(verdict: Verdict, value: Any) -> bool:
+    """Judge a value with a limit on depth: engines recurse, and a C stack does not forgive."""
+    return not is_deeper(value, MAX_VALUE_DEPTH) and verdict(value)
+
+
+def _violations(
+    verdict: Verdict, explain: Callable[[], Explain], recursive: bool, value: Any
+) -> list[Violation]:
+    """Return the violations of a value, `[]` exactly if the verdict accepts it.
 
     Args:
-        verdict: The engine: tells if a value fits; never raises.
-        make_explain: Returns the explainer; called for the first rejection.
+        verdict: The engine with the guards around it; never raises.
+        explain: Returns the explainer.
         recursive: Whether values may be nested deeper than the schema is written.
+        value: Any value.
     """
-
-    def __init__(
-        self, verdict: Verdict, make_explain: Callable[[], Explain], *, recursive: bool
-    ) -> None:
-        self._recursive = recursive
-        self._explain = cache(make_explain)
-        self.is_valid = _bounded(verdict) if recursive else verdict
-
-    def violations(self, value: Any) -> list[Violation]:
-        """Return the violations of a value, `[]` exactly if `is_valid` accepts it."""
-        if self.is_valid(value):
-            return []
-        if self._recursive and is_deeper(value, MAX_VALUE_DEPTH):
-            return [Violation((), "", f"nested deeper than {MAX_VALUE_DEPTH} levels")]
-        found = self._explain()(value)
-        if not found:
-            # The explanation took too long, or the value is more than the engine can read.
-            path, text = find_not_json(value) or ((), "does not match the schema")
-            found = [Violation(path, "", text, None, None if path else value)]
-        return found
-
-
-def _bounded(verdict: Verdict) -> Verdict:
-    """Return the verdict with a limit on depth: engines recurse, and a C stack does not forgive."""
-
-    def is_valid(value: Any) -> bool:
-        return not is_deeper(value, MAX_VALUE_DEPTH) and verdict(value)
-
-    return is_valid
+    if verdict(value):
+        return []
+    if recursive and is_deeper(value, MAX_VALUE_DEPTH):
+        return [Violation((), "", f"nested deeper than {MAX_VALUE_DEPTH} levels")]
+    found = explain()(value)
+    if not found:
+        # The explanation took too long, or the value is more than the engine can read.
+        path, text = find_not_json(value) or ((), "does not match the schema")
+        found = [Violation(path, "", text, None, None if path else value)]
+    return found

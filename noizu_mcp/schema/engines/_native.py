@@ -7,9 +7,10 @@ from typing import Any
 import jsonschema_rs
 
 from ..._errors import SchemaError, SchemaUnsupported
+from ..._value import JSONObject
 from ..jsonschema._document import Document, patterns_of, schema_error
-from ..jsonschema._fault import Fault
 from ..jsonschema._keywords import DIALECTS, LATEST
+from ..jsonschema._violation import Fault
 
 Verdict = Callable[[Any], bool]
 
@@ -27,12 +28,12 @@ _VALIDATORS: Mapping[str, Any] = {
 }
 
 
-def compile_native(document: Document) -> tuple[Verdict, Callable[[dict[str, Any]], Verdict]]:
+def compile_native(document: Document) -> tuple[Verdict, Callable[[JSONObject], Verdict]]:
     """Compile a schema with jsonschema-rs. Nothing is ever fetched.
 
     Returns:
-        The verdict of the schema, and a function that returns the verdict of another schema of the
-        same dialect, or raises ValueError.
+        The verdict of the schema, not `guarded` yet; and a function that returns the verdict of
+        another schema of the same dialect, guarded, or raises ValueError.
 
     Raises:
         SchemaUnsupported: The dialect is unknown.
@@ -45,14 +46,14 @@ def compile_native(document: Document) -> tuple[Verdict, Callable[[dict[str, Any
         )
     make = _VALIDATORS.get(dialect, jsonschema_rs.Draft202012Validator)
     own_dialect = {"$schema": dialect} if dialect in documents else {}
-    patterns = [each for _path, node in document.nodes for _at, each, _longest in patterns_of(node)]
+    patterns = [each for _path, node in document.nodes for _at, each in patterns_of(node)]
     options = _options(dialect, documents, patterns)
 
-    def compile_part(schema: dict[str, Any]) -> Verdict:
-        return _guarded(make({**own_dialect, **schema}, **options).is_valid)
+    def compile_part(schema: JSONObject) -> Verdict:
+        return guarded(make({**own_dialect, **schema}, **options).is_valid)
 
     try:
-        return _guarded(make(document.root, **options).is_valid), compile_part
+        return make(document.root, **options).is_valid, compile_part
     except ValueError as error:
         raise _reason(document, error) from None
 
@@ -66,17 +67,22 @@ def _reason(document: Document, error: ValueError) -> SchemaError:
     return schema_error(faults)
 
 
-def match_pattern(pattern: str, _longest: float = 0) -> Verdict:
+def match_pattern(pattern: str) -> Callable[[str], bool]:
     """Return a function that tells if a pattern is found in a text.
 
     Raises:
         ValueError: The pattern is not a regular expression of the engine.
     """
     options = _options(LATEST, {}, [pattern])
-    return _guarded(jsonschema_rs.Draft202012Validator({"pattern": pattern}, **options).is_valid)
+    try:
+        validator = jsonschema_rs.Draft202012Validator({"pattern": pattern}, **options)
+    except ValueError:
+        # The engine tells where, in the words of its library for regular expressions.
+        raise ValueError("not a regular expression of ECMA-262") from None
+    return guarded(validator.is_valid)
 
 
-def _guarded(verdict: Verdict) -> Verdict:
+def guarded(verdict: Verdict) -> Verdict:
     """Return a verdict that rejects a value that the engine cannot read, instead of raising."""
 
     def is_valid(value: Any) -> bool:

@@ -11,8 +11,7 @@ pattern starts anew at each character. So a text of n characters takes at most
 
     n * ways * (1 if the pattern begins with ^, else the length of its longest match)
 
-steps, and a pattern is served if that is a small multiple of n. `maxLength` beside the pattern
-bounds the ways and the longest match.
+steps, and a pattern is served if that is a small multiple of n.
 """
 
 import re
@@ -22,8 +21,8 @@ from math import inf
 
 import attrs
 
-#: Steps for each character of a text, a few microseconds: enough for "something, a dot, something"
-#: in an address of 254 characters.
+#: Steps for each character of a text, a few microseconds: enough for a word of a few dozen
+#: characters that may start anywhere.
 MAX_STEPS = 256
 #: A longer pattern is a table that belongs into `enum`.
 MAX_PATTERN = 2000
@@ -57,50 +56,39 @@ _TOKEN = re.compile(
 
 
 class PatternRefusedError(ValueError):
-    """A pattern that is not served.
-
-    Attributes:
-        reason: The reason, in words for its author.
-    """
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(reason)
+    """A pattern that is not served; the text is the reason, in words for its author."""
 
 
-def match_pattern(pattern: str, longest: float = inf) -> Callable[[str], bool]:
-    """Return a function that tells if a pattern is found in a text.
-
-    Args:
-        pattern: A regular expression of ECMA-262.
-        longest: The `maxLength` beside it. If only that bounds the time, the function returns True
-            for every longer text, which breaks `maxLength` anyway.
+def match_pattern(pattern: str) -> Callable[[str], bool]:
+    """Return a function that tells if a pattern of ECMA-262 is found in a text.
 
     Raises:
         PatternRefusedError: The pattern is not valid, not served, or not linear.
     """
-    search = re.compile(translate(pattern, longest)).search
-    limit = inf if _is_linear(_parse(pattern)[1], inf) else longest
-    return lambda text: len(text) > limit or search(text) is not None
+    search = re.compile(translate(pattern)).search
+    return lambda text: search(text) is not None
 
 
-def translate(pattern: str, longest: float = inf) -> str:
-    """Return a pattern as Python writes it.
-
-    Args:
-        pattern: A regular expression of ECMA-262.
-        longest: The `maxLength` beside it.
+def translate(pattern: str) -> str:
+    """Return a regular expression of ECMA-262 as Python writes it.
 
     Raises:
         PatternRefusedError: The pattern is not valid, not served, or not linear.
     """
-    source, whole = _parse(pattern)
-    if not _is_linear(whole, longest):
+    if len(pattern) > MAX_PATTERN:
+        raise PatternRefusedError(f"longer than {MAX_PATTERN} characters")
+    reader = _Reader(pattern)
+    whole = reader.choice(0)
+    if reader.kind:
+        raise PatternRefusedError('a ")" without its "("')
+    steps = whole.ways(frozenset()) * (1 if whole.anchored else whole.longest)
+    # Not `>`: the ways of nothing, an infinity times 0, are no number.
+    if not steps <= MAX_STEPS:
         raise PatternRefusedError(
             "it can take too long, because one text may match it in many ways; begin it with ^, "
-            "let no repetition begin like what follows it, or write a small maxLength beside it"
+            "and let no repetition begin like what follows it"
         )
-    return source
+    return "".join(reader.source)
 
 
 @attrs.frozen
@@ -121,16 +109,11 @@ class _Part:
     anchored: bool = False
     parts: Sequence["_Part"] = ()
 
-    def ways(self, after: frozenset[str], longest: float) -> float:
-        """Return how many ways there are through it.
-
-        Args:
-            after: The characters that can follow.
-            longest: The length of the longest text.
-        """
+    def ways(self, after: frozenset[str]) -> float:
+        """Return how many ways there are through it, before the characters that can follow."""
         count = 1.0
         for part in reversed(self.parts):
-            count *= part.ways(after, longest)
+            count *= part.ways(after)
             after = part.first | after if part.empty else part.first
         return count
 
@@ -139,8 +122,8 @@ class _Part:
 class _Choice(_Part):
     """One of several parts, its `parts`."""
 
-    def ways(self, after: frozenset[str], longest: float) -> float:
-        counts = [option.ways(after, longest) for option in self.parts]
+    def ways(self, after: frozenset[str]) -> float:
+        counts = [option.ways(after) for option in self.parts]
         firsts = [option.first for option in self.parts]
         # An empty option begins with what follows.
         firsts += [after for option in self.parts if option.empty]
@@ -161,40 +144,25 @@ class _Repeat(_Part):
     least: int = 0
     most: float = inf
 
-    def ways(self, after: frozenset[str], longest: float) -> float:
+    def ways(self, after: frozenset[str]) -> float:
         (body,), fixed = self.parts, self.least == self.most
         if body.empty and self.most > 1:
             # Rounds that match nothing are ways too.
             return inf
         apart = body.first.isdisjoint(after) and not body.empty
         if self.most <= 1:
-            return body.ways(after, longest) + (not fixed and not apart)
+            return body.ways(after) + (not fixed and not apart)
         if fixed:
             # A counter decides whether another round follows or the rest.
-            inside = max(body.ways(body.first, longest), body.ways(after, longest))
+            inside = max(body.ways(body.first), body.ways(after))
             return inside**self.most if inside == 1 or self.most <= _FEW else inf
-        if body.ways(body.first | after, longest) > 1:
+        if body.ways(body.first | after) > 1:
             return inf
-        return 1 if apart else min(self.most, longest) - self.least + 1
+        return 1 if apart else self.most - self.least + 1
 
 
 # Rounds of a body with several ways: above, their product is too large for any text.
 _FEW = 8
-
-
-def _is_linear(whole: _Part, longest: float) -> bool:
-    ways = whole.ways(frozenset(), longest)
-    return ways * (1 if whole.anchored else min(whole.longest, longest)) <= MAX_STEPS
-
-
-def _parse(pattern: str) -> tuple[str, _Part]:
-    if len(pattern) > MAX_PATTERN:
-        raise PatternRefusedError(f"longer than {MAX_PATTERN} characters")
-    reader = _Reader(pattern)
-    whole = reader.choice(0)
-    if reader.kind:
-        raise PatternRefusedError('a ")" without its "("')
-    return "".join(reader.source), whole
 
 
 class _Reader:
@@ -341,13 +309,8 @@ def _member(text: str) -> str:
     code = _code(text)
     if code is None:
         return _CLASSES[text[1]]
-    character = chr(code)
-    # Letters and digits stand for themselves; anything else could mean something to `re`.
-    return (
-        character
-        if character.isascii() and character.isalnum()
-        else (f"\\x{code:02x}" if code < 128 else f"\\U{code:08x}")
-    )
+    # Escaped, even where it need not be: anything could mean something to `re`.
+    return f"\\x{code:02x}" if code < 128 else f"\\U{code:08x}"
 
 
 def _code(text: str) -> int | None:

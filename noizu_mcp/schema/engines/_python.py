@@ -11,8 +11,7 @@ The code generator is not a public interface: setup.cfg pins the minor release, 
 suite shows whether a new one may be let in. It is loaded when the first schema is compiled.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from math import inf
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from fastjsonschema import JsonSchemaValueException
@@ -20,13 +19,14 @@ from fastjsonschema.draft07 import CodeGeneratorDraft07
 from fastjsonschema.ref_resolver import RefResolver
 
 from ..._errors import SchemaUnsupported
+from ..._value import JSONObject
 from ..jsonschema._document import REFERENCES, Document, is_local, schema_error
 from ..jsonschema._keywords import LATEST
 from ..jsonschema._values import equal_pairs, is_encodable, is_multiple
 from ..jsonschema._violation import show
 from ._patterns import PatternRefusedError, translate
 
-Schema = dict[str, Any]
+Schema = JSONObject
 Verdict = Callable[[Any], bool]
 
 # Loops and trials that one function nests at most, at up to three per level of the schema: Python
@@ -69,7 +69,7 @@ def compile_python(document: Document, *, trusted: bool) -> Verdict:
     try:
         function = _generate(_Writer(document).document(), remember=document.survey().recursive)
     except PatternRefusedError as error:
-        raise _unsupported("pattern", f"a pattern: {error.reason}") from None
+        raise _unsupported("pattern", f"a pattern: {error}") from None
     # The generator fails in many ways where it cannot express a schema; each is a refusal.
     except Exception as error:
         raise _unsupported("", f"this schema ({type(error).__name__})") from error
@@ -157,15 +157,17 @@ class _Writer:
             elif keyword in _COUNTS:
                 out[keyword] = int(value)
             elif keyword == "pattern":
-                out[keyword] = translate(value, node.get("maxLength", inf))
-            elif keyword == "patternProperties":
-                aside += self._pattern_properties(value, out, depth + 1)
+                out[keyword] = translate(value)
             elif keyword in _NESTED:
                 self._nest(keyword, value, node, out, depth + 1)
             else:
                 aside += self._aside(keyword, value, node, depth + 1)
         if aside:
             out["allOf"] = [*aside, *out.get("allOf", ())]
+        if "additionalProperties" in out and "patternProperties" in node:
+            # It leaves the names alone that a pattern beside it matches.
+            sources = map(translate, node["patternProperties"])
+            out["patternProperties"] = dict.fromkeys(sources, True)
         if out.keys().isdisjoint(("then", "else")):
             # The generator takes a condition without a consequence for one that must hold.
             out.pop("if", None)
@@ -188,18 +190,6 @@ class _Writer:
         if own not in (True, {}) or keyword in ("not", "if"):
             out[keyword] = own
 
-    def _pattern_properties(
-        self, value: Mapping[str, Any], out: Schema, depth: int
-    ) -> Iterator[Schema]:
-        named: Schema = {}
-        for pattern, item in value.items():
-            source, own = translate(pattern), self._inline(item, depth)
-            # Two ways to write one pattern are one name here, but both hold.
-            if named.setdefault(source, own) is not own:
-                yield {"patternProperties": {source: own}}
-        if named:
-            out["patternProperties"] = named
-
     def _aside(self, keyword: str, value: Any, node: Schema, depth: int) -> Iterator[Any]:
         """Yield the schemas for a keyword that the generator mixes up beside others."""
         if keyword == "$ref":
@@ -210,6 +200,10 @@ class _Writer:
             # Beside `additionalProperties` the generator takes a required property that is not
             # allowed for a mistake; it is only false.
             yield {keyword: value}
+        elif keyword == "patternProperties":
+            # Two ways to write one pattern are one name, but both hold.
+            for pattern, own in value.items():
+                yield {keyword: {translate(pattern): self._inline(own, depth)}}
         elif keyword == "dependentRequired":
             yield {"dependencies": dict(value)}
         elif keyword == "dependentSchemas":

@@ -11,15 +11,14 @@ counts once: the engines remember their verdicts, and the depth of the value bou
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from json import dumps
-from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
 from ..._errors import SchemaError
-from ._fault import Fault
+from ..._nearest import nearest
+from ..._value import JSONObject
 from ._keywords import DIALECTS, RULES, Path, dialect_of, subschemas
-from ._nearest import nearest
-from ._violation import show
+from ._violation import Fault, show
 
 KIB = 1024
 
@@ -33,14 +32,21 @@ MAX_SCHEMA_COST = 100_000
 MAX_TRUSTED_DEPTH = 200
 
 #: Compiles a regular expression; raises ValueError if it is not one.
-CompilePattern = Callable[[str, float], object]
+CompilePattern = Callable[[str], object]
 
-Node = dict[str, Any]
+Node = JSONObject
 
 # The metaschemas: the native engine has them built in.
 _STANDARD = ("https://json-schema.org/draft", "http://json-schema.org/draft")
 # The keywords that refer to another node.
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+# What an engine looks up or compiles, and may refuse beside `Document.faults`.
+_LOOKED_UP = frozenset(
+    {
+        *("$schema", "$id", "$anchor", "$dynamicAnchor", "$vocabulary"),
+        *("pattern", "patternProperties", *REFERENCES),
+    }
+)
 # Where subschemas judge the value of their parent itself, not a part of it.
 _IN_PLACE = frozenset(
     {"allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"}
@@ -234,6 +240,10 @@ class Document:
         ]
         return [*keywords, *patterns, *references, *anchors]
 
+    def is_self_contained(self) -> bool:
+        """Tell if an engine has nothing to look up: without `faults` it accepts the schema."""
+        return all(_LOOKED_UP.isdisjoint(node) for _path, node in self.nodes)
+
     def slips(self) -> list[Fault]:
         """Return every unknown keyword that looks like a slip of a known one.
 
@@ -272,7 +282,7 @@ class Document:
             yield Fault((*path, "$ref"), text)
 
 
-def as_plain(schema: Any) -> dict[str, Any] | bool | None:
+def as_plain(schema: Any) -> JSONObject | bool | None:
     """Return a schema that the engines accept, a dict or a bool; None if it is neither."""
     if isinstance(schema, (dict, bool)):
         return schema
@@ -297,23 +307,21 @@ def _keyword_faults(path: Path, node: Mapping[Any, Any]) -> Iterator[Fault]:
             yield Fault((*path, keyword), f"takes {rule.wanted}, not {show(value)}")
 
 
-def patterns_of(node: Node) -> Iterator[tuple[Path, str, float]]:
-    """Yield the regular expressions of a node: place, pattern, and the `maxLength` beside it."""
+def patterns_of(node: Node) -> Iterator[tuple[Path, str]]:
+    """Yield the regular expressions of a node with their places."""
     pattern, named = node.get("pattern"), node.get("patternProperties")
-    longest: Any = node.get("maxLength", inf)
     if isinstance(pattern, str):
-        yield ("pattern",), pattern, longest if isinstance(longest, (int, float)) else inf
+        yield ("pattern",), pattern
     if isinstance(named, dict):
-        yield from ((("patternProperties", name), name, inf) for name in named)
+        yield from ((("patternProperties", name), name) for name in named)
 
 
 def _pattern_faults(path: Path, node: Node, compile_pattern: CompilePattern) -> Iterator[Fault]:
-    for place, pattern, longest in patterns_of(node):
+    for place, pattern in patterns_of(node):
         try:
-            compile_pattern(pattern, longest)
+            compile_pattern(pattern)
         except ValueError as error:
-            reason = getattr(error, "reason", "not a regular expression of ECMA-262")
-            yield Fault((*path, *place), f"{show(pattern)} cannot be used: {reason}")
+            yield Fault((*path, *place), f"{show(pattern)} cannot be used: {error}")
 
 
 def _join(base: str, ref: str) -> str:

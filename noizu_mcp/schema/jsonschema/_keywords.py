@@ -3,9 +3,9 @@
 Everything that walks a schema reads these tables, so that a keyword is described in one place.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
-from re import compile as compile_regex
 from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
@@ -44,7 +44,7 @@ SCHEMA_MAPS = frozenset(
 )
 SCHEMA_LISTS = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 
-_ANCHOR = compile_regex(r"[A-Za-z_][-A-Za-z0-9._]*\Z")
+_ANCHOR = r"[A-Za-z_][-A-Za-z0-9._]*\Z"
 
 
 class Rule(NamedTuple):
@@ -59,10 +59,6 @@ def is_number(value: Any) -> bool:
     if isinstance(value, float):
         return isfinite(value)
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return is_number(value) and value >= 0 and value == int(value)
 
 
 def _is_names(value: Any) -> bool:
@@ -88,22 +84,24 @@ def _is_map_of(*kinds: Callable[[Any], bool]) -> Callable[[Any], bool]:
     )
 
 
-def _is_schema_list(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_is_schema, value))
-
-
 _ANY = Rule(lambda _value: True, "any value")
 _TEXT = Rule(lambda value: isinstance(value, str), "a string")
 _FLAG = Rule(lambda value: isinstance(value, bool), "true or false")
 _NUMBER = Rule(is_number, "a finite number")
-_COUNT = Rule(_is_count, "an integer of 0 or more")
+_COUNT = Rule(
+    lambda value: is_number(value) and value >= 0 and value == int(value),
+    "an integer of 0 or more",
+)
 _NAMES = Rule(_is_names, "a list of different strings")
 _LIST = Rule(lambda value: isinstance(value, list), "a list")
 _SCHEMA = Rule(_is_schema, "a schema: an object, true or false")
 _SCHEMA_MAP = Rule(_is_map_of(_is_schema), "an object whose values are schemas")
-_SCHEMA_LIST = Rule(_is_schema_list, "a list of one schema or more")
+_SCHEMA_LIST = Rule(
+    lambda value: isinstance(value, list) and bool(value) and all(map(_is_schema, value)),
+    "a list of one schema or more",
+)
 _NAME = Rule(
-    lambda value: isinstance(value, str) and _ANCHOR.match(value) is not None,
+    lambda value: isinstance(value, str) and re.match(_ANCHOR, value) is not None,
     "a name: a letter or _, then letters, digits, '-', '.' and '_'",
 )
 _ID = Rule(

@@ -1,8 +1,10 @@
-"""One way in which a value breaks its schema, and how values are shown in messages."""
+"""Mistakes in schemas, values that break one, and how values are shown in messages."""
 
 from collections.abc import Iterable
 from json import JSONEncoder, dumps
 from typing import Any, NamedTuple
+
+from ..._value import JSONObject
 
 # Nobody corrects more at a time, and each of them costs time to find and room to tell.
 MAX_VIOLATIONS = 100
@@ -52,12 +54,12 @@ class Violation(NamedTuple):
         """
         return place(self.path)
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         """Return a small JSON-ready dict, without empty keys.
 
         Values of more than 60 characters of JSON are replaced by their beginning, as text.
         """
-        wire: dict[str, Any] = {
+        wire: JSONObject = {
             "path": self.pointer,
             "keyword": self.keyword,
             "message": self.message,
@@ -69,6 +71,25 @@ class Violation(NamedTuple):
         if self.nearest is not None:
             wire["nearest"] = self.nearest
         return wire
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong in a schema or a declaration, found when its class is made.
+
+    Attributes:
+        path: Where: keys and indexes into the schema, `("properties", "q", "minLenght")`, or the
+            name of a field, `("limit",)`.
+        text: The mistake and its correction, one line.
+        owner: The class that declares it, if any; its source is searched for the line.
+        line: The line inside JSON text, counted from 1, if the schema came as text.
+        column: The column inside JSON text, counted from 1, if the schema came as text.
+    """
+
+    path: Path
+    text: str
+    owner: type | None = None
+    line: int | None = None
+    column: int | None = None
 
 
 def pointer(path: Iterable[str | int]) -> str:

@@ -7,23 +7,12 @@ one order of keywords in every schema.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from ..._value import JSONObject
 from ..convert._dump import dump_value
-from ..declare._annotations import ParseState
-from ..declare._nodes import (
-    MISSING,
-    Array,
-    Choice,
-    Field,
-    Format,
-    Map,
-    Node,
-    Object,
-    Scalar,
-    Tuple,
-    Union,
-    json_type,
-)
-from ..jsonschema._fault import Fault
+from ..declare import _nodes as nodes
+from ..declare._state import ParseState
+from ..jsonschema._values import type_of
+from ..jsonschema._violation import Fault
 
 Path = tuple[str | int, ...]
 
@@ -39,7 +28,7 @@ class Place(NamedTuple):
 
     names: Path
     owner: type | None
-    field: Field | None = None
+    field: nodes.Field | None = None
 
 
 # A class that is written out twice at each of many levels grows without bound.
@@ -67,7 +56,6 @@ class Emitter:
 
     Args:
         state: The state after the form was read; takes the faults of defaults that are not JSON.
-        strict: True to forbid names that are not declared.
 
     Attributes:
         recursive: The names in `$defs` of the objects that contain themselves, by identity.
@@ -75,31 +63,30 @@ class Emitter:
         places: The field that each part of the schema comes from, by the path of the part.
     """
 
-    def __init__(self, state: ParseState, *, strict: bool) -> None:
+    def __init__(self, state: ParseState) -> None:
         self._state = state
-        self._strict = strict
         self.recursive: dict[int, str] = {}
-        self.definitions: dict[str, Any] = {}
+        self.definitions: JSONObject = {}
         self.places: dict[Path, Place] = {}
         for _, _, node in state.classes:
             if node.recursive:
                 self.recursive[id(node)] = self._free_name(node.name)
 
-    def root(self, node: Node) -> dict[str, Any]:
+    def root(self, node: nodes.Node) -> JSONObject:
         """Return the whole schema of a form.
 
         Raises:
             TooLarge: If it has more than `MAX_PLACES` fields.
         """
         here = Place(self._state.path, self._state.owner)
-        if isinstance(node, Object):
+        if isinstance(node, nodes.Object):
             # Written out, though it may be a definition too: the root must show its type.
             schema = self._object(node, (), here)
         else:
             schema = self.schema(node, (), here)
         return self.with_definitions(schema)
 
-    def with_definitions(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def with_definitions(self, schema: JSONObject) -> JSONObject:
         """Return a schema made here together with the definitions that it may refer to."""
         return ordered({**schema, "$defs": self.definitions}) if self.definitions else schema
 
@@ -110,7 +97,7 @@ class Emitter:
             number += 1
         return free
 
-    def schema(self, node: Node, at: Path, place: Place) -> dict[str, Any]:
+    def schema(self, node: nodes.Node, at: Path, place: Place) -> JSONObject:
         """Return the schema of a node.
 
         Args:
@@ -118,27 +105,27 @@ class Emitter:
             at: The path of the schema in the whole.
             place: The place of the declaration.
         """
-        if isinstance(node, Object):
+        if isinstance(node, nodes.Object):
             return self._reference(node, at, place)
         made = {**self._plain(node, at, place), **node.keywords}
         return ordered(made)
 
-    def _plain(self, node: Node, at: Path, place: Place) -> dict[str, Any]:
-        if isinstance(node, Scalar):
-            format_ = node.cast.keywords if isinstance(node.cast, Format) else {}
+    def _plain(self, node: nodes.Node, at: Path, place: Place) -> JSONObject:
+        if isinstance(node, nodes.Scalar):
+            format_ = node.cast.keywords if isinstance(node.cast, nodes.Format) else {}
             return {"type": node.kind, **format_}
-        if isinstance(node, Choice):
+        if isinstance(node, nodes.Choice):
             return _choice(node)
-        if isinstance(node, Array):
+        if isinstance(node, nodes.Array):
             inner = self.schema(node.item, (*at, "items"), place)
             return {"type": "array", **({"items": inner} if inner else {})}
-        if isinstance(node, Tuple):
+        if isinstance(node, nodes.Tuple):
             return self._tuple(node, at, place)
-        if isinstance(node, Map):
+        if isinstance(node, nodes.Map):
             return self._map(node, at, place)
-        return self._union(node, at, place) if isinstance(node, Union) else {}
+        return self._union(node, at, place) if isinstance(node, nodes.Union) else {}
 
-    def _tuple(self, node: Tuple, at: Path, place: Place) -> dict[str, Any]:
+    def _tuple(self, node: nodes.Tuple, at: Path, place: Place) -> JSONObject:
         items = [
             self.schema(item, (*at, "prefixItems", index), place)
             for index, item in enumerate(node.items)
@@ -150,7 +137,7 @@ class Emitter:
             "maxItems": len(items),
         }
 
-    def _map(self, node: Map, at: Path, place: Place) -> dict[str, Any]:
+    def _map(self, node: nodes.Map, at: Path, place: Place) -> JSONObject:
         key = self.schema(node.key, (*at, "propertyNames"), place)
         value = self.schema(node.value, (*at, "additionalProperties"), place)
         names = {name: part for name, part in key.items() if name != "type"}
@@ -160,7 +147,7 @@ class Emitter:
             **({"additionalProperties": value} if value else {}),
         }
 
-    def _union(self, node: Union, at: Path, place: Place) -> dict[str, Any]:
+    def _union(self, node: nodes.Union, at: Path, place: Place) -> JSONObject:
         options = node.options
         nullable = len(options) < len(node.branches)
         if len(options) == 1:
@@ -171,7 +158,7 @@ class Emitter:
         ]
         return {"anyOf": [*schemas, {"type": "null"}] if nullable else schemas}
 
-    def _reference(self, node: Object, at: Path, place: Place) -> dict[str, Any]:
+    def _reference(self, node: nodes.Object, at: Path, place: Place) -> JSONObject:
         name = self.recursive.get(id(node))
         if name is None:
             return self._described(node, at, place)
@@ -180,30 +167,30 @@ class Emitter:
             self.definitions[name] = self._described(node, ("$defs", name), place)
         return {"$ref": f"#/$defs/{name.replace('~', '~0').replace('/', '~1')}"}
 
-    def _described(self, node: Object, at: Path, place: Place) -> dict[str, Any]:
+    def _described(self, node: nodes.Object, at: Path, place: Place) -> JSONObject:
         made = self._object(node, at, place)
         return ordered({**made, "description": node.description}) if node.description else made
 
-    def _object(self, node: Object, at: Path, place: Place) -> dict[str, Any]:
-        properties: dict[str, Any] = {}
-        made: dict[str, Any] = {"type": "object", "properties": properties}
+    def _object(self, node: nodes.Object, at: Path, place: Place) -> JSONObject:
+        properties: JSONObject = {}
+        made: JSONObject = {"type": "object", "properties": properties}
         for field in node.fields:
             properties[field.name] = self._field(field, (*at, "properties", field.name), place)
         required = [field.name for field in node.fields if field.required]
         if required:
             made["required"] = list(dict.fromkeys(required))
-        if self._strict:
+        if self._state.strict:
             made["additionalProperties"] = False
         return made
 
-    def _field(self, field: Field, at: Path, outer: Place) -> dict[str, Any]:
+    def _field(self, field: nodes.Field, at: Path, outer: Place) -> JSONObject:
         place = self.places[at] = Place((*outer.names, field.name), field.owner, field)
         if len(self.places) > MAX_PLACES:
             raise TooLarge
         made = self.schema(field.node, at, place)
         if field.description is not None:
             made["description"] = field.description
-        if field.default is not MISSING:
+        if field.default is not nodes.MISSING:
             made["default"] = self._json(field.default, "default", place)
         elif field.factory in _PURE:
             made["default"] = dump_value(field.factory())
@@ -222,15 +209,15 @@ class Emitter:
             return None
 
 
-def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
+def ordered(schema: Mapping[str, Any]) -> JSONObject:
     """Return a schema object with its keywords in the one order."""
     if len(schema) < 2:
         return dict(schema)
     return {name: schema[name] for name in sorted(schema, key=lambda name: _ORDER.get(name, 99))}
 
 
-def _choice(node: Choice) -> dict[str, Any]:
-    kinds = list(dict.fromkeys(json_type(value) for value in node.values))
+def _choice(node: nodes.Choice) -> JSONObject:
+    kinds = list(dict.fromkeys(type_of(value) for value in node.values))
     named = [kind for kind in kinds if kind != "null"]
     if set(named) == {"integer", "number"}:
         named = ["number"]
@@ -240,7 +227,7 @@ def _choice(node: Choice) -> dict[str, Any]:
     return {"type": types[0] if len(types) == 1 else types, "enum": list(node.values)}
 
 
-def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+def _or_null(schema: JSONObject) -> JSONObject:
     """Return a schema that accepts null too."""
     if not schema:
         return schema

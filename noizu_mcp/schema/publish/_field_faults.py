@@ -3,15 +3,14 @@
 The file is loaded with the first fault: a form without any needs none of it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..._errors import SchemaError
-from ..declare._annotations import ParseState
+from .._check import rejected_values
 from ..declare._nodes import Node, Object
-from ..engines._compile import compile_schema
-from ..jsonschema._fault import Fault
-from ..jsonschema._violation import show
+from ..declare._state import ParseState
+from ..jsonschema._document import Document
+from ..jsonschema._violation import Fault, Violation, show
 from ..report._messages import describe
 from ._emit import Path, Place
 
@@ -48,8 +47,7 @@ def all_faults(
         found: The faults of the schema.
     """
     known = {fault.path for fault in state.faults}
-    placed = [_at_field(fault, places) for fault in found if not _is_own_value(fault.path, places)]
-    placed += _own_value_faults(schema, places)
+    placed = [*_at_fields(found, places), *_own_value_faults(schema, places)]
     # The schema of a field that has a fault already has faults that follow from it.
     faults = [*state.faults, *(fault for fault in placed if fault.path not in known)]
     names = [field.name for field in node.fields] if isinstance(node, Object) else []
@@ -58,44 +56,27 @@ def all_faults(
     return sorted(faults, key=lambda f: order.get(f.path[0], len(names)) if f.path else -1)
 
 
-def _is_own_value(path: Path, places: Mapping[Path, Place]) -> bool:
-    """Tell if a fault is about the default or an example of a field."""
-    return (path[:-1] in places and path[-1] == "default") or (
-        path[:-2] in places and path[-2] == "examples"
-    )
-
-
-def _at_field(fault: Fault, places: Mapping[Path, Place]) -> Fault:
-    for length in range(len(fault.path), 0, -1):
-        place = places.get(fault.path[:length])
-        if place is not None:
-            return Fault(place.names, fault.text, place.owner)
-    return fault
+def _at_fields(found: Iterable[Fault], places: Mapping[Path, Place]) -> Iterator[Fault]:
+    """Yield the faults of a schema as faults of fields, but for those of defaults and examples."""
+    for fault in found:
+        path = fault.path
+        length = next((n for n in range(len(path), 0, -1) if path[:n] in places), 0)
+        if length == 0:
+            yield fault
+        elif path[length : length + 1] not in (("default",), ("examples",)):
+            place = places[path[:length]]
+            yield Fault(place.names, fault.text, place.owner)
 
 
 def _own_value_faults(schema: Mapping[str, Any], places: Mapping[Path, Place]) -> Iterator[Fault]:
     """Yield a fault for each default and example that its own field refuses."""
-    for path, (names, owner, _) in places.items():
-        field: Any = schema
-        for step in path:
-            field = field[step]
-        bare = {key: part for key, part in field.items() if key not in ("default", "examples")}
-        values = [("default", field["default"])] if "default" in field else []
-        values += [("example", example) for example in field.get("examples", ())]
-        for name, value in values:
-            text = _text({**bare, "$defs": schema.get("$defs", {})}, name, value)
-            if text is not None:
-                yield Fault(names, text, owner)
+    for path, at, value, violations in rejected_values(Document(schema)):
+        if path in places:
+            name = "default" if at == ("default",) else "example"
+            yield Fault(places[path].names, _text(name, value, violations), places[path].owner)
 
 
-def _text(schema: Mapping[str, Any], name: str, value: Any) -> str | None:
-    try:
-        violations = compile_schema(schema).violations(value)
-    except SchemaError:
-        # A field with a broken schema has a fault of its own.
-        return None
-    if not violations:
-        return None
+def _text(name: str, value: Any, violations: list[Violation]) -> str:
     first = violations[0]
     if first.keyword in _WORDS and not first.path:
         reason = _WORDS[first.keyword].format(show(first.expected))

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..jsonschema._fault import Fault
 from ..jsonschema._keywords import Path, walk
+from ..jsonschema._violation import Fault
 
 HEADER = "x-mcp-header"
-_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TYPES = ("string", "integer", "boolean")
 
 
@@ -54,7 +54,7 @@ def _properties(path: Path) -> tuple[str, ...]:
 
 def _problem(path: Path, node: Mapping[str, Any]) -> str | None:
     header = node[HEADER]
-    if not isinstance(header, str) or not _TOKEN.fullmatch(header):
+    if not isinstance(header, str) or not re.fullmatch(_FIELD_NAME, header):
         return f"header {header!r} is not an HTTP token; use letters, digits and -"
     if not path or len(path) % 2 or any(step != "properties" for step in path[::2]):
         return "header stands in a list, a union or a recursive class; only plain fields have one"

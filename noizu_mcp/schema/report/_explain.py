@@ -6,7 +6,7 @@ The rest is asked of the engine: the metaschemas, and formats where a dialect as
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from math import inf
+from operator import ge, gt, le, lt
 from typing import Any
 
 from ..jsonschema._document import REFERENCES, Node
@@ -27,160 +27,143 @@ from ._walk import BaseExplainer, Check, Found, Walk
 
 # Programs hand over tuples for lists; both engines take them.
 _ARRAY = (list, tuple)
-_OBJECT = (dict,)
 
 
-def _reference(keyword: str) -> Check:
-    def check(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-        target = walk.target(keyword, schema)
-        if target is None:
-            _by_engine(keyword)(walk, schema, value, path, out)
-        else:
-            out.merge(walk.attempt(target, value, path))
-
-    return check
+def _reference(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+    target = out.walk.target(keyword, node)
+    if target is None:
+        _by_engine(out, keyword, node, value, path)
+    else:
+        out.merge(out.walk.attempt(target, value, path))
 
 
-def _by_engine(keyword: str) -> Check:
-    """Return the check of a keyword that the engine knows more of, for a part of a value."""
-
-    def check(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-        if not walk.explainer.accepts(keyword, schema[keyword], value):
-            out.add(broken(path, keyword, schema[keyword], value))
-
-    return check
+def _by_engine(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+    """Judge a part of a value by a keyword that the engine knows more of."""
+    if not out.walk.explainer.accepts(keyword, node[keyword], value):
+        out.add(broken(path, keyword, node[keyword], value))
 
 
-def _enum(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-    if identity(value) not in walk.explainer.choices(schema):
-        out.add(broken(path, "enum", schema["enum"], value))
+def _enum(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+    if identity(value) not in out.walk.explainer.choices(node):
+        out.add(broken(path, "enum", node["enum"], value))
 
 
-def _const(_walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-    if identity(value) != identity(schema["const"]):
-        out.add(broken(path, "const", schema["const"], value))
+def _pattern(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+    if isinstance(value, str) and not out.walk.explainer.matches(node["pattern"], value):
+        out.add(broken(path, "pattern", node["pattern"], value))
 
 
-def _pattern(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-    pattern, longest = schema["pattern"], schema.get("maxLength", inf)
-    if isinstance(value, str) and not walk.explainer.matches(pattern, value, longest):
-        out.add(broken(path, "pattern", pattern, value))
-
-
-def _items(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
+def _items(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
     if isinstance(value, _ARRAY):
-        first, rest = _item_schemas(schema)
+        first, rest = _item_schemas(node)
         for index, item in enumerate(value):
             own = first[index] if index < len(first) else rest
-            walk.judge(own, item, (*path, index), out)
+            out.walk.judge(own, item, (*path, index), out)
 
 
-def _item_schemas(schema: Node) -> tuple[list[Any], Any]:
+def _item_schemas(node: Node) -> tuple[list[Any], Any]:
     """Return the schemas of the first items, and of the rest."""
-    first, rest = schema.get("prefixItems", []), schema.get("items", True)
+    first, rest = node.get("prefixItems", []), node.get("items", True)
     # A list is the form before 2020-12.
-    return (rest, schema.get("additionalItems", True)) if isinstance(rest, list) else (first, rest)
+    return (rest, node.get("additionalItems", True)) if isinstance(rest, list) else (first, rest)
 
 
-def _contains(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
+def _contains(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
     if not isinstance(value, _ARRAY):
         return
-    least, most = schema.get("minContains", 1), schema.get("maxContains", len(value))
+    least, most = node.get("minContains", 1), node.get("maxContains", len(value))
     places = enumerate(value)
-    count = sum(not walk.attempt(schema["contains"], item, (*path, i)) for i, item in places)
+    count = sum(not out.walk.attempt(node["contains"], item, (*path, i)) for i, item in places)
     if count < least:
-        keyword = "minContains" if "minContains" in schema else "contains"
+        keyword = "minContains" if "minContains" in node else "contains"
         out.add(broken(path, keyword, least, count))
     elif count > most:
         out.add(broken(path, "maxContains", most, count))
 
 
-def _unique(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-    if schema["uniqueItems"] and isinstance(value, _ARRAY):
+def _unique(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+    if node["uniqueItems"] and isinstance(value, _ARRAY):
         # A key for an item costs a fraction of a step.
-        walk.step(len(value) // 10)
+        out.walk.step(len(value) // 10)
         for first, second in equal_pairs(value):
             out.add(equal_items(path, first, second, value[second]))
 
 
-def _properties(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
+def _properties(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
     if not isinstance(value, dict):
         return
-    for name, own in schema.get("properties", {}).items():
+    for name, own in node.get("properties", {}).items():
         if name in value:
-            walk.judge(own, value[name], (*path, name), out)
-    for pattern, own in schema.get("patternProperties", {}).items():
-        for name, item in walk.each(value.items()):
-            if walk.explainer.matches(pattern, name):
-                walk.judge(own, item, (*path, name), out)
+            out.walk.judge(own, value[name], (*path, name), out)
+    for pattern, own in node.get("patternProperties", {}).items():
+        for name, item in out.walk.each(value.items()):
+            if out.walk.explainer.matches(pattern, name):
+                out.walk.judge(own, item, (*path, name), out)
 
 
-def _additional(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
+def _additional(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
     if isinstance(value, dict):
-        own, declared = schema["additionalProperties"], schema.get("properties", {})
-        for name in walk.each(value):
-            if _is_declared(walk, schema, name):
+        own, declared = node["additionalProperties"], node.get("properties", {})
+        for name in out.walk.each(value):
+            if _is_declared(out.walk, node, name):
                 continue
             if own is False:
                 out.add(unknown(path, "additionalProperties", name, list(declared)))
             else:
-                walk.judge(own, value[name], (*path, name), out)
+                out.walk.judge(own, value[name], (*path, name), out)
 
 
-def _is_declared(walk: Walk, schema: Node, name: Any) -> bool:
-    patterns = schema.get("patternProperties", {})
-    return name in schema.get("properties", {}) or any(
+def _is_declared(walk: Walk, node: Node, name: Any) -> bool:
+    patterns = node.get("patternProperties", {})
+    return name in node.get("properties", {}) or any(
         walk.explainer.matches(pattern, name) for pattern in patterns
     )
 
 
-def _required(_walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
+def _required(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
     if isinstance(value, dict):
-        known = schema.get("properties", ())
-        for name in schema["required"]:
+        known = node.get("properties", ())
+        for name in node["required"]:
             if name not in value:
                 out.add(missing(path, name, value, known))
 
 
-def _names(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
+def _names(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
     if isinstance(value, dict):
         for name in value:
-            faults = walk.attempt(schema["propertyNames"], name, path)
+            faults = out.walk.attempt(node["propertyNames"], name, path)
             if faults:
                 out.add(bad_name(path, name, faults[0]))
 
 
-def _dependent(keyword: str) -> Check:
-    def check(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-        for because, own in schema[keyword].items() if isinstance(value, dict) else ():
-            if because not in value:
-                continue
-            if not isinstance(own, list):
-                walk.judge(own, value, path, out)
-                continue
-            for name in own:
-                if name not in value:
-                    out.add(depends(path, name, because))
-
-    return check
+def _dependent(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+    for because, own in node[keyword].items() if isinstance(value, dict) else ():
+        if because not in value:
+            continue
+        if not isinstance(own, list):
+            out.walk.judge(own, value, path, out)
+            continue
+        for name in own:
+            if name not in value:
+                out.add(depends(path, name, because))
 
 
-def _all_of(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-    for own in schema["allOf"]:
-        walk.judge(own, value, path, out)
+def _all_of(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+    for own in node["allOf"]:
+        out.walk.judge(own, value, path, out)
 
 
-def _any_of(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
+def _any_of(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
     branches: list[list[Violation]] = []
-    for own in schema["anyOf"]:
-        branches.append(walk.attempt(own, value, path))
+    for own in node["anyOf"]:
+        branches.append(out.walk.attempt(own, value, path))
         if not branches[-1]:
             return
     out.merge(nothing_fits(path, "anyOf", branches, value))
 
 
-def _one_of(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-    branches = [walk.attempt(own, value, path) for own in schema["oneOf"]]
+def _one_of(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+    branches = [out.walk.attempt(own, value, path) for own in node["oneOf"]]
     fitting = branches.count([])
     if fitting > 1:
         out.add(several_fit(path, fitting, value))
@@ -188,144 +171,151 @@ def _one_of(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> Non
         out.merge(nothing_fits(path, "oneOf", branches, value))
 
 
-def _not(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-    if not walk.attempt(schema["not"], value, path):
+def _not(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+    if not out.walk.attempt(node["not"], value, path):
         out.add(broken(path, "not", None, value))
 
 
-def _if(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-    branch = "else" if walk.attempt(schema["if"], value, path) else "then"
-    if branch in schema:
-        walk.judge(schema[branch], value, path, out)
+def _if(out: Found, _keyword: str, node: Node, value: Any, path: Path) -> None:
+    branch = "else" if out.walk.attempt(node["if"], value, path) else "then"
+    if branch in node:
+        out.walk.judge(node[branch], value, path, out)
 
 
-def _unevaluated(keyword: str, kind: tuple[type[Any], ...]) -> Check:
-    def check(walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-        if not isinstance(value, kind):
-            return
-        known: dict[str, None] = {}
-        seen = _evaluated(walk, schema, value, path, known, inner=False)
-        for step in value if isinstance(value, dict) else range(len(value)):
-            if step in seen:
-                continue
-            if schema[keyword] is False and isinstance(value, dict):
-                out.add(unknown(path, keyword, step, list(known)))
-            else:
-                walk.judge(schema[keyword], value[step], (*path, step), out)
-
-    return check
+def _unevaluated(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+    if not isinstance(value, dict if keyword == "unevaluatedProperties" else _ARRAY):
+        return
+    known: dict[str, None] = {}
+    seen = _evaluated(out.walk, node, value, path, known, inner=False)
+    for step in value if isinstance(value, dict) else range(len(value)):
+        if step in seen:
+            continue
+        if node[keyword] is False and isinstance(value, dict):
+            out.add(unknown(path, keyword, step, list(known)))
+        else:
+            out.walk.judge(node[keyword], value[step], (*path, step), out)
 
 
 def _evaluated(
-    walk: Walk, schema: Any, value: Any, path: Path, known: dict[str, None], *, inner: bool = True
+    walk: Walk, node: Any, value: Any, path: Path, known: dict[str, None], *, inner: bool = True
 ) -> set[Any]:
     """Return the names or indexes of a value that a subschema has judged (2020-12 core 11).
 
     Args:
         walk: The explanation.
-        schema: The subschema.
+        node: The subschema; None if only the engine knows it.
         value: An object or an array.
         path: The place of the value.
         known: Gets the names that are declared.
         inner: False for the subschema whose own `unevaluated…` asks.
     """
-    if not isinstance(schema, dict):
+    if node is None:
+        # Only the engine knows this schema, and it does not tell what it judged: no name or index
+        # is certain to be left over.
+        return set(value if isinstance(value, dict) else range(len(value)))
+    if not isinstance(node, dict):
         return set()
     walk.step()
     seen: set[Any] = set()
     if isinstance(value, dict):
-        known.update(dict.fromkeys(schema.get("properties", ())))
-        every = "additionalProperties" in schema or (inner and "unevaluatedProperties" in schema)
-        seen.update(name for name in walk.each(value) if every or _is_declared(walk, schema, name))
+        known.update(dict.fromkeys(node.get("properties", ())))
+        every = "additionalProperties" in node or (inner and "unevaluatedProperties" in node)
+        seen.update(name for name in walk.each(value) if every or _is_declared(walk, node, name))
     else:
-        first, _rest = _item_schemas(schema)
+        first, _rest = _item_schemas(node)
         every = (
-            isinstance(schema.get("items"), (dict, bool))
-            or "additionalItems" in schema
-            or (inner and "unevaluatedItems" in schema)
+            isinstance(node.get("items"), (dict, bool))
+            or "additionalItems" in node
+            or (inner and "unevaluatedItems" in node)
         )
         seen.update(range(len(value) if every else min(len(first), len(value))))
-        if "contains" in schema and walk.explainer.contains_evaluates:
-            own = schema["contains"]
+        if "contains" in node and walk.explainer.contains_evaluates:
+            own = node["contains"]
             seen.update(
                 i for i, item in enumerate(value) if not walk.attempt(own, item, (*path, i))
             )
-    for part in _parts_in_force(walk, schema, value, path):
+    for part in _parts_in_force(walk, node, value, path):
         seen |= _evaluated(walk, part, value, path, known)
     return seen
 
 
-def _parts_in_force(walk: Walk, schema: Node, value: Any, path: Path) -> Iterator[Any]:
+def _parts_in_force(walk: Walk, node: Node, value: Any, path: Path) -> Iterator[Any]:
     """Yield the subschemas that judge the value itself, without the alternatives that it breaks.
 
     If it breaks all of them, the fault is theirs, and all are yielded.
     """
     for keyword in REFERENCES:
-        if keyword in schema:
-            yield walk.target(keyword, schema)
-    yield from schema.get("allOf", ())
+        if keyword in node:
+            yield walk.target(keyword, node)
+    yield from node.get("allOf", ())
     for keyword in ("anyOf", "oneOf"):
-        options = schema.get(keyword, ())
+        options = node.get(keyword, ())
         fitting = [option for option in options if not walk.attempt(option, value, path)]
         yield from fitting or options
-    if "if" in schema:
-        fits = not walk.attempt(schema["if"], value, path)
+    if "if" in node:
+        fits = not walk.attempt(node["if"], value, path)
         if fits:
-            yield schema["if"]
-        yield schema.get("then" if fits else "else")
+            yield node["if"]
+        yield node.get("then" if fits else "else", True)
     for keyword in ("dependentSchemas", "dependencies"):
-        for because, own in schema.get(keyword, {}).items():
+        for because, own in node.get(keyword, {}).items():
             if because in value:
                 yield own
 
 
-def _number(keyword: str, holds: Callable[[Any, Any], bool]) -> Check:
-    return _single(keyword, lambda value: has_type(value, "number"), holds)
-
-
-def _sized(keyword: str, kind: tuple[type[Any], ...], holds: Callable[[Any, Any], bool]) -> Check:
-    return _single(
-        keyword,
-        lambda value: isinstance(value, kind),
-        lambda value, limit: holds(len(value), limit),
-    )
-
-
-def _single(
-    keyword: str, concerns: Callable[[Any], bool], holds: Callable[[Any, Any], bool]
+def _limit(
+    concerns: Callable[[Any], bool],
+    measure: Callable[[Any], Any],
+    holds: Callable[[Any, Any], bool],
 ) -> Check:
-    def check(_walk: Walk, schema: Node, value: Any, path: Path, out: Found) -> None:
-        if concerns(value) and not holds(value, schema[keyword]):
-            out.add(broken(path, keyword, schema[keyword], value))
+    """Return the check of a keyword that compares a value, or a measure of it, with a limit.
+
+    Args:
+        concerns: The test of the values that the keyword judges; it accepts all others.
+        measure: The measure of such a value.
+        holds: The comparison of measure and limit.
+    """
+
+    def check(out: Found, keyword: str, node: Node, value: Any, path: Path) -> None:
+        if concerns(value) and not holds(measure(value), node[keyword]):
+            out.add(broken(path, keyword, node[keyword], value))
 
     return check
 
 
-def _exclusive(keyword: str, holds: Callable[[Any, Any], bool]) -> Check:
-    # In draft 4 it is true or false, and only says how to read `minimum`.
-    return _number(keyword, lambda value, limit: isinstance(limit, bool) or holds(value, limit))
+def _number(holds: Callable[[Any, Any], bool]) -> Check:
+    return _limit(
+        lambda value: has_type(value, "number"),
+        lambda value: value,
+        # In draft 4 `exclusiveMinimum` is true or false, and only says how to read `minimum`.
+        lambda value, limit: isinstance(limit, bool) or holds(value, limit),
+    )
+
+
+def _size(kind: type | tuple[type, ...], holds: Callable[[Any, Any], bool]) -> Check:
+    return _limit(lambda value: isinstance(value, kind), len, holds)
 
 
 # In the order in which violations are told: the value itself, its parts, then alternatives.
 _IN_ORDER: tuple[tuple[str, Check], ...] = (
-    ("$ref", _reference("$ref")),
-    ("$dynamicRef", _reference("$dynamicRef")),
-    ("$recursiveRef", _reference("$recursiveRef")),
+    ("$ref", _reference),
+    ("$dynamicRef", _reference),
+    ("$recursiveRef", _reference),
     ("enum", _enum),
-    ("const", _const),
-    ("minimum", _number("minimum", lambda value, limit: value >= limit)),
-    ("maximum", _number("maximum", lambda value, limit: value <= limit)),
-    ("exclusiveMinimum", _exclusive("exclusiveMinimum", lambda value, limit: value > limit)),
-    ("exclusiveMaximum", _exclusive("exclusiveMaximum", lambda value, limit: value < limit)),
-    ("multipleOf", _number("multipleOf", is_multiple)),
-    ("minLength", _sized("minLength", (str,), lambda size, limit: size >= limit)),
-    ("maxLength", _sized("maxLength", (str,), lambda size, limit: size <= limit)),
+    ("const", _limit(lambda _value: True, identity, lambda own, const: own == identity(const))),
+    ("minimum", _number(ge)),
+    ("maximum", _number(le)),
+    ("exclusiveMinimum", _number(gt)),
+    ("exclusiveMaximum", _number(lt)),
+    ("multipleOf", _number(is_multiple)),
+    ("minLength", _size(str, ge)),
+    ("maxLength", _size(str, le)),
     ("pattern", _pattern),
-    ("format", _by_engine("format")),
-    ("minItems", _sized("minItems", _ARRAY, lambda size, limit: size >= limit)),
-    ("maxItems", _sized("maxItems", _ARRAY, lambda size, limit: size <= limit)),
-    ("minProperties", _sized("minProperties", _OBJECT, lambda size, limit: size >= limit)),
-    ("maxProperties", _sized("maxProperties", _OBJECT, lambda size, limit: size <= limit)),
+    ("format", _by_engine),
+    ("minItems", _size(_ARRAY, ge)),
+    ("maxItems", _size(_ARRAY, le)),
+    ("minProperties", _size(dict, ge)),
+    ("maxProperties", _size(dict, le)),
     ("uniqueItems", _unique),
     ("contains", _contains),
     ("prefixItems items", _items),
@@ -333,21 +323,21 @@ _IN_ORDER: tuple[tuple[str, Check], ...] = (
     ("required", _required),
     ("additionalProperties", _additional),
     ("propertyNames", _names),
-    ("dependentRequired", _dependent("dependentRequired")),
-    ("dependentSchemas", _dependent("dependentSchemas")),
-    ("dependencies", _dependent("dependencies")),
+    ("dependentRequired", _dependent),
+    ("dependentSchemas", _dependent),
+    ("dependencies", _dependent),
     ("allOf", _all_of),
     ("anyOf", _any_of),
     ("oneOf", _one_of),
     ("not", _not),
     ("if", _if),
-    ("unevaluatedItems", _unevaluated("unevaluatedItems", _ARRAY)),
-    ("unevaluatedProperties", _unevaluated("unevaluatedProperties", _OBJECT)),
+    ("unevaluatedItems", _unevaluated),
+    ("unevaluatedProperties", _unevaluated),
 )
 
 # A keyword and its place in that order; neighbours that are judged together share one place.
-_CHECKS: Mapping[str, tuple[int, Check]] = {
-    keyword: (place, check)
+_CHECKS: Mapping[str, tuple[int, str, Check]] = {
+    keyword: (place, keywords, check)
     for place, (keywords, check) in enumerate(_IN_ORDER)
     for keyword in keywords.split()
 }

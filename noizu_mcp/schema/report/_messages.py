@@ -3,10 +3,10 @@
 A text names the expected and the received value: no class, no library.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..jsonschema._nearest import nearest
+from ..._nearest import nearest
 from ..jsonschema._values import type_of
 from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, place, shorten, show
 
@@ -50,8 +50,12 @@ def broken(path: Path, keyword: str, expected: Any, got: Any) -> Violation:
     """
     if keyword == "enum" and isinstance(expected, list):
         return _not_a_choice(path, expected, got)
-    words = _WORDS.get(keyword)
-    text = words(expected, got) if words else "does not match the schema"
+    words = _WORDS.get(keyword, "does not match the schema")
+    count = ""
+    if keyword[3:] in _COUNTED:
+        one, many = _COUNTED[keyword[3:]]
+        count = f"{len(got)} {one if len(got) == 1 else many}"
+    text = words.format(got=show(got), limit=show(expected), count=count)
     return Violation(path, keyword, text, expected, got)
 
 
@@ -203,36 +207,31 @@ def _kind(value: Any) -> str:
     return f"{kind} {show(value)}"
 
 
-def _limit(text: str) -> Callable[[Any, Any], str]:
-    return lambda expected, got: text.format(got=show(got), limit=show(expected))
-
-
-def _size(one: str, many: str, bound: str) -> Callable[[Any, Any], str]:
-    def words(expected: Any, got: Any) -> str:
-        return f"has {len(got)} {one if len(got) == 1 else many}, {bound} {show(expected)}"
-
-    return words
-
-
-_WORDS: Mapping[str, Callable[[Any, Any], str]] = {
-    "const": _limit("must be {limit}, got {got}"),
-    "minimum": _limit("{got} is less than the minimum of {limit}"),
-    "maximum": _limit("{got} is greater than the maximum of {limit}"),
-    "exclusiveMinimum": _limit("{got} must be greater than {limit}"),
-    "exclusiveMaximum": _limit("{got} must be less than {limit}"),
-    "multipleOf": _limit("{got} is not a multiple of {limit}"),
-    "pattern": _limit("{got} does not match {limit}"),
-    "$ref": _limit("{got} does not match {limit}"),
-    "format": _limit("{got} is not in the format {limit}"),
-    "not": _limit("{got} is not allowed here"),
-    "false": _limit("nothing is allowed here, got {got}"),
-    "minLength": _size("character", "characters", "but needs at least"),
-    "maxLength": _size("character", "characters", "but may have at most"),
-    "minItems": _size("item", "items", "but needs at least"),
-    "maxItems": _size("item", "items", "but may have at most"),
-    "minProperties": _size("property", "properties", "but needs at least"),
-    "maxProperties": _size("property", "properties", "but may have at most"),
-    "contains": _limit("no item is of the kind that the list must contain"),
-    "minContains": _limit("{got} items are of the kind that the list must contain {limit} of"),
-    "maxContains": _limit("{got} items are of a kind of which the list may contain {limit}"),
+_AT_LEAST, _AT_MOST = (
+    "has {count}, but needs at least {limit}",
+    "has {count}, but may have at most {limit}",
+)
+_WORDS: Mapping[str, str] = {
+    "const": "must be {limit}, got {got}",
+    "minimum": "{got} is less than the minimum of {limit}",
+    "maximum": "{got} is greater than the maximum of {limit}",
+    "exclusiveMinimum": "{got} must be greater than {limit}",
+    "exclusiveMaximum": "{got} must be less than {limit}",
+    "multipleOf": "{got} is not a multiple of {limit}",
+    "pattern": "{got} does not match {limit}",
+    "$ref": "{got} does not match {limit}",
+    "format": "{got} is not in the format {limit}",
+    "not": "{got} is not allowed here",
+    "false": "nothing is allowed here, got {got}",
+    **dict.fromkeys(("minLength", "minItems", "minProperties"), _AT_LEAST),
+    **dict.fromkeys(("maxLength", "maxItems", "maxProperties"), _AT_MOST),
+    "contains": "no item is of the kind that the list must contain",
+    "minContains": "{got} items are of the kind that the list must contain {limit} of",
+    "maxContains": "{got} items are of a kind of which the list may contain {limit}",
+}
+# One and several of the parts that a keyword counts, by its name without `min` or `max`.
+_COUNTED: Mapping[str, tuple[str, str]] = {
+    "Length": ("character", "characters"),
+    "Items": ("item", "items"),
+    "Properties": ("property", "properties"),
 }

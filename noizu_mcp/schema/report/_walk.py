@@ -7,7 +7,7 @@ do not multiply. Each look at a subschema is a step, and the walk ends after `MA
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from math import inf
+from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 import attrs
@@ -54,26 +54,25 @@ class BaseExplainer:
     Args:
         document: The schema, to which its references are known.
         compile_pattern: Returns a function that tells if a pattern is found in a text, as the
-            engine does it. Takes the pattern and the `maxLength` beside it.
+            engine does it.
         compile_part: Returns an engine's verdict on a part of the schema that refers to nothing in
             it, or raises ValueError. Without it the parts that fit are walked too.
     """
 
     #: The check of each keyword, and its place in the order in which violations are told.
-    table: ClassVar[Mapping[str, tuple[int, "Check"]]]
+    table: ClassVar[Mapping[str, tuple[int, str, "Check"]]]
 
     def __init__(
         self,
         document: Document,
-        compile_pattern: Callable[[str, float], Callable[[str], bool]],
+        compile_pattern: Callable[[str], Callable[[str], bool]],
         compile_part: Callable[[Node], Verdict] | None = None,
     ) -> None:
         self.document = document
-        self._compile_pattern = compile_pattern
+        self._matcher = cache(compile_pattern)
         self._compile_part = compile_part
-        self._matchers: dict[tuple[str, float], Callable[[str], bool]] = {}
         self._verdicts: dict[int, Verdict | None] = {id(document.root): None}
-        self._plans: dict[int, tuple[list[str], list[Check]]] = {}
+        self._plans: dict[int, tuple[list[str], list[tuple[str, Check]]]] = {}
         self._choices: dict[int, frozenset[Hashable]] = {}
         # A dialect of its author's own may assert formats.
         self._draft = int(DIALECTS.get(document.dialect, DIALECTS[LATEST]))
@@ -96,20 +95,14 @@ class BaseExplainer:
         value is large beyond reason.
         """
         current = Walk(self)
-        found = Found(current.step)
+        found = Found(current)
         with suppress(_FullError, _ExhaustedError, RecursionError):
             current.judge(self.document.root if schema is None else schema, value, (), found)
         return found.violations
 
-    def matches(self, pattern: str, text: Any, longest: float = inf) -> bool:
+    def matches(self, pattern: str, text: Any) -> bool:
         """Tell if a pattern is found in a text; a name that is no text has no pattern."""
-        if not isinstance(text, str):
-            return False
-        matcher = self._matchers.get((pattern, longest))
-        if matcher is None:
-            matcher = self._compile_pattern(pattern, longest)
-            self._matchers[pattern, longest] = matcher
-        return matcher(text)
+        return isinstance(text, str) and self._matcher(pattern)(text)
 
     def choices(self, schema: Node) -> frozenset[Hashable]:
         """Return the identities of the values that `enum` of a subschema allows."""
@@ -118,8 +111,8 @@ class BaseExplainer:
             choices = self._choices[id(schema)] = frozenset(map(identity, schema["enum"]))
         return choices
 
-    def plan(self, schema: Node) -> tuple[list[str], list["Check"]]:
-        """Return the types that a subschema allows, and the checks of its other keywords."""
+    def plan(self, schema: Node) -> tuple[list[str], list[tuple[str, "Check"]]]:
+        """Return the types that a subschema allows, and its other keywords with their checks."""
         plan = self._plans.get(id(schema))
         if plan is None:
             # Up to draft 7 all that stands beside a reference is ignored.
@@ -135,7 +128,7 @@ class BaseExplainer:
             types = schema["type"] if "type" in keywords else []
             plan = self._plans[id(schema)] = (
                 types if isinstance(types, list) else [types],
-                [check for _place, check in places],
+                [(keyword, check) for _place, keyword, check in places],
             )
         return plan
 
@@ -166,11 +159,11 @@ class Found:
     """The violations of one value, or of one alternative for it: each once, up to the limit.
 
     Attributes:
-        spend: Counts the steps that each of them takes; may raise.
+        walk: The explanation that looks for them; it counts the steps for each.
         violations: The violations so far.
     """
 
-    spend: Callable[[int], None]
+    walk: "Walk"
     violations: list[Violation] = attrs.field(factory=list)
     _known: set[tuple[Path, str, str]] = attrs.field(factory=set)
 
@@ -181,7 +174,7 @@ class Found:
     def merge(self, violations: Iterable[Violation], steps: int = 1) -> None:
         """Add violations whose words were found before."""
         for violation in violations:
-            self.spend(steps)
+            self.walk.step(steps)
             key = (violation.path, violation.keyword, violation.message)
             if key not in self._known:
                 if len(self.violations) >= MAX_VIOLATIONS:
@@ -235,8 +228,8 @@ class Walk:
         if self.explainer.is_dynamic:
             base = self._document.base_of(schema)
             self._scope = outer if outer[-1:] == (base,) else (*outer, base)
-        for check in checks:
-            check(self, schema, value, path, out)
+        for keyword, check in checks:
+            check(out, keyword, schema, value, path)
         self._scope = outer
 
     def attempt(self, schema: Any, value: Any, path: Path) -> list[Violation]:
@@ -253,7 +246,7 @@ class Walk:
         return known
 
     def _fresh(self, schema: Any, value: Any, path: Path) -> list[Violation]:
-        found, outer = Found(self.step), self._scope
+        found, outer = Found(self), self._scope
         with suppress(_FullError):
             self.judge(schema, value, path, found)
         self._scope = outer
@@ -276,4 +269,4 @@ class Walk:
         return target
 
 
-Check = Callable[[Walk, Node, Any, Path, Found], None]
+Check = Callable[[Found, str, Node, Any, Path], None]

@@ -1,0 +1,234 @@
+"""The state of reading a declaration, and the fields that it reads.
+
+A declaration is read once, from the top down. An annotation becomes a node, a class becomes an
+object node with a field for each of its own. A problem is noted with the path of the field, and
+reading goes on with a node for any value, so that all problems are reported together.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, get_args, get_origin
+
+from ..jsonschema._violation import Fault
+from ._field import Marker
+from ._field_options import constrain, marker_problems
+from ._nodes import MISSING, Field, Node, Object, is_nullable
+from ._resolve import Scope, Unresolved
+
+# Special forms that are about a field, not about its type. By name: some are newer than the oldest
+# Python served, and typing_extensions has its own.
+_WRAPPERS = frozenset({"Final", "Required", "NotRequired", "ReadOnly"})
+
+
+class ParseState:
+    """The state of reading one declaration.
+
+    Args:
+        infer: Reads an annotation that is no text; raises `Unresolved`. It is passed, because it
+            reads classes, which in turn read their annotations by this state.
+        output: True if the declaration describes a result. Attributes that no parameter of the
+            constructor sets are part of it.
+        strict: True to forbid names that are not declared.
+        descriptions: Descriptions for fields of the root that have none of their own.
+
+    Attributes:
+        faults: The problems so far.
+        path: The names of the fields around the place that is being read.
+        owner: The class that declares the last of them.
+        classes: Each class that was read, with its type arguments and its node; a class that
+            contains itself is found here.
+        open: The nodes of the classes that are being read, by identity.
+        aliases: The named types (PEP 695) that are being read.
+        unresolved: True after a name that does not exist yet.
+        risky: True after a type that may refuse a value which its schema accepts.
+        headers: True after a field with a header.
+        titled: True after a title, of a field or of a choice.
+    """
+
+    def __init__(
+        self,
+        infer: "Callable[[ParseState, Any, Scope], Node]",
+        *,
+        output: bool = False,
+        strict: bool = False,
+        descriptions: Mapping[str, str] | None = None,
+    ) -> None:
+        self._infer = infer
+        self.output = output
+        self.strict = strict
+        self.descriptions = descriptions or {}
+        self.faults: list[Fault] = []
+        self.path: tuple[str | int, ...] = ()
+        self.owner: type | None = None
+        self.classes: list[tuple[type, tuple[Any, ...], Object]] = []
+        self.open: set[int] = set()
+        self.aliases: list[Any] = []
+        self.unresolved = False
+        self.risky = False
+        self.headers = False
+        self.titled = False
+
+    def fault(self, text: str) -> None:
+        """Note a problem at the present place."""
+        self.faults.append(Fault(self.path, text, self.owner))
+
+    @contextmanager
+    def at(self, name: str | int | None, owner: type | None) -> Iterator[None]:
+        """Stand at a field, or (with None) at a class as a whole, for the length of the block."""
+        outside = self.path, self.owner
+        self.path = self.path if name is None else (*self.path, name)
+        self.owner = owner
+        try:
+            yield
+        finally:
+            self.path, self.owner = outside
+
+    def node(self, annotation: Any, scope: Scope) -> Node:
+        """Read an annotation.
+
+        Args:
+            annotation: Any annotation, text included. One that has no schema is a fault.
+            scope: The names that it may use.
+
+        Returns:
+            A node that belongs to this place alone, so that constraints can be put on it; except
+            that a class has one node.
+        """
+        try:
+            return self._infer(self, scope.resolve(annotation), scope)
+        except Unresolved as error:
+            return self._unknown(error)
+
+    def _unknown(self, error: Unresolved) -> Node:
+        """Note a name that does not exist, at least not yet."""
+        self.unresolved = True
+        self.fault(str(error))
+        return Node()
+
+    def check_marker(self, marker: Marker) -> None:
+        """Note the problems of a marker that do not depend on its type."""
+        for problem in marker_problems(marker):
+            self.fault(problem)
+
+    def constrain(self, node: Node, options: Mapping[str, Any]) -> None:
+        """Put those options on a node that are about its type."""
+        self.titled = self.titled or not options.keys().isdisjoint(("title", "titles"))
+        for problem in constrain(node, options):
+            self.fault(problem)
+
+    def annotated_field(
+        self,
+        name: str,
+        annotation: Any,
+        scope: Scope,
+        marker: Marker | None = None,
+        **about: Any,
+    ) -> Field:
+        """Read a field that has an annotation and perhaps a marker. The state stands at the field.
+
+        Args:
+            name: The name on the wire.
+            annotation: The whole annotation.
+            scope: The names that it may use.
+            marker: `field(...)` or `argument(...)`, if one was written.
+            **about: Attributes of `Field`.
+        """
+        entries: Iterable[Any] = ()
+        try:
+            inner, entries, required = _unwrap(annotation, scope)
+            node = self.node(inner, scope)
+        except Unresolved as error:
+            node, required = self._unknown(error), None
+        options = self.entry_options(node, entries)
+        if required is not None:
+            about["required"] = required
+        if marker is not None:
+            if marker.kind is not None:
+                self.fault(
+                    f"{marker.maker}(...) is for mappings; beside an annotation write field(...)"
+                )
+            self.check_marker(marker)
+            options.update(marker.options)
+            if "factory" in options:
+                about["factory"] = options["factory"] if callable(options["factory"]) else None
+        if isinstance(about.get("default"), Marker):
+            text = "write Annotated[<type>, field(...)], and its default, if any, after the ="
+            self.fault(f"field(...) is not read here; {text}")
+            del about["default"]
+        return self.field(name, node, options, **about)
+
+    def field(self, name: str, node: Node, options: Mapping[str, Any], **about: Any) -> Field:
+        """Return a field, after its constraints are put on its type.
+
+        Args:
+            name: The name on the wire.
+            node: The type.
+            options: The options of the marker, checked already.
+            **about: Attributes of `Field`; `required` holds if the options do not decide it.
+        """
+        if options:
+            self.constrain(node, options)
+        field = Field(name, node, **{"default": options.get("default", MISSING), **about})
+        absent_fits = field.has_default or is_nullable(node)
+        known = (options.get("required"), about.get("required"), not absent_fits)
+        field.required = bool(next(each for each in known if each is not None))
+        # Wrong values of options were noted before.
+        for option in ("description", "header", "title"):
+            if isinstance(options.get(option), str):
+                setattr(field, option, options[option])
+        self.headers = self.headers or field.header is not None
+        if isinstance(options.get("examples"), (list, tuple)):
+            field.examples = tuple(options["examples"])
+        field.complete = options.get("complete")
+        return field
+
+    def entry_options(self, node: Node, entries: Iterable[Any]) -> dict[str, Any]:
+        """Return the options that the entries of `Annotated[...]` say, ours and those of others."""
+        options: dict[str, Any] = {}
+        for entry in entries:
+            if isinstance(entry, Marker):
+                if entry.kind is not None:
+                    self.fault(f"{entry.maker}(...) inside Annotated; write field(...)")
+                    continue
+                self.check_marker(entry)
+                if {"default", "factory"} & entry.options.keys():
+                    self.fault("a default inside Annotated; write it after the =, as Python does")
+                own = entry.options.items()
+                options.update((k, v) for k, v in own if k not in ("default", "factory"))
+            elif isinstance(entry, str):
+                options.setdefault("description", entry)
+            else:
+                # Loaded with the first constraint of another library.
+                from ._constraints import annotated_options
+
+                found = annotated_options(node, entry)
+                if isinstance(found, str):
+                    self.fault(found)
+                else:
+                    options.update(found)
+        return options
+
+
+def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]:
+    """Take off the parts of an annotation that are about the field, not about its type.
+
+    Returns:
+        The annotation of the type; the entries of `Annotated`; and True for `Required[...]`, False
+        for `NotRequired[...]`, else None.
+
+    Raises:
+        Unresolved: If text in it names something unknown.
+    """
+    entries: list[Any] = []
+    required = None
+    while True:
+        annotation = scope.resolve(annotation)
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            entries = [*annotation.__metadata__, *entries]
+            annotation = annotation.__origin__
+        elif (form := getattr(origin, "_name", None)) in _WRAPPERS:
+            required = {"Required": True, "NotRequired": False}.get(form, required)
+            (annotation,) = get_args(annotation)
+        else:
+            return annotation, entries, required
