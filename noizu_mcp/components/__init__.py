@@ -13,21 +13,20 @@ Resources, templates, prompts and completion load when they are first used: most
 only.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._util import late, publish
+from .._util import late as _late
+from .._util import publish as _publish
 from ._client_requests import ELICIT_TIMEOUT as ELICIT_TIMEOUT
 from ._client_requests import SAMPLE_TIMEOUT as SAMPLE_TIMEOUT
 from ._client_requests import TIMEOUTS as TIMEOUTS
 from ._client_requests import adapt_request as adapt_request
-from ._client_requests import needed_by as needed_by
 from ._client_requests import read_by_hand as read_by_hand
 from ._context import Context as Context
 from ._tool import Tool as Tool
 from ._tool import tool as tool
 from ._toolkit import Toolkit as Toolkit
 from ._toolkit import mcp as mcp
-from .declare._kind import Kind as Kind
 from .declare._marks import is_marked as is_marked
 from .declare._options import Table as Table
 from .declare._options import read_flag as read_flag
@@ -38,6 +37,7 @@ from .declare._options import read_seconds as read_seconds
 from .declare._options import read_text as read_text
 from .declare._statement import ComponentMeta as ComponentMeta
 from .declare._statement import Declaration as Declaration
+from .declare._statement import Kind as Kind
 from .declare._statement import class_of as class_of
 from .declare._statement import is_abstract as is_abstract
 from .declare._statement import is_method as is_method
@@ -52,12 +52,15 @@ from .handlers._signature import is_context as is_context
 from .handlers._tool_calls import error_result as error_result
 from .handlers._tool_calls import prepare as prepare
 from .handlers._tool_calls import to_result as to_result
+from .handlers._tool_calls import violations_result as violations_result
 from .registration._registration import as_registration as as_registration
 from .registration._registration import check as check
 from .registration._registration import expand as expand
 from .registration._registration import keys_of as keys_of
 from .registration._registration import label_of as label_of
 
+# PEP 562: `import noizu_mcp` loads none of them, nor the URI templates and text values that they
+# use.
 _LATE = {
     **dict.fromkeys(("Completer", "Source", "complete_from"), ".handlers._completion"),
     "to_completion": ".handlers._completion",
@@ -68,7 +71,7 @@ _LATE = {
     "resource_template": "._resource",
 }
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ._catalog import Catalog as Catalog
     from ._prompt import Prompt as Prompt
     from ._prompt import prompt as prompt
@@ -84,64 +87,6 @@ if TYPE_CHECKING:
     from .handlers._contents import to_listed as to_listed
     from .handlers._contents import to_prompt_result as to_prompt_result
 else:
-    __getattr__, __dir__ = late(globals(), _LATE)
+    __getattr__, __dir__ = _late(globals(), _LATE)
 
-__all__ = [
-    "ELICIT_TIMEOUT",
-    "SAMPLE_TIMEOUT",
-    "TIMEOUTS",
-    "UNRESOLVED",
-    "Catalog",
-    "Completer",
-    "ComponentMeta",
-    "Context",
-    "Declaration",
-    "Kind",
-    "Prompt",
-    "PromptSpec",
-    "Resource",
-    "ResourceSpec",
-    "ResourceTemplate",
-    "Signature",
-    "Source",
-    "Table",
-    "TemplateSpec",
-    "Tool",
-    "ToolSpec",
-    "Toolkit",
-    "adapt_request",
-    "as_registration",
-    "check",
-    "class_of",
-    "complete_from",
-    "error_result",
-    "expand",
-    "is_abstract",
-    "is_context",
-    "is_marked",
-    "is_method",
-    "keys_of",
-    "kind_of",
-    "label_of",
-    "mcp",
-    "needed_by",
-    "prepare",
-    "prompt",
-    "read_by_hand",
-    "read_flag",
-    "read_icons",
-    "read_options",
-    "read_requires",
-    "read_seconds",
-    "read_text",
-    "resource",
-    "resource_template",
-    "to_completion",
-    "to_contents",
-    "to_listed",
-    "to_prompt_result",
-    "to_result",
-    "tool",
-]
-
-publish(globals())
+_publish(globals(), _LATE)

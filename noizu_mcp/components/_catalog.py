@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from .._value import JSONObject
 from ..schema import fields
 from ._context import Context
 from ._tool import Tool
@@ -20,7 +21,7 @@ class Catalog(
         " per entry; hidden items are callable by name even though they are omitted from"
         " tools/list."
     ),
-    inline=True,
+    inline=True,  # it reads what is in memory, and never waits
 ):
     """Lists everything that is registered on the server, for models that look for more.
 
@@ -56,7 +57,7 @@ class Catalog(
         }
 
 
-def _entry(item: tuple[Mapping[str, Any], bool]) -> dict[str, Any]:
+def _entry(item: tuple[Mapping[str, Any], bool]) -> JSONObject:
     definition, hidden = item
     entry = {**definition, "hidden": hidden}
     category = definition.get("_meta", {}).get("category")

@@ -1,11 +1,13 @@
 """Questions to the client as they go over the wire, and answers as handlers get them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from .. import schema, types
 from .._errors import DefinitionError, ProtocolError
 from .._util import is_uri
-from ..schema import Shape, flat_for, flat_shape, to_problems
+from .._value import JSON, JSONObject
+from ..schema import Shape, to_problems
 from ..types import (
     ELICIT,
     ROOTS,
@@ -15,12 +17,12 @@ from ..types import (
     Content,
     Decline,
     InputRequest,
-    PromptMessage,
-    Root,
-    SamplingResult,
     ToolDefinition,
     camel_case,
 )
+
+if TYPE_CHECKING:
+    from ..types import Root
 
 #: Seconds that a person gets to answer, unless the handler says otherwise.
 ELICIT_TIMEOUT: Final = 300.0
@@ -28,7 +30,7 @@ ELICIT_TIMEOUT: Final = 300.0
 SAMPLE_TIMEOUT: Final = 60.0
 #: Seconds that a client gets to list its roots: it has them at hand.
 ROOTS_TIMEOUT: Final = 30.0
-#: The same by method, for handlers that ask by hand.
+#: The time of each method, for handlers that ask by hand.
 TIMEOUTS: Final[Mapping[str, float]] = {
     ELICIT: ELICIT_TIMEOUT,
     SAMPLE: SAMPLE_TIMEOUT,
@@ -46,7 +48,7 @@ def form_shape(model: Any) -> Shape:
     Raises:
         DefinitionError: It cannot be asked for in a form (client/elicitation, Requested Schema).
     """
-    shape, faults = flat_shape(model)
+    shape, faults = schema.flat_shape(model)
     if shape is None:
         raise DefinitionError(to_problems(faults, getattr(model, "__name__", "elicit")))
     return shape
@@ -68,14 +70,12 @@ def read_by_hand(request: InputRequest) -> InputRequest:
         DefinitionError: A form cannot express the schema.
     """
     form = request.params.get(_FORM)
-    if form is None:
+    if form is None:  # a URL, or a question to the model or for roots
         return request
     return InputRequest(request.method, {**request.params, _FORM: form_shape(form).schema})
 
 
-def adapt_request(
-    request: InputRequest, revision: str
-) -> tuple[dict[str, Any], InputRequest | None]:
+def adapt_request(request: InputRequest, revision: str) -> tuple[JSONObject, InputRequest | None]:
     """Write a question in the words of a revision.
 
     Args:
@@ -86,23 +86,28 @@ def adapt_request(
         The capability that it needs, in the shape of `ClientCapabilities`; and the question, or
         None if the revision has no form field for a part of the schema.
     """
-    needs = needed_by(request)
+    needs = _needed_by(request)
     form = request.params.get(_FORM)
     if form is None:
         return needs, request
-    form = flat_for(form, revision)
+    # 2025-06-18 has no defaults but for booleans, and nobody can choose several values there
+    # (client/elicitation, Requested Schema); 2025-11-25 and later have both.
+    form = schema.flat_for(form, revision)
     if form is None:
         return needs, None
     return needs, InputRequest(request.method, {**request.params, _FORM: form})
 
 
-def needed_by(request: InputRequest) -> dict[str, Any]:
+def _needed_by(request: InputRequest) -> JSONObject:
     """Say which capability a question needs, in the shape of `ClientCapabilities`."""
     if request.method == ROOTS:
         return {"roots": {}}
     if request.method == SAMPLE:
+        # client/sampling, 2025-11-25: tools only for a client that declares `sampling.tools`.
         with_tools = "tools" in request.params or "toolChoice" in request.params
         return {"sampling": {"tools": {}} if with_tools else {}}
+    # client/elicitation, 2025-11-25: a server sends only the modes that the client declares; an
+    # empty declaration stands for forms.
     return {"elicitation": {"url": {}} if request.params.get("mode") == "url" else {}}
 
 
@@ -124,7 +129,7 @@ def _text(message: Any) -> str:
     return message
 
 
-def read_elicited(answer: Any, shape: Shape | None) -> Accept[Any] | Decline | Cancel:
+def read_elicited(answer: JSON, shape: Shape | None) -> Accept[Any] | Decline | Cancel:
     """Read an `ElicitResult`.
 
     Args:
@@ -135,6 +140,8 @@ def read_elicited(answer: Any, shape: Shape | None) -> Accept[Any] | Decline | C
         ProtocolError: The answer is malformed, or its content breaks the schema of the form.
     """
     action = answer.get("action") if isinstance(answer, Mapping) else None
+    # client/elicitation, Response Actions: content comes with "accept" only; of the others it is
+    # ignored.
     if action == "decline":
         return Decline()
     if action == "cancel":
@@ -144,6 +151,8 @@ def read_elicited(answer: Any, shape: Shape | None) -> Accept[Any] | Decline | C
     if shape is None:
         return Accept(None)
     content = answer.get("content")
+    # client/elicitation: both sides should validate it. The handler relies on the types of its
+    # model, and a client may have sent anything.
     if not shape.compiled.is_valid(content):
         raise ProtocolError("the answer to an elicitation breaks the schema that was asked for")
     return Accept(content if shape.build is None else shape.build(content))
@@ -163,12 +172,13 @@ def sample_request(
         TypeError: A message is malformed.
         ValueError: `max_tokens` is no whole number above 0.
     """
-    if type(max_tokens) is not int or max_tokens < 1:
+    if type(max_tokens) is not int or max_tokens < 1:  # True is an int, too
         raise ValueError(f"max_tokens must be a whole number above 0, got {max_tokens!r}")
     listed = [messages] if isinstance(messages, str) else messages
-    params: dict[str, Any] = {
+    params: JSONObject = {
         "messages": [_sampling_message(message) for message in listed],
         "maxTokens": max_tokens,
+        # The schema of the request knows no null: an option that is not given is absent.
         **{camel_case(name): value for name, value in options.items() if value is not None},
     }
     if "tools" in params:
@@ -177,12 +187,13 @@ def sample_request(
     return InputRequest(SAMPLE, params)
 
 
-def _sampling_message(message: Any) -> dict[str, Any]:
+def _sampling_message(message: Any) -> JSONObject:
     if isinstance(message, str):
         return {"role": "user", "content": Content.text(message).to_wire()}
-    if isinstance(message, PromptMessage):
+    if isinstance(message, types.PromptMessage):
         return message.to_wire()
-    if isinstance(message, SamplingResult):
+    if isinstance(message, types.SamplingResult):
+        # Of an earlier answer role and content are a message; `model` and `stopReason` are not.
         wire = message.to_wire()
         return {"role": wire["role"], "content": wire["content"]}
     if isinstance(message, Mapping):
@@ -190,12 +201,7 @@ def _sampling_message(message: Any) -> dict[str, Any]:
     raise TypeError(f"{message!r} is no message: give a text, a PromptMessage or a mapping")
 
 
-def roots_request() -> InputRequest:
-    """Ask where the server may work."""
-    return InputRequest(ROOTS)
-
-
-def read_roots(answer: Any) -> list[Root]:
+def read_roots(answer: JSON) -> "list[Root]":
     """Read a `ListRootsResult`.
 
     Raises:
@@ -204,4 +210,4 @@ def read_roots(answer: Any) -> list[Root]:
     roots = answer.get("roots") if isinstance(answer, Mapping) else None
     if not isinstance(roots, list):
         raise ProtocolError("the answer to roots/list has no roots")
-    return [Root.from_wire(root, "root") for root in roots]
+    return [types.Root.from_wire(root, "root") for root in roots]

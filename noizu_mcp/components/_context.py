@@ -8,20 +8,16 @@ import abc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from .. import types
 from .._util import UNSET, Unset
 from ..types import (
+    ROOTS,
     Accept,
     Cancel,
     Decline,
     Implementation,
     InputRequest,
-    InputRequired,
     LogLevel,
-    Principal,
-    ReadResult,
-    RequireScopes,
-    Root,
-    SamplingResult,
     ToolDefinition,
 )
 from ._client_requests import (
@@ -30,12 +26,18 @@ from ._client_requests import (
     form_shape,
     read_elicited,
     read_roots,
-    roots_request,
     sample_request,
 )
 
 if TYPE_CHECKING:
-    from ..types import ClientCapabilities
+    from ..types import (
+        ClientCapabilities,
+        Principal,
+        ReadResult,
+        RequireScopes,
+        Root,
+        SamplingResult,
+    )
 
 Model = TypeVar("Model")
 
@@ -45,6 +47,7 @@ class Notify:
 
     __slots__ = ("_server",)
 
+    # The class of a server stands in a layer above, which this one must not import.
     def __init__(self, server: Any) -> None:
         self._server = server
 
@@ -78,6 +81,7 @@ class Context(abc.ABC):
     its client. In a sync handler, which runs in a thread, just call them.
     """
 
+    # A subclass decides whether its instances have a `__dict__`: there is one for each request.
     __slots__ = ()
 
     @property
@@ -117,11 +121,11 @@ class Context(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def auth(self) -> Principal | None:
+    def auth(self) -> "Principal | None":
         """The verified caller; None where nobody verifies it."""
 
     @abc.abstractmethod
-    def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
+    def require(self, scopes: "RequireScopes | str | Sequence[str]") -> None:
         """Go on only if the caller holds some scopes; for scopes that depend on the arguments.
 
         In a task, every later reader of the task must hold them, too.
@@ -137,7 +141,7 @@ class Context(abc.ABC):
     @property
     @abc.abstractmethod
     def threads(self) -> Any:
-        """The `trio.CapacityLimiter` of the threads that its sync handlers run in.
+        """The limiter of the threads that its sync handlers run in, as this client may use them.
 
         Other work in threads may use it, too: `trio.to_thread.run_sync(work, limiter=ctx.threads)`.
         """
@@ -168,6 +172,7 @@ class Context(abc.ABC):
     def cancelled(self) -> bool:
         """True once the client has cancelled the request; for sync handlers that run long."""
 
+    # One method for all questions: the eras differ in how a question travels, not in its words.
     @abc.abstractmethod
     async def _ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
@@ -226,6 +231,9 @@ class Context(abc.ABC):
             ValueError: `retry_after` is negative, or no finite number.
         """
 
+    # The eight levels of `server/utilities/logging` (RFC 5424), written out: editors complete them,
+    # and a type checker finds a wrong one.
+
     def debug(self, data: Any, logger: str | None = None) -> Awaitable[None]:
         """Send a log message of level `debug`."""
         return self.log("debug", data, logger)
@@ -258,6 +266,7 @@ class Context(abc.ABC):
         """Send a log message of level `emergency`."""
         return self.log("emergency", data, logger)
 
+    # A class gives instances of itself, a mapping the values as a dict.
     @overload
     async def elicit(
         self, message: str, model: type[Model], *, timeout: float | Unset | None = UNSET
@@ -292,6 +301,8 @@ class Context(abc.ABC):
                 2025-06-18 can let a user choose several values.
             RequestTimeout: Nobody answered in time.
         """
+        # Before anything is sent: a model that is not flat is a mistake of the author, whatever the
+        # client can do.
         shape = form_shape(model)
         answer: Accept[Any] | Decline | Cancel = await self._ask(
             elicit_request(message, shape), lambda answer: read_elicited(answer, shape), timeout
@@ -337,7 +348,7 @@ class Context(abc.ABC):
         tools: Sequence[ToolDefinition | Mapping[str, Any]] | None = None,
         tool_choice: Mapping[str, Any] | None = None,
         timeout: float | Unset | None = UNSET,
-    ) -> SamplingResult:
+    ) -> "SamplingResult":
         """Ask the client's model, and wait for its answer; on every revision, see `elicit`.
 
         Args:
@@ -368,16 +379,17 @@ class Context(abc.ABC):
                 "model_preferences": model_preferences,
                 "system_prompt": system_prompt,
                 "temperature": temperature,
+                # Any sequence will do here; JSON has lists.
                 "stop_sequences": None if stop_sequences is None else list(stop_sequences),
                 "metadata": metadata,
                 "tools": None if tools is None else list(tools),
                 "tool_choice": tool_choice,
             },
         )
-        result: SamplingResult = await self._ask(request, SamplingResult.from_wire, timeout)
+        result: SamplingResult = await self._ask(request, types.SamplingResult.from_wire, timeout)
         return result
 
-    async def list_roots(self, *, timeout: float | Unset | None = UNSET) -> list[Root]:
+    async def list_roots(self, *, timeout: float | Unset | None = UNSET) -> "list[Root]":
         """Ask where the server may work; on every revision, see `elicit`.
 
         Args:
@@ -388,7 +400,7 @@ class Context(abc.ABC):
             McpError: The client cannot do it, or refused.
             RequestTimeout: It did not answer in time.
         """
-        roots: list[Root] = await self._ask(roots_request(), read_roots, timeout)
+        roots: list[Root] = await self._ask(InputRequest(ROOTS), read_roots, timeout)
         return roots
 
     @abc.abstractmethod
@@ -421,7 +433,7 @@ class Context(abc.ABC):
         """
 
     @abc.abstractmethod
-    async def read_resource(self, uri: str) -> ReadResult:
+    async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of this server, as a client would; hidden ones too.
 
         Args:
@@ -441,18 +453,6 @@ class Context(abc.ABC):
     @abc.abstractmethod
     def request_state(self) -> str | None:
         """The state of an `InputRequired` that this handler returned."""
-
-    @abc.abstractmethod
-    async def retry(self, required: InputRequired) -> bool:
-        """Ask the questions of an `InputRequired` that a handler returned; for servers.
-
-        Args:
-            required: The return value of the handler.
-
-        Returns:
-            True when the answers are here and the handler is to be run again; False when they
-            come with another request, and this one has its answer.
-        """
 
     @property
     @abc.abstractmethod

@@ -1,18 +1,17 @@
 """`Resource` and `ResourceTemplate`: classes that are one resource, or many of one form."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from inspect import isclass
-from typing import Any, ClassVar, Final, TypeAlias, Unpack, cast
+from typing import Any, ClassVar, Final, TypeAlias, Unpack, cast, overload
 
 from ..schema import Shape, fields, read_shape
-from ..types import ContentAnnotations
+from ..types import ContentAnnotations, ResourceDefinition, ResourceTemplateDefinition
 from ..uri import UriTemplate
-from .declare._arguments import ArgumentReader, Arguments
-from .declare._kind import Component, Kind
+from .declare._arguments import Arguments, note_misfits, read_arguments
+from .declare._component import Component, ComponentReader
+from .declare._functions import is_function
 from .declare._options import options_of
-from .declare._reader import Reader
-from .declare._statement import ComponentMeta, Declaration
-from .declare._typos import takes
+from .declare._statement import ComponentMeta, Kind, takes
 from .handlers._bound import ResourceSpec, TemplateSpec
 from .handlers._completion import completer
 from .handlers._signature import Handler, Row
@@ -23,27 +22,102 @@ from .registration._registration import Overrides, Registration, refuses_decorat
 ResourceTarget: TypeAlias = "type[Resource] | Resource | Registration"
 TemplateTarget: TypeAlias = "type[ResourceTemplate] | ResourceTemplate | Registration"
 
+
+def _read_variables(reader: ComponentReader, handler: Handler | None) -> Mapping[str, Any]:
+    """Read the variables of a template."""
+    arguments = read_arguments(reader, handler)
+    # Without a template, or with a wrong one, which the options reported, there is nothing to
+    # compare the variables with.
+    if reader.declaration.abstract or "uri_template" not in reader.options:
+        return {}
+    text, traversal = reader.options["uri_template"], reader.options.get("traversal", False)
+    template = UriTemplate(text, traversal=traversal)
+    if handler is not None and not handler.properties and handler.taken <= {"ctx"}:
+        names = ", ".join(f"{name}: str" for name in template.variables)
+        text = f"takes no variable of {text!r}, so that all of its resources would be one"
+        reader.problem("read", f"{text}; take {names}")
+    in_parameters = handler is not None and bool(handler.properties)
+    misfits = _misfits(template, arguments, in_parameters=in_parameters)
+    note_misfits(reader, arguments, misfits)
+    texts = TextValues(arguments.shape or _plain_shape(template), template.lists)
+    complete, listed = reader.handlers["complete"], reader.handlers["list"]
+    return {
+        "fields": lambda instance: {
+            "uri_template": template,
+            "texts": texts,
+            "variables": template.variables,
+            "complete": completer(complete, instance, arguments.sources),
+            # Without `list` the resources of a template are found by their URI only.
+            "list": None if listed is None else listed.bind(instance),
+            "list_mode": "thread" if listed is None else listed.mode,
+        }
+    }
+
+
+def _misfits(
+    template: UriTemplate, arguments: Arguments, *, in_parameters: bool
+) -> Iterator[tuple[str, str]]:
+    """Yield the contradictions between the template and the declared variables."""
+    if not arguments.fields and arguments.shape is None:
+        return  # no variable is declared, or none that could be read
+    for name in arguments.fields:
+        if name not in template.variables:
+            yield name, f"{template.text!r} has no variable of this name"
+    for name in template.variables:
+        if name not in arguments.fields:
+            # As an ordinary parameter `uri` is taken already.
+            cure = "rename it, or take args" if in_parameters and name == "uri" else "declare it"
+            yield "", f"{template.text!r} has a variable {name!r}; {cure}"
+    # RFC 6570 gives texts, and lists of texts for `{name*}`; the types must be readable from these.
+    for name in impossible(arguments.fields, template.lists):
+        if name in template.lists:
+            yield name, f"{{{name}*}} matches a list of texts; declare it as list[str]"
+        else:
+            text = "declare it as str, int, float, bool, an Enum or a Literal"
+            yield name, f"a variable is a text; {text}"
+
+
+def _plain_shape(template: UriTemplate) -> Shape:
+    """Declare the variables of a template as they come: texts, and lists of texts."""
+    # A URI may leave out a variable behind an operator, `{?name}`, never a plain `{name}`.
+    declared = {
+        name: fields.array(fields.string())
+        if name in template.lists
+        else fields.string(required=name not in template.optional)
+        for name in template.variables
+    }
+    return cast("Shape", read_shape(declared)[0])
+
+
 RESOURCE: Final = Kind(
     feature="resources",
     noun="resource",
     key="uri",
+    example="config://app",
     options=options_of("Resource"),
     overrides=options_of("resource"),
     methods={"read": Row(("uri", "ctx"))},
+    definition=ResourceDefinition,
     bound=ResourceSpec,
 )
 TEMPLATE: Final = Kind(
     feature="resources",
     noun="resource template",
     key="uri_template",
+    example="db://{table}",
     options=options_of("ResourceTemplate"),
     overrides=options_of("resource_template"),
+    of_functions=options_of("template_function"),
+    inputs=("Arguments", "arguments"),
     members={"Arguments": isclass, "complete": takes(3, 4)},
     methods={
-        "read": Row(("uri", "args", "ctx"), least=2),
+        "read": Row(("uri", "args", "ctx")),
         "complete": Row(("variable", "prefix", "ctx"), least=2),
-        "list": Row(("ctx",), may_yield=True),
+        # The one method that may be a generator: it often walks a directory or a table.
+        "list": Row(("ctx",), least=0, may_yield=True),
     },
+    parts=_read_variables,
+    definition=ResourceTemplateDefinition,
     bound=TemplateSpec,
 )
 
@@ -82,23 +156,15 @@ class Resource(Component, metaclass=ComponentMeta):
     `visible`, `subscribable`, `timeout`, `requires`, `abstract`. The name defaults to
     the URI, the description to the first paragraph of the docstring.
 
-    `read` takes `()`, `(uri)` or `(uri, ctx)` after `self`, sync or async; a sync one runs in a
-    worker thread. It returns a text, bytes, `ResourceContents`, a list of these, or any other JSON
-    value, which is sent as a text.
+    `read` may take `uri` and `ctx`, and is sync or async; a sync one runs in a worker thread. It
+    returns a text, bytes, `ResourceContents`, a list of these, or any other JSON value, which is
+    sent as a text.
 
     Raises:
         DefinitionError: From the class statement; it lists all problems of the class.
     """
 
     __mcp_kind__: ClassVar = RESOURCE
-
-    @classmethod
-    def _read_class(cls, declaration: Declaration) -> None:
-        cls.__mcp__ = _ResourceReader(declaration).read()
-
-
-class _ResourceReader(Reader):
-    missing = "a resource needs a uri: write uri='config://app', or abstract=True"
 
 
 class ResourceTemplate(Component, metaclass=ComponentMeta):
@@ -109,10 +175,11 @@ class ResourceTemplate(Component, metaclass=ComponentMeta):
     `hidden`, `visible`, `subscribable`, `timeout`, `requires`, `traversal`, `abstract`. Values
     that could lead a handler out of its directory match nothing, unless `traversal=True`.
 
-    `read` takes `(uri, args)` or `(uri, args, ctx)` after `self`, sync or async, and returns the
-    same as `read` of a `Resource`. `args` has an attribute for each variable: a text, a list of
-    texts for `{var*}`, None for an optional one that is absent. A nested class `Arguments`, or
-    `arguments = {…}`, gives them types; a URI with a value that does not fit is not found.
+    `read` takes the variables as parameters, `read(self, table: str, id: int)`, or all of them in
+    `args`; it may also take `uri` and `ctx`. It returns the same as `read` of a `Resource`. `args`
+    has an attribute for each variable: a text, a list of texts for `{var*}`, None for an optional
+    one that is absent. A nested class `Arguments`, or `arguments = {…}`, gives them types. A URI
+    with a value that does not fit is not found.
 
     `complete(variable, prefix, ctx)` completes variables. `list(ctx)` returns or yields instances
     for `resources/list`: `ResourceDefinition`s, mappings, URIs, or `Resource` classes.
@@ -123,75 +190,35 @@ class ResourceTemplate(Component, metaclass=ComponentMeta):
 
     __mcp_kind__: ClassVar = TEMPLATE
 
-    @classmethod
-    def _read_class(cls, declaration: Declaration) -> None:
-        cls.__mcp__ = _TemplateReader(declaration).read()
+
+class FunctionOptions(ResourceOverrides, total=False):
+    """The options of a function that is a resource or a template.
+
+    Attributes:
+        arguments: The variables of the URI as fields, if the function takes them in one object.
+        traversal: Let variables lead out of a directory.
+    """
+
+    arguments: Any
+    traversal: bool
 
 
-class _TemplateReader(ArgumentReader):
-    missing = (
-        "a resource template needs a uri_template: write uri_template='db://{table}', or"
-        " abstract=True"
-    )
-
-    def parts(self, handler: Handler | None) -> Mapping[str, Any]:
-        """Read the variables."""
-        arguments = self.arguments(handler)
-        if self.declaration.abstract or "uri_template" not in self.options:
-            return {}
-        text, traversal = self.options["uri_template"], self.options.get("traversal", False)
-        template = UriTemplate(text, traversal=traversal)
-        self.argument_faults(arguments, _misfits(template, arguments))
-        texts = TextValues(arguments.shape or _plain_shape(template), template.lists)
-        complete, listed = self.handlers["complete"], self.handlers["list"]
-        return {
-            "fields": lambda instance: {
-                "uri_template": template,
-                "texts": texts,
-                "variables": template.variables,
-                "complete": completer(complete, instance, arguments.sources),
-                "list": None if listed is None else listed.bind(instance),
-                "list_mode": "thread" if listed is None else listed.mode,
-            }
-        }
-
-
-def _misfits(template: UriTemplate, arguments: Arguments) -> Iterator[tuple[str, str]]:
-    """Yield the contradictions between the template and the declared variables."""
-    if not arguments.fields and arguments.shape is None:
-        return  # no variable is declared, or none that could be read
-    for name in arguments.fields:
-        if name not in template.variables:
-            yield name, f"{template.text!r} has no variable of this name"
-    for name in template.variables:
-        if name not in arguments.fields:
-            yield "", f"{template.text!r} has a variable {name!r}; declare it"
-    for name in impossible(arguments.fields, template.lists):
-        if name in template.lists:
-            yield name, f"{{{name}*}} matches a list of texts; declare it as list[str]"
-        else:
-            text = "declare it as str, int, float, bool, an Enum or a Literal"
-            yield name, f"a variable is a text; {text}"
-
-
-def _plain_shape(template: UriTemplate) -> Shape:
-    """Declare the variables of a template as they come: texts, and lists of texts."""
-    declared = {
-        name: fields.array(fields.string())
-        if name in template.lists
-        else fields.string(required=name not in template.optional)
-        for name in template.variables
-    }
-    return cast("Shape", read_shape(declared)[0])
-
-
+@overload
+def resource(target: ResourceTarget, /, **overrides: Unpack[ResourceOverrides]) -> Registration: ...
+@overload
+def resource(
+    function: Callable[..., Any], /, **options: Unpack[FunctionOptions]
+) -> Registration: ...
 @refuses_decorating
-def resource(target: ResourceTarget, /, **overrides: Unpack[ResourceOverrides]) -> Registration:
-    """Register a resource with some of its options changed.
+def resource(target: Any, /, **overrides: Any) -> Registration:
+    """Register a resource with some of its options changed, or a function as a resource.
+
+    A function needs `uri=`. With variables in it, `db://{table}`, it is a template: each variable
+    is a parameter of the function. It may also take `uri` and `ctx`.
 
     Args:
-        target: A `Resource` class, a ready instance of one, or another registration.
-        **overrides: The changes; see `ResourceOverrides`.
+        target: A `Resource` class, a ready instance of one, another registration, or a function.
+        **overrides: The changes; see `ResourceOverrides`. Those of a function: `FunctionOptions`.
 
     Returns:
         An item for `resources = […]` of a server.
@@ -199,6 +226,10 @@ def resource(target: ResourceTarget, /, **overrides: Unpack[ResourceOverrides]) 
     Raises:
         DefinitionError: The target is not a resource, or an option is unknown or wrong.
     """
+    uri = overrides.get("uri")
+    if is_function(target) and isinstance(uri, str) and "{" in uri:
+        del overrides["uri"]
+        return register(TEMPLATE, target, {**overrides, "uri_template": uri}, "resource")
     return register(RESOURCE, target, overrides)
 
 

@@ -1,17 +1,12 @@
 """`Tool`, a class that is one tool, and `tool()`, which registers tools."""
 
-from collections.abc import Mapping
-from inspect import isclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, Unpack
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Unpack, overload
 
 from ..types import Annotations
-from .declare._class_schemas import ClassSchemas, call_problems, open_object
-from .declare._kind import Component, Kind
-from .declare._options import options_of
-from .declare._reader import Reader
-from .declare._statement import ComponentMeta, Declaration
-from .handlers._bound import ToolSpec
-from .handlers._signature import Handler, Row
+from .declare._component import Component
+from .declare._statement import ComponentMeta
+from .declare._tool_kind import TOOL
 from .registration._registration import Overrides, Registration, refuses_decorating, register
 
 if TYPE_CHECKING:
@@ -19,16 +14,6 @@ if TYPE_CHECKING:
 
 #: A class, an instance or a registration of a tool.
 Target: TypeAlias = "type[Tool | Toolkit] | Tool | Toolkit | Registration"
-
-TOOL: Final = Kind(
-    feature="tools",
-    noun="tool",
-    options=options_of("Tool"),
-    overrides=options_of("tool"),
-    members={"Input": isclass, "Output": isclass},
-    methods={"call": Row(("args", "ctx"), advice="declare a class Input, and ")},
-    bound=ToolSpec,
-)
 
 
 class ToolOverrides(Overrides, total=False):
@@ -45,6 +30,34 @@ class ToolOverrides(Overrides, total=False):
     max_concurrency: int | None
 
 
+class MethodOptions(ToolOverrides, total=False):
+    """The options of `@mcp(…)`, and of a function that is registered.
+
+    They are those that a registration may change, and those of the method or the function. The name
+    is its name by default, the description the first paragraph of its docstring; `category=None`
+    means none, whatever a kit says.
+
+    Attributes:
+        input: The arguments, in any of the four forms.
+        output: The structured content, in any of the four forms.
+        input_schema: The arguments as raw JSON Schema; wins over `input`.
+        output_schema: The structured content as raw JSON Schema; wins over `output`.
+        inline: Run a short sync method where it is called, not in a thread.
+        strict: Refuse unknown arguments.
+        task: Let calls go on as tasks: `required`, or `optional` where the client knows no tasks.
+        starts_task: The method begins the task by itself, with `ctx.start_task()`.
+    """
+
+    input: Any
+    output: Any
+    input_schema: Mapping[str, Any] | str
+    output_schema: Mapping[str, Any] | str
+    inline: bool
+    strict: bool
+    task: Literal["optional", "required"] | None
+    starts_task: bool
+
+
 class Tool(Component, metaclass=ComponentMeta):
     """One tool: subclass it, declare the input, write `call`.
 
@@ -54,9 +67,11 @@ class Tool(Component, metaclass=ComponentMeta):
     is a nested class `Input`, or `input`, or `input_schema`; the output likewise, or the return
     annotation of `call`.
 
-    `call` takes `()`, `(args)` or `(args, ctx)` after `self`, sync or async. A sync one runs in a
-    worker thread, with `inline=True` on the loop. The name defaults to the name of the class in
-    snake case, the description to the first paragraph of the docstring.
+    A declared input goes to the first parameter of `call`. Without one, the parameters of `call`
+    are the input, `call(self, a: int, b: int = 1)`; or `args` takes the whole input, and its
+    annotation is the schema. `ctx`, or a parameter annotated `Context`, takes the context. A sync
+    `call` runs in a worker thread, with `inline=True` on the loop. The name defaults to the name of
+    the class in snake case, the description to the first paragraph of the docstring.
 
     Raises:
         DefinitionError: From the class statement; it lists all problems of the class.
@@ -64,33 +79,21 @@ class Tool(Component, metaclass=ComponentMeta):
 
     __mcp_kind__: ClassVar = TOOL
 
-    @classmethod
-    def _read_class(cls, declaration: Declaration) -> None:
-        cls.__mcp__ = _ToolReader(declaration).read()
 
-
-class _ToolReader(Reader):
-    unmarked = "a Tool has one method, call"
-
-    def parts(self, handler: Handler | None) -> Mapping[str, Any]:
-        """Read the schemas, and check the options that depend on `call`."""
-        if handler is not None:
-            for option, text in call_problems(handler, self.options, self.declaration.own):
-                self.problem(option, text)
-        described = self.descriptions(handler)
-        schemas = ClassSchemas(self.declaration, "call", handler, self.options, described)
-        if schemas.input is open_object():
-            self.refuse_other_inputs("Input")
-        return schemas.parts()
-
-
+@overload
+def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration: ...
+@overload
+def tool(function: Callable[..., Any], /, **options: Unpack[MethodOptions]) -> Registration: ...
 @refuses_decorating
-def tool(target: Target, /, **overrides: Unpack[ToolOverrides]) -> Registration:
-    """Register a tool or a kit with some of its options changed.
+def tool(target: Any, /, **overrides: Any) -> Registration:
+    """Register a tool or a kit with some of its options changed, or a function as a tool.
 
     Args:
-        target: A `Tool` or `Toolkit` class, a ready instance of one, or another registration.
-        **overrides: The changes; see `ToolOverrides`. For a kit they hold for all of its tools.
+        target: A `Tool` or `Toolkit` class, a ready instance of one, another registration, or a
+            function, whose parameters are the input.
+        **overrides: The changes; see `ToolOverrides`. For a kit they hold for all of its tools. For
+            a function all options of `@mcp(…)` are there, see `MethodOptions`: with `input_schema`
+            the function takes the whole input in one parameter.
 
     Returns:
         An item for `tools = […]` of a server.

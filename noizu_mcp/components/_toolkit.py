@@ -8,51 +8,25 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar, Final, Literal, NoReturn, TypeVar, Unpack, overload
+from typing import Any, ClassVar, Final, NoReturn, TypeVar, Unpack, overload
 
 from .._errors import DefinitionError
 from .._foreign import METHODS
 from .._source import calling_frame, problem_at
+from .._value import JSONObject
 from ..schema import docstring_parameters, docstring_summary
-from ._tool import TOOL, ToolOverrides
+from ._tool import MethodOptions
 from .declare._class_schemas import ClassSchemas, call_problems
-from .declare._kind import Declared
+from .declare._component import Declared
 from .declare._marks import Mark, hides_mark, marked_options
 from .declare._options import DECLARED_NAME, Table, options_of, read_options
 from .declare._statement import ComponentMeta, Declaration
-from .handlers._signature import Row, read_handler
+from .declare._tool_kind import TOOL
+from .handlers._signature import read_handler
 
 _Method = TypeVar("_Method")
 
 _METHOD_OPTIONS: Final[Table] = options_of("mcp")
-_ROW: Final = Row(("args", "ctx"))
-
-
-class MethodOptions(ToolOverrides, total=False):
-    """The options of `@mcp(…)`: those that a registration may change, and those of the method.
-
-    The name is that of the method by default, the description the first paragraph of its docstring;
-    `category=None` means none, whatever the kit says.
-
-    Attributes:
-        input: The arguments, in any of the four forms.
-        output: The structured content, in any of the four forms.
-        input_schema: The arguments as raw JSON Schema; wins over `input`.
-        output_schema: The structured content as raw JSON Schema; wins over `output`.
-        inline: Run a short sync method where it is called, not in a thread.
-        strict: Refuse unknown arguments.
-        task: Let calls go on as tasks: `required`, or `optional` where the client knows no tasks.
-        starts_task: The method begins the task by itself, with `ctx.start_task()`.
-    """
-
-    input: Any
-    output: Any
-    input_schema: Mapping[str, Any] | str
-    output_schema: Mapping[str, Any] | str
-    inline: bool
-    strict: bool
-    task: Literal["optional", "required"] | None
-    starts_task: bool
 
 
 @overload
@@ -60,7 +34,7 @@ def mcp(method: _Method, /) -> _Method: ...
 @overload
 def mcp(**options: Unpack[MethodOptions]) -> Callable[[_Method], _Method]: ...
 def mcp(*args: Any, **options: Any) -> Any:
-    """Mark a method of a `Toolkit` as a tool; the method stays as it is.
+    """Mark a method of a `Toolkit`, or a function, as a tool; it stays as it is.
 
     `@mcp` alone takes the name from the method and the description from its docstring. Lines can
     be stacked: they make one set of options, and the line written lower wins.
@@ -80,7 +54,7 @@ def mcp(*args: Any, **options: Any) -> Any:
 
 def _no_server(method: str, *_: Any, **__: Any) -> NoReturn:
     """Stand for a method of a server; in other frameworks a server is often named `mcp`."""
-    text = f"mcp is not a server, it marks the methods of a Toolkit; {_INSTEAD[method]}"
+    text = f"mcp is not a server, it marks functions and methods; {_INSTEAD[method]}"
     raise DefinitionError([problem_at(f"mcp.{method}", text, calling_frame())])
 
 
@@ -94,21 +68,24 @@ for _name in _INSTEAD:
 class Toolkit(metaclass=ComponentMeta):
     """Many small tools in one class: subclass it and put `@mcp` above its methods.
 
-    A method takes `()`, `(args)` or `(args, ctx)` after `self`, or `(*, a, b)` or `(ctx, *, a, b)`,
-    where the keyword-only parameters are the input. `staticmethod` and `classmethod` work. Options
-    of the class statement are defaults for all of its tools: `category`, `annotations`, `icons`,
-    `meta`, `hidden`, `visible`, `timeout`, `max_concurrency`, `requires`, `inline`, `strict`,
-    `task`, `starts_task`. With `abstract=True` it is a base that others take their tools from.
+    The parameters of a method are the input, `add(self, a: int, b: int = 1)`; or `args` takes the
+    whole input, and its annotation is the schema. An input in `@mcp(input=…)` goes to the first
+    parameter. `ctx`, or a parameter annotated `Context`, takes the context. `staticmethod` and
+    `classmethod` work. Options of the class statement are defaults for all of its tools:
+    `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`, `max_concurrency`,
+    `requires`, `inline`, `strict`, `task`, `starts_task`. With `abstract=True` it is a base that
+    others take their tools from.
 
     Raises:
         DefinitionError: From the class statement; it lists all problems of the class.
     """
 
+    # A kit is registered where tools are; only its statement differs: it has no method of its own.
     __mcp_kind__: ClassVar = TOOL._replace(options=options_of("Toolkit"), members={}, methods={})
     __mcp__: ClassVar[tuple[Declared, ...]] = ()
 
     @classmethod
-    def definitions(cls) -> list[dict[str, Any]]:
+    def definitions(cls) -> list[JSONObject]:
         """Describe the tools as `tools/list` of 2026-07-28 does, in the order of the methods.
 
         Returns:
@@ -119,11 +96,13 @@ class Toolkit(metaclass=ComponentMeta):
     @classmethod
     def _read_class(cls, declaration: Declaration) -> None:
         methods = _marked_methods(declaration)
+        # All methods are read, also after problems: one error lists them all.
         found = [_read_method(declaration, name, *marked) for name, marked in methods.items()]
         if not methods and not declaration.abstract and not declaration.problems:
             text = "a kit needs a method under @mcp; a base for kits needs abstract=True"
             declaration.problem("", text)
         cls.__mcp__ = tools = tuple(each for each in found if each is not None)
+        # Methods differ in their names, but `name=` may give two of them one.
         names = Counter(each.options["name"] for each in tools)
         for each in tools:
             if (count := names[each.options["name"]]) > 1:
@@ -138,6 +117,8 @@ def _marked_methods(declaration: Declaration) -> dict[str, tuple[type, Any, dict
     place takes the tool away.
     """
     found: dict[str, tuple[type, Any, dict[str, Any]]] = {}
+    # From the last base to the class itself: the nearest method counts, and a tool that is
+    # overridden keeps its place in the list.
     for cls in reversed(declaration.cls.__mro__):
         for name, value in vars(cls).items():
             options = marked_options(value)
@@ -171,22 +152,25 @@ def _read_method(
     left_out = {"hidden", "visible"} if {"hidden", "visible"} & own.keys() else set()
     defaults = {k: v for k, v in declaration.options.items() if k not in left_out}
     options = {**defaults, **own}
+    # Python allows any letters in the name of a method, the specification only ASCII.
     if not DECLARED_NAME.fullmatch(options.get("name", name)):
         report("the method gives the tool an invalid name; write name=…")
     handler = read_handler(
         name,
         value,
-        _ROW._replace(spreads=not {"input", "input_schema"} & own.keys()),
+        TOOL.methods["call"],
         declaration.scope,
         report,
         inline=options.get("inline", False),
+        declared=not own.keys().isdisjoint(TOOL.inputs),
     )
     if handler is not None:
         for option, text in call_problems(handler, options, own):
             report(f"{option} {text}" if option == "inline" else text)
+    # The schemas are read even if the method is wrong: their problems belong into the same error.
     doc = handler.function.__doc__ if handler else None
     described = docstring_parameters(doc)
-    schemas = ClassSchemas(declaration, name, handler, options, described, in_kit=True)
+    schemas = ClassSchemas(declaration, name, handler, options, described, on_function=True)
     if handler is None or len(declaration.problems) > before:
         return None
     summary = docstring_summary(doc)

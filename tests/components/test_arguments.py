@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -62,7 +63,8 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(JSON)
 def test_any_arguments_are_built_or_refused(arguments: Any) -> None:
     """No arguments raise anything."""

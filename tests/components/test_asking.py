@@ -8,6 +8,7 @@ from noizu_mcp import (
     Content,
     Decline,
     DefinitionError,
+    InputRequest,
     PromptMessage,
     ProtocolError,
     Root,
@@ -24,7 +25,6 @@ from noizu_mcp.components._client_requests import (
     read_by_hand,
     read_elicited,
     read_roots,
-    roots_request,
     sample_request,
 )
 
@@ -77,7 +77,7 @@ def test_the_request_of_a_form():
     several = elicit_request("Which?", form_shape(SEVERAL))
     assert adapt_request(several, "2025-06-18")[1] is None
     assert adapt_request(several, "2025-11-25")[1] == several
-    for other in (elicit_url_request("Log in", "https://example.com"), roots_request()):
+    for other in (elicit_url_request("Log in", "https://example.com"), InputRequest("roots/list")):
         assert adapt_request(other, "2025-06-18")[1] is other
         assert read_by_hand(other) is other
 
@@ -140,7 +140,7 @@ def test_the_tools_of_a_model():
 
 
 def test_what_cannot_be_asked():
-    """What would not be a request of the protocol is an error here, not at the client."""
+    """A question that is no valid request is an error of the handler, before it is sent."""
     shape = form_shape(Name)
     with pytest.raises(TypeError, match="the message to the user must be a text, got 5"):
         elicit_request(5, shape)
@@ -156,7 +156,6 @@ def test_what_cannot_be_asked():
 
 def test_roots():
     """Values with what the client said of them."""
-    assert roots_request().method == "roots/list"
     (root,) = read_roots({"roots": [{"uri": "file:///a", "name": "A"}]})
     assert isinstance(root, Root)
     assert (root.uri, root.name) == ("file:///a", "A")

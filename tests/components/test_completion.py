@@ -1,4 +1,4 @@
-"""What completes an argument, and what becomes of what it returned."""
+"""Completion of arguments: the sources of a field, and the values that they return."""
 
 import functools
 from typing import Any
@@ -42,7 +42,7 @@ class Callable:
     ],
 )
 def test_functions_of_every_kind(function: Any, mode: str) -> None:
-    """Whatever takes a prefix and a context completes; a sync one may block."""
+    """A callable of a prefix and a context completes; a sync one may block."""
 
     class Asked(Prompt):
         class Arguments(Schema):

@@ -4,7 +4,7 @@ import pytest
 
 from noizu_mcp import Context, DefinitionError, McpError, Schema
 from noizu_mcp._util import UNSET
-from noizu_mcp.components import needed_by
+from noizu_mcp.components import adapt_request
 
 
 class Name(Schema):
@@ -30,11 +30,11 @@ class Asked(Context):
         self.missing = missing
         self.asked = []
 
-    async def _ask(self, request, read, timeout):  # noqa: ASYNC109 - as the server does
-        needs = needed_by(request)
+    async def _ask(self, request, read, seconds):
+        needs, _ = adapt_request(request, self.protocol_version)
         if set(needs) & set(self.missing):
             raise McpError(-32021, "missing")
-        self.asked.append((request, needs, timeout))
+        self.asked.append((request, needs, seconds))
         return read(self.answer)
 
 

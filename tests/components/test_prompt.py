@@ -420,14 +420,14 @@ USER = {"role": "user", "content": TEXT}
     ],
 )
 def test_results(value: Any, wire: Any) -> None:
-    """What `get` may return; the description is that of the prompt."""
+    """`get` may return texts, messages and results; the description is that of the prompt."""
     result = to_prompt_result(spec_of(Simple), value)
     assert (result.to_wire()["messages"], result.description) == (wire, "D")
     assert to_prompt_result(None, value).description is None
 
 
 def test_description_of_a_result() -> None:
-    """What the handler says goes first, then the definition; a prompt may have none."""
+    """The description of the result goes first, then that of the prompt, which may have none."""
     own = PromptResult("x", "own")
     assert to_prompt_result(spec_of(Simple), own) is own
     registered = spec_of(prompt(Simple, description="registered"))
@@ -448,7 +448,7 @@ async def _never() -> None: ...
     ],
 )
 def test_wrong_results(value: Any, error: Any, message: str) -> None:
-    """What cannot be sent says what it was, for the log."""
+    """The error about a value that cannot be sent quotes it, for the log."""
     with pytest.raises(error) as caught:
         to_prompt_result(None, value)
     assert str(caught.value) == message
@@ -469,7 +469,8 @@ NAMES = st.sampled_from(["count", "ratio", "loud", "mode", "maybe", "either", "o
 TEXTS = st.text("0123456789-.eE", max_size=6) | st.sampled_from(["true", "a", "1"])
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(NAMES, TEXTS | JSON) | JSON)
 def test_any_arguments_are_prepared_or_refused(arguments: Any) -> None:
     """No arguments raise anything but the error of the protocol."""

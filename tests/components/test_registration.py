@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any, get_args, get_overloads
 
 import attrs
 import pytest
@@ -27,7 +27,8 @@ from noizu_mcp.components import (
     resource_template,
     tool,
 )
-from noizu_mcp.components._toolkit import MethodOptions
+from noizu_mcp.components._resource import TEMPLATE
+from noizu_mcp.components._tool import MethodOptions
 from noizu_mcp.types import Annotations, Icon
 
 
@@ -212,9 +213,9 @@ WRONG = {
     "tool(Needs)": "tool(Needs): Needs() needs index; register an instance: Needs(index)",
     "tool(Two, name='x')": "tool(Two): name= would be shared by all 2 tools of Two; write it in",
     "tool(Two, title='x', description='y')": "tool(Two): title= and description= would be shared",
-    "tool(3)": "tool(3): 3 is not a tool; register a Tool or a Toolkit",
+    "tool(3)": "tool(3): 3 is not a tool; register a Tool, a Toolkit or a function",
     "tool(str)": "tool(str): the class str is not a tool; write class str(Tool)",
-    "tool(one)": "tool(one): one is a function; make it a method of a Toolkit, under @mcp",
+    "tool(one, bogus=1)": "tool(one).bogus: unknown option; there are: name, title,",
 }
 
 
@@ -249,7 +250,7 @@ def test_check_registrations_makes_no_instance() -> None:
 
 
 def test_expand_refuses_the_same() -> None:
-    """Whatever reaches it at run time is checked there too."""
+    """Items that are added at run time are checked, too."""
     with pytest.raises(DefinitionError) as caught:
         expand([Echo, Echo(), Needs])
     assert str(caught.value).splitlines() == [
@@ -280,11 +281,22 @@ def test_other_components_are_sent_where_they_belong() -> None:
     ],
 )
 def test_type_checkers_know_the_options_of_registrations(function: Any, cls: Any) -> None:
-    """The signature of each function has the options that it takes."""
-    *_, options = inspect.signature(function).parameters.values()
-    (table,) = get_args(options.annotation)
+    """The signatures of each function have the options that it takes."""
+    kind = cls.__mcp_kind__
+    signatures = get_overloads(inspect.unwrap(function)) or [function]
+    tables = [
+        get_args(each.__annotations__["overrides" if i == 0 else "options"])[0]
+        for i, each in enumerate(signatures)
+    ]
 
-    assert table.__annotations__.keys() == cls.__mcp_kind__.overrides.keys()
+    assert tables[0].__annotations__.keys() == kind.overrides.keys()
+    for table in tables[1:]:
+        extra = (
+            {*TEMPLATE.of_functions} - {"uri_template"}
+            if function is resource
+            else kind.of_functions
+        )
+        assert table.__annotations__.keys() == kind.overrides.keys() | {*extra}
 
 
 def test_type_checkers_know_the_options_of_methods() -> None:

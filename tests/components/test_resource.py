@@ -218,7 +218,7 @@ def test_lists_of_every_kind() -> None:
     ],
 )
 def test_wrong_lists(value: Any, error: Any, message: str) -> None:
-    """What cannot be listed says what it was."""
+    """The error about an item that cannot be listed quotes it."""
     with pytest.raises(error) as caught:
         to_listed(template_spec(TableSchema), value)
     assert str(caught.value).startswith(message)
@@ -315,11 +315,11 @@ def test_methods_of_every_kind() -> None:
 
     class OfClass(Resource, uri="x:2"):
         @classmethod
-        def read(cls, uri: str, ctx: Any = None, *, extra: int = 1) -> str:
-            return f"{cls.__name__} {ctx} {extra}"
+        def read(cls, uri: str, ctx: Any = None) -> str:
+            return f"{cls.__name__} {ctx}"
 
     assert resource_spec(Static).invoke("u", "ctx") == "static u"
-    assert resource_spec(OfClass).invoke("u", "ctx") == "OfClass ctx 1"
+    assert resource_spec(OfClass).invoke("u", "ctx") == "OfClass ctx"
     assert resource_spec(OfClass).takes_context
 
 
@@ -403,7 +403,7 @@ class Point:
     ],
 )
 def test_contents(mime_type: str | None, value: Any, wire: Any) -> None:
-    """What `read` may return, and what it becomes."""
+    """`read` may return texts, bytes, contents and JSON values."""
     assert [each.to_wire() for each in to_contents(mime_type, "u:", value)] == wire
 
 
@@ -424,7 +424,7 @@ async def _never() -> None: ...
     ],
 )
 def test_wrong_contents(value: Any, error: Any, message: str) -> None:
-    """What cannot be sent says what it was, for the log."""
+    """The error about a value that cannot be sent quotes it, for the log."""
     with pytest.raises(error) as caught:
         to_contents(None, "u:", value)
     assert message in str(caught.value)

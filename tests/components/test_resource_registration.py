@@ -181,7 +181,7 @@ def test_check_prompts() -> None:
 
 
 def test_expand_refuses_the_same() -> None:
-    """Whatever reaches it at run time is checked there too."""
+    """Items that are added at run time are checked, too."""
     with pytest.raises(DefinitionError) as caught:
         expand([File, Config, Config], "resources")
     assert len(caught.value.problems) == 2
@@ -193,7 +193,7 @@ def test_expand_refuses_the_same() -> None:
 
 
 def test_tools_are_told_apart_too() -> None:
-    """What belongs elsewhere is told its place, whichever way round."""
+    """The error about a component of another kind names its list, for every pair of kinds."""
     (problem,) = check([Config])
     assert problem.text == "Config is not a tool; register it in resources = […]"
     with pytest.raises(DefinitionError, match="Review is not a tool; register it in prompts"):

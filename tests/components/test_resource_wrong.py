@@ -144,9 +144,8 @@ CASES = {
     "read_too_much": (
         "class Bad(Resource, uri='x:a'):\n    def read(self, uri, args, ctx): ...",
         (
-            "case.py:6: Bad.read: takes (uri, args, ctx) but is passed (uri, ctx); write def"
-            " read(self,"
-            " uri, ctx)"
+            "case.py:6: Bad.read.args: has no value to take; write def read(self, "
+            "uri, ctx), or give the URI a variable {args}"
         ),
     ),
     "read_variadic": (
@@ -159,29 +158,20 @@ CASES = {
     "read_keyword": (
         "class Bad(Resource, uri='x:a'):\n    def read(self, uri, *, limit): ...",
         (
-            "case.py:6: Bad.read: takes the keyword-only 'limit', which nothing passes; give it a"
-            " default"
+            "case.py:6: Bad.read.limit: has no value to take; write def read(self, "
+            "uri, ctx), or give the URI a variable {limit}"
         ),
-    ),
-    "read_context_first": (
-        "class Bad(Resource, uri='x:a'):\n    def read(self, request: Context): ...",
-        "case.py:6: Bad.read: 'request' stands in the place of uri; write def read(self, uri, ctx)",
     ),
     "read_default": (
         "class Bad(Resource, uri='x:a'):\n    def read(self, uri, limit=3): ...",
-        "case.py:6: Bad.read: 'limit' would be passed the context; make it keyword-only",
+        (
+            "case.py:6: Bad.read.limit: has no value to take; write def read(self, "
+            "uri, ctx), or give the URI a variable {limit}"
+        ),
     ),
     "read_yields": (
         "class Bad(Resource, uri='x:a'):\n    async def read(self): yield 1",
         "case.py:6: Bad.read: yields, but an answer is one value; return a list",
-    ),
-    "template_read_too_little": (
-        "class Bad(ResourceTemplate, uri_template='x:{a}'):\n    def read(self, uri): ...",
-        (
-            "case.py:6: Bad.read: takes (uri) but is passed (uri, args, ctx); write def"
-            " read(self, uri,"
-            " args, ctx)"
-        ),
     ),
     "marked": (
         "class Bad(Resource, uri='x:a'):\n    @mcp\n    def read(self): ...",
@@ -216,18 +206,20 @@ CASES = {
         ),
         (
             "case.py:5: Bad.hidden: must be True or False, got 0\n"
-            "case.py:6: Bad.Arguments: 'x:{a}/{b}{/c*}' has a variable 'b'; declare it\n"
-            "case.py:7: Bad.Arguments.a: a variable is a text; declare it as str, int,"
-            " float, bool, an"
-            " Enum or a Literal\n"
-            "case.py:8: Bad.Arguments.c: {c*} matches a list of texts; declare it as list[str]\n"
-            "case.py:9: Bad.Arguments.other: 'x:{a}/{b}{/c*}' has no variable of this name\n"
-            "case.py:10: Bad.read: takes (ctx) but is passed (uri, args, ctx); write def read(self,"
-            " uri, args, ctx)\n"
-            "case.py:11: Bad.complete: 'ctx' stands in the place of prefix; write def complete("
-            "self, variable, prefix, ctx)\n"
-            "case.py:12: Bad.list: takes (cursor, ctx) but is passed (ctx); write def"
-            " list(self, ctx)"
+            "case.py:6: Bad.Arguments: 'x:{a}/{b}{/c*}' has a variable 'b'; declare "
+            "it\n"
+            "case.py:7: Bad.Arguments.a: a variable is a text; declare it as str, "
+            "int, float, bool, an Enum or a Literal\n"
+            "case.py:8: Bad.Arguments.c: {c*} matches a list of texts; declare it as "
+            "list[str]\n"
+            "case.py:9: Bad.Arguments.other: 'x:{a}/{b}{/c*}' has no variable of "
+            "this name\n"
+            "case.py:10: Bad.read: takes no variable of 'x:{a}/{b}{/c*}', so that "
+            "all of its resources would be one; take a: str, b: str, c: str\n"
+            "case.py:11: Bad.complete: 'ctx' stands in the place of prefix; write "
+            "def complete(self, variable, prefix, ctx)\n"
+            "case.py:12: Bad.list: takes (cursor, ctx) but is passed (ctx); write "
+            "def list(self, ctx)"
         ),
     ),
     "everything_of_a_prompt": (
@@ -239,21 +231,22 @@ CASES = {
             "    def complete(self, ctx): ..."
         ),
         (
-            "case.py:5: Bad.name: must be 1 to 128 characters of A-Z a-z 0-9 _ - and '.', got 'code"
-            " review'\n"
+            "case.py:5: Bad.name: must be 1 to 128 characters of A-Z a-z 0-9 _ - and "
+            "'.', got 'code review'\n"
             "case.py:5: Bad.icons: must be a list of Icon(src), got ['x']\n"
-            "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got '3'\n"
-            "case.py:5: Bad.uri: unknown option; there are: name, title, description, icons, meta,"
-            " hidden, visible, timeout, requires, arguments, abstract\n"
-            "case.py:5: Bad: a prompt needs a method: async def get(self, args, ctx); a base for"
-            " prompts needs abstract=True\n"
-            "case.py:7: Bad.Arguments.a: mutable default; write field(factory=list) or a lambda\n"
-            "case.py:7: Bad.Arguments.a: an argument is a text; declare it as str, int, float,"
-            " bool, an Enum or a Literal\n"
-            "case.py:8: Bad.Arguments.b: an argument is a text; declare it as str, int, float,"
-            " bool, an Enum or a Literal\n"
-            "case.py:9: Bad.complete: takes (ctx) but is passed (argument, prefix, ctx); write def"
-            " complete(self, argument, prefix, ctx)"
+            "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, "
+            "got '3'\n"
+            "case.py:5: Bad.uri: unknown option; there are: name, title, "
+            "description, icons, meta, hidden, visible, timeout, requires, "
+            "arguments, abstract\n"
+            "case.py:5: Bad: a prompt needs a method: async def get(self, args, "
+            "ctx); a base for prompts needs abstract=True\n"
+            "case.py:7: Bad.Arguments.a: an argument is a text; declare it as str, "
+            "int, float, bool, an Enum or a Literal\n"
+            "case.py:8: Bad.Arguments.b: an argument is a text; declare it as str, "
+            "int, float, bool, an Enum or a Literal\n"
+            "case.py:9: Bad.complete: takes (ctx) but is passed (argument, prefix, "
+            "ctx); write def complete(self, argument, prefix, ctx)"
         ),
     ),
     "complete": (

@@ -1,4 +1,4 @@
-"""What a handler returns, on the wire."""
+"""Return values of handlers, on the wire."""
 
 import dataclasses
 import datetime as dt
@@ -267,14 +267,14 @@ def test_keys_that_are_no_text(key: Any, text: str) -> None:
     ],
 )
 def test_the_log_names_the_type_of_a_key(value: Any, why: str) -> None:
-    """What has no obvious form, or would lose an entry, is named."""
+    """A value that has no obvious form, or would lose an entry, is named in the log."""
     _, detail = to_result(PLAIN, value)
     assert detail is not None
     assert why in detail
 
 
 def test_an_answer_without_a_tool() -> None:
-    """What an override of `call_tool` returns is taken as a handler's, with no schema to keep."""
+    """The answer of an override of `call_tool` is read as that of a handler without a schema."""
     assert to_result(None, {"a": 1}) == (ToolResult('{"a":1}', {"a": 1}), None)
     assert to_result(None, ToolResult("x", 1)) == (ToolResult("x", 1), None)
     result, detail = to_result(None, Closed())
@@ -326,7 +326,8 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(st.sampled_from([PLAIN, HITS, NUMBERS, NULLABLE]), JSON)
 def test_anything_becomes_a_result(tool: ToolSpec, value: Any) -> None:
     """No value raises, and what is sent can be read back as it was meant."""

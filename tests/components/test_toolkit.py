@@ -15,13 +15,13 @@ from noizu_mcp.types import Annotations, Icon
 
 @attrs.frozen
 class Booking:
-    """What to book."""
+    """The stay to book."""
 
     nights: int
 
 
 class Receipt(Schema):
-    """What it cost."""
+    """The price."""
 
     total: int
 
@@ -299,6 +299,7 @@ def test_inheritance() -> None:
             return "base"
 
     class Kit(Base):
+        # None takes a tool away; a type checker sees a method turned into data.
         second = None  # type: ignore[assignment]
 
         def first(self) -> str:
@@ -340,9 +341,11 @@ def test_tools_may_be_named_like_options() -> None:
 def test_marks_outside_of_a_class_do_nothing() -> None:
     """Marking raises nothing and registers nothing."""
 
+    # A type checker knows the options, and refuses what the run time leaves to the class statement.
     @mcp(bogus=1)  # type: ignore[call-arg]
     def function() -> int:
         return 1
 
     assert function() == 1
+    # Refused by type checkers, too.
     assert mcp(3, 4) is not None  # type: ignore[call-overload]

@@ -159,23 +159,30 @@ CASES = {
     "call_three": (
         ("class Bad(Tool):\n    def call(self, a, b, c): ..."),
         (
-            "case.py:5: Bad.call: takes (a, b, c) but is passed (args, ctx); declare a"
-            " class Input, and write def call(self, args, ctx)"
+            "case.py:5: Bad.call.a: has no annotation; write a: str\n"
+            "case.py:5: Bad.call.b: has no annotation; write b: str\n"
+            "case.py:5: Bad.call.c: has no annotation; write c: str"
         ),
     ),
     "call_var": (
         ("class Bad(Tool):\n    def call(self, *args): ..."),
-        "case.py:5: Bad.call: takes *args; write def call(self, args, ctx)",
+        (
+            "case.py:5: Bad.call: takes *args; name each parameter, or write def "
+            "call(self, args, ctx)"
+        ),
     ),
     "call_kwargs": (
         ("class Bad(Tool):\n    def call(self, **kwargs): ..."),
-        "case.py:5: Bad.call: takes **kwargs; write def call(self, args, ctx)",
+        (
+            "case.py:5: Bad.call: takes **kwargs; name each parameter, or write def "
+            "call(self, args, ctx)"
+        ),
     ),
     "call_keyword_only": (
         ("class Bad(Tool):\n    def call(self, *, query): ..."),
         (
-            "case.py:5: Bad.call: takes the keyword-only 'query', which nothing passes; declare "
-            "it as a field of the input, or give it a default"
+            "case.py:5: Bad.call.query: has no annotation; write query: str, or call "
+            "it args to take the whole input"
         ),
     ),
     "call_no_self": (
@@ -194,23 +201,12 @@ CASES = {
         ("class Bad(Tool):\n    class call: ..."),
         "case.py:5: Bad.call: must be a method, got the class call",
     ),
-    "ctx_first": (
-        ("class Bad(Tool):\n    def call(self, ctx): ..."),
-        ("case.py:5: Bad.call: 'ctx' stands in the place of args; write def call(self, args, ctx)"),
-    ),
-    "ctx_swapped": (
-        ("class Bad(Tool):\n    def call(self, c: Context, args): ..."),
-        ("case.py:5: Bad.call: 'c' stands in the place of args; write def call(self, args, ctx)"),
-    ),
-    "ctx_swapped_text": (
-        ("class Bad(Tool):\n    def call(self, c: 'Context | None', args): ..."),
-        ("case.py:5: Bad.call: 'c' stands in the place of args; write def call(self, args, ctx)"),
-    ),
     "second_default": (
         ("class Bad(Tool):\n    def call(self, args, limit=3): ..."),
         (
-            "case.py:5: Bad.call: 'limit' would be passed the context; declare a class Input, and"
-            " write def call(self, args, ctx)"
+            "case.py:5: Bad.call.limit: stands beside args, which takes the whole "
+            "input; leave it out, or rename args: then each parameter is one "
+            "property of the input"
         ),
     ),
     "call_generator": (
@@ -419,15 +415,17 @@ CASES = {
     "kit_arity": (
         ("class Kit(Toolkit):\n    @mcp\n    def three(self, a, b, c): ..."),
         (
-            "case.py:6: Kit.three: takes (a, b, c) but is passed (args, ctx); write"
-            " def three(self, *, a: …, b: …, c: …)"
+            "case.py:6: Kit.three.a: has no annotation; write a: str\n"
+            "case.py:6: Kit.three.b: has no annotation; write b: str\n"
+            "case.py:6: Kit.three.c: has no annotation; write c: str"
         ),
     ),
     "kit_static_arity": (
         ("class Kit(Toolkit):\n    @mcp\n    @staticmethod\n    def three(a, b, c): ..."),
         (
-            "case.py:7: Kit.three: takes (a, b, c) but is passed (args, ctx); write"
-            " def three(self, *, a: …, b: …, c: …)"
+            "case.py:7: Kit.three.a: has no annotation; write a: str\n"
+            "case.py:7: Kit.three.b: has no annotation; write b: str\n"
+            "case.py:7: Kit.three.c: has no annotation; write c: str"
         ),
     ),
     "kit_unknown_option": (
@@ -453,28 +451,21 @@ CASES = {
     "kit_keyword_and_args": (
         ("class Kit(Toolkit):\n    @mcp\n    def a(self, args, *, b: int): ..."),
         (
-            "case.py:6: Kit.a: keyword-only parameters are the input, so nothing is "
-            "passed for 'args'; put it behind the *, or declare an input"
+            "case.py:6: Kit.a.b: stands beside args, which takes the whole input; "
+            "leave it out, or rename args: then each parameter is one property of "
+            "the input"
         ),
     ),
     "kit_keyword_ctx_twice": (
         ("class Kit(Toolkit):\n    @mcp\n    def a(self, ctx, context, *, b: int): ..."),
-        "case.py:6: Kit.a: takes the context twice; write def a(self, ctx, *, …)",
-    ),
-    "kit_keyword_ctx": (
-        ("class Kit(Toolkit):\n    @mcp\n    def a(self, *, b: int, ctx: Context): ..."),
-        "case.py:6: Kit.a: 'ctx' must not be keyword-only; write def a(self, ctx, *, …)",
-    ),
-    "kit_keyword_and_input": (
-        ("class Kit(Toolkit):\n    @mcp(input={'b': int})\n    def a(self, *, b): ..."),
-        (
-            "case.py:6: Kit.a: takes the keyword-only 'b', which nothing passes; declare it as a "
-            "field of the input, or give it a default"
-        ),
+        ("case.py:6: Kit.a.context: has no annotation; for the context of the call write ctx"),
     ),
     "kit_keyword_no_type": (
         ("class Kit(Toolkit):\n    @mcp\n    def a(self, *, b): ..."),
-        "case.py:6: Kit.a.b: has no annotation; write its type",
+        (
+            "case.py:6: Kit.a.b: has no annotation; write b: str, or call it args to "
+            "take the whole input"
+        ),
     ),
     "kit_keyword_missing": (
         ("class Kit(Toolkit):\n    @mcp\n    def a(self, *, b: 'Missing'): ..."),
@@ -556,10 +547,6 @@ CASES = {
         ),
         "case.py:5: Bad.hidden: must be True or False, got 'no'",
     ),
-    "abstract_call": (
-        ("class Base(Tool, abstract=True):\n    def call(self, args, **rest): ..."),
-        "case.py:5: Base.call: takes **rest; write def call(self, args, ctx)",
-    ),
     "all_at_once": (
         (
             "class Bad(Tool, annotations={'readonly': True}, hidden='yes', colour='red'):\n"
@@ -572,21 +559,24 @@ CASES = {
             "    def call(self, ctx, args, more): ..."
         ),
         (
-            "case.py:4: Bad.annotations: unknown annotation 'readonly'; there are: title, "
-            "read_only_hint, destructive_hint, idempotent_hint, open_world_hint\n"
+            "case.py:4: Bad.annotations: unknown annotation 'readonly'; there are: "
+            "title, read_only_hint, destructive_hint, idempotent_hint, "
+            "open_world_hint\n"
             "case.py:4: Bad.hidden: must be True or False, got 'yes'\n"
-            "case.py:4: Bad.colour: unknown option; there are: name, title, description, "
-            "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
-            "requires, inline, strict, task, starts_task, input, output, input_schema, "
-            "output_schema, abstract\n"
-            "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got -1\n"
-            "case.py:7: Bad.Input.query: min_length must be a whole number, 0 or more, got -1\n"
-            "case.py:8: Bad.Input.limit: default 60 is above max 50; change the default or the "
-            "field\n"
-            "case.py:10: Bad.Output.hits: pattern does not belong to integer, which takes min, "
-            "max, exclusive_min, exclusive_max, multiple_of\n"
-            "case.py:11: Bad.call: takes (ctx, args, more) but is passed (args, ctx);"
-            " declare a class Input, and write def call(self, args, ctx)"
+            "case.py:4: Bad.colour: unknown option; there are: name, title, "
+            "description, category, annotations, icons, meta, hidden, visible, "
+            "timeout, max_concurrency, requires, inline, strict, task, starts_task, "
+            "input, output, input_schema, output_schema, abstract\n"
+            "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, "
+            "got -1\n"
+            "case.py:7: Bad.Input.query: min_length must be a whole number, 0 or "
+            "more, got -1\n"
+            "case.py:8: Bad.Input.limit: default 60 is above max 50; change the "
+            "default or the field\n"
+            "case.py:10: Bad.Output.hits: pattern does not belong to integer, which "
+            "takes min, max, exclusive_min, exclusive_max, multiple_of\n"
+            "case.py:11: Bad.call.more: stands beside args, which takes the whole "
+            "input; leave it out: it is args.more if the input declares it"
         ),
     ),
     "near_misses_of_a_tool": (
@@ -663,11 +653,14 @@ CASES = {
         (
             "case.py:4: Kit.category: must be a text that is not empty, got 1\n"
             "case.py:6: Kit.a.nme: unknown option; did you mean 'name'?\n"
-            "case.py:6: Kit.a: takes (args, ctx, more) but is passed (args, ctx);"
-            " write def a(self, args, ctx)\n"
-            "case.py:6: Kit.a.input.a: min does not belong to string; write min_length\n"
-            "case.py:8: Kit.b: takes *rest; write def b(self, args, ctx)\n"
-            "case.py:9: Kit.c: @mcp(…) stands above nothing; put it on the line before a method"
+            "case.py:6: Kit.a.more: stands beside args, which takes the whole input; "
+            "leave it out: it is args.more if the input declares it\n"
+            "case.py:6: Kit.a.input.a: min does not belong to string; write "
+            "min_length\n"
+            "case.py:8: Kit.b: takes *rest; name each parameter, or write def "
+            "b(self, args, ctx)\n"
+            "case.py:9: Kit.c: @mcp(…) stands above nothing; put it on the line "
+            "before a method"
         ),
     ),
     "icon_scheme": (

@@ -1,4 +1,4 @@
-"""What type checkers see of the public names: checked by mypy, never run."""
+"""The public names as type checkers see them: checked by mypy, never run."""
 
 from typing import Any, assert_type
 
@@ -67,4 +67,4 @@ async def use() -> None:
 Add.Input()  # type: ignore[call-arg]
 Add.Input(a="1")  # type: ignore[arg-type]
 Add.Output(sum=1).sum = 2  # type: ignore[misc]
-tool(Add, bogus=1)  # type: ignore[call-arg]
+tool(Add, bogus=1)  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""What type checkers must make of questions: what an answer holds, and who answers."""
+"""Questions as type checkers must see them: what an answer holds, and who answers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, assert_type

@@ -1,4 +1,4 @@
-"""What type checkers must make of authorisation: verifiers of one's own, and who is calling."""
+"""Authorisation as type checkers must see it: verifiers of one's own, and who is calling."""
 
 from collections.abc import Mapping
 from typing import Any, assert_type

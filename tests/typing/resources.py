@@ -113,9 +113,39 @@ assert_type(Reference.resource("x:{a}").uri, str | None)
 assert_type(PromptResult("x").meta, Mapping[str, Any] | None)
 
 # Each of these is wrong, and a checker says so.
-resource("AppConfig")  # type: ignore[arg-type]
-resource(TableSchema)  # type: ignore[arg-type]
+resource("AppConfig")  # type: ignore[call-overload]
 resource_template(TableSchema, uri="x:a")  # type: ignore[call-arg]
-prompt(CodeReview, nmae="x")  # type: ignore[call-arg]
+prompt(CodeReview, nmae="x")  # type: ignore[call-overload]
 PromptMessage("system", "x")  # type: ignore[arg-type]
 UriTemplate("x:{a}", True)  # type: ignore[call-arg]
+
+
+class Review(Prompt):
+    async def get(self, code: str, style: str = argument(default="dry", complete=["dry"])) -> str:
+        assert_type(style, str)
+        return code
+
+
+class Rows(ResourceTemplate, uri_template="db://{table}/{number}"):
+    def read(self, table: str, number: int, ctx: Context) -> str:
+        return f"{table} {number}"
+
+
+def review(code: str) -> str:
+    return code
+
+
+async def row(table: str, number: int) -> str:
+    return f"{table} {number}"
+
+
+functions = [
+    review,
+    prompt(review, name="x", arguments={"code": str}),
+]
+assert_type(expand(functions, "prompts"), list[PromptSpec])
+assert_type(
+    expand([resource(row, uri="db://{table}/{number}", traversal=True)], "resources"),
+    list[ResourceSpec | TemplateSpec],
+)
+resource(row, url="db://{table}/{number}")  # type: ignore[call-overload]

@@ -1,4 +1,4 @@
-"""What type checkers understand of field forms; checked by `mypy --strict`, never run."""
+"""Field forms as type checkers understand them; checked by `mypy --strict`, never run."""
 
 import enum
 from typing import Annotated, Any, assert_type

@@ -3,13 +3,24 @@
 import enum
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, assert_type
+from typing import Annotated, Any, assert_type
 
 import attrs
 
-from noizu_mcp.components import Context, Tool, Toolkit, ToolSpec, expand, mcp, prepare, tool
-from noizu_mcp.schema import Schema, field
+from noizu_mcp.components import (
+    Context,
+    Tool,
+    Toolkit,
+    ToolSpec,
+    expand,
+    mcp,
+    prepare,
+    tool,
+    violations_result,
+)
+from noizu_mcp.schema import Schema, compile_schema, field
 from noizu_mcp.schema import fields as f
 from noizu_mcp.tools import Catalog
 from noizu_mcp.types import Annotations, Content, ResourceContents, ToolResult, plain_text
@@ -198,8 +209,86 @@ ToolResult("x", is_error=True)
 
 # What is wrong is told by the checker too.
 Content.text(1)  # type: ignore[arg-type]
-tool("SearchDocs")  # type: ignore[arg-type]
-tool(SearchDocs, nmae="x")  # type: ignore[call-arg]
-tool(SearchDocs, hidden="x")  # type: ignore[arg-type]
+tool("SearchDocs")  # type: ignore[call-overload]
+tool(SearchDocs, nmae="x")  # type: ignore[call-overload]
+tool(SearchDocs, hidden="x")  # type: ignore[call-overload]
 mcp(timeout="x")  # type: ignore[call-overload]
 Annotations(readonly=True)  # type: ignore[call-arg]
+
+
+# Ordinary parameters, and functions in every place where a class can stand.
+class Light(Toolkit):
+    @mcp
+    async def find(
+        self,
+        query: Annotated[str, field(min_length=2)],
+        ctx: Context,
+        limit: int = field(default=10),
+    ) -> list[str]:
+        assert_type(limit, int)
+        return [query, str(ctx.request_id)]
+
+    @mcp
+    def now(self, ctx: Context) -> str:
+        return ctx.protocol_version
+
+
+class Sum(Tool):
+    def call(self, a: int, b: int = 1) -> int:
+        return a + b
+
+
+class Listed(Schema):
+    tags: list[str] = []
+    sizes: dict[str, int] = field(default={})
+
+
+@mcp(name="minus", inline=True)
+def subtract(a: int, b: int = 1) -> int:
+    return a - b
+
+
+async def load(key: str, ctx: Context) -> str:
+    return key
+
+
+def run_skill(args: dict[str, Any]) -> dict[str, Any]:
+    return args
+
+
+class Keys:
+    def load(self, key: str) -> str:
+        return key
+
+    def __call__(self, key: str) -> str:
+        return key
+
+
+async def ordinary_calls_are_checked() -> None:
+    assert_type(await Light().find("ab", context()), list[str])
+    assert_type(subtract(2), int)
+    assert_type(Sum().call(1), int)
+    assert_type(Listed().tags, list[str])
+
+
+FUNCTIONS = [
+    subtract,
+    load,
+    Keys().load,
+    tool(Keys(), name="keys"),
+    tool(partial(subtract, b=2), name="less"),
+    tool(lambda args: args, name="same", input={"a": str}),
+    tool(
+        run_skill,
+        name="skill:x",
+        description="[dynamic] x",
+        input_schema={"type": "object"},
+        output_schema={"type": "object"},
+        timeout=5,
+    ),
+]
+assert_type(expand(FUNCTIONS), list[ToolSpec])
+CHECKED = compile_schema({"type": "object"})
+assert_type(violations_result("skill:x", CHECKED.violations({})), ToolResult)
+tool(load, input_shema={})  # type: ignore[call-overload]
+tool(load, strict="x")  # type: ignore[call-overload]

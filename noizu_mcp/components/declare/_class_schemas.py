@@ -8,7 +8,7 @@ import functools
 import inspect
 import typing
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from ...schema import (
     Fault,
@@ -20,22 +20,13 @@ from ...schema import (
     read_shape,
 )
 from ...types import Content, ToolResult
-from ..handlers._signature import (
-    UNRESOLVED,
-    Handler,
-    example_of,
-    mentions,
-    spread_example,
-)
-from ._reader import is_one_value
+from ..handlers._signature import UNRESOLVED, Handler, declares_input, mentions
 from ._statement import Declaration
 
 Side = Literal["input", "output"]
 
-#: Annotations that say nothing about the arguments: the handler gets the plain dict.
-_PLAIN: Final = (inspect.Parameter.empty, Any, object, dict, Mapping)
 
-
+# One object for all: it is compiled once, and recognised by its identity.
 @functools.cache
 def open_object() -> Shape:
     """Give the input of a tool that declares none: any object, delivered as it came."""
@@ -51,7 +42,8 @@ class ClassSchemas:
         handler: This method, read; None if its annotations do not count.
         options: The options of the tool.
         descriptions: The descriptions of arguments in docstrings.
-        in_kit: True if the options stand on the method; False if on the class and its bases.
+        on_function: True if the options stand on the method of a kit or on a function; False if on
+            the class and its bases.
 
     Attributes:
         input: The declared arguments, any object if there is a handler and no declaration.
@@ -66,18 +58,15 @@ class ClassSchemas:
         options: Mapping[str, Any],
         descriptions: Mapping[str, str],
         *,
-        in_kit: bool = False,
+        on_function: bool = False,
     ) -> None:
         self._declaration = declaration
         self._method = method
         strict = options.get("strict", False)
         self._reading: dict[str, Any] = {"strict": strict, "descriptions": descriptions}
-        self._in_kit = in_kit
+        self._on_function = on_function
         # Nearest first: a class, its bases and mixins.
-        places: Iterable[Mapping[str, Any]] = [options]
-        if not in_kit:
-            bodies = map(vars, declaration.cls.__mro__)
-            places = [{**body, **body.get("__mcp_options__", {})} for body in bodies]
+        places: list[Mapping[str, Any]] = [options] if on_function else [*declaration.bodies()]
         has_input, self.input = self._declared("input", places)
         has_output, self.output = self._declared("output", places)
         if handler is not None:
@@ -87,9 +76,10 @@ class ClassSchemas:
     def parts(self) -> dict[str, Any]:
         """Give the fields of `Declared` that the schemas make."""
         shape, output = self.input or open_object(), self.output
+        # Found here, once: basic/transports of 2026-07-28 has each call compared with its headers.
         mirrored = header_paths(shape.schema)
         return {
-            "wire": {"inputSchema": shape.schema, "outputSchema": output and output.schema},
+            "members": {"input_schema": shape.schema, "output_schema": output and output.schema},
             "fields": lambda _: {"input": shape, "output": output, "mirrored": mirrored},
         }
 
@@ -100,28 +90,31 @@ class ClassSchemas:
         raw, nested = f"{side}_schema", side.capitalize()
         for place in places:
             name = next((name for name in (raw, side, nested) if name in place), None)
+            if name is None:
+                continue
+            # A raw schema wins over the others; of the two that are left neither wins.
             if name == side and nested in place:
                 text = f"{side} and the class {nested} both declare it; keep one of them"
-                self._declaration.problem(nested, text)
             elif name == nested and not isinstance(place[nested], type):
                 text = f"must be a class; write {side} = … for {place[nested]!r}"
-                self._declaration.problem(nested, text)
-            elif name is not None:
+            else:
                 return True, self._shape(side, name, place[name])
-            if name is not None:
-                return True, None
+            self._declaration.problem(nested, text)
+            return True, None
         return False, None
 
     def _shape(self, side: Side, name: str, value: Any) -> Shape | None:
-        path = f"{self._method}.{name}" if self._in_kit else name
+        path = f"{self._method}.{name}" if self._on_function else name
         reading = {**self._reading, "input": side == "input"}
+        # `strict` is about unknown arguments; a result may have more members than it declares.
         reading["strict"] &= reading["input"]
+        # A raw schema is published as it is, docstrings add nothing to it.
         if name.endswith("_schema"):
             del reading["descriptions"]
             found = read_raw(value, **reading)
         else:
             found = read_shape(value, **reading)
-        return self._keep(path, found, None if self._in_kit else name)
+        return self._keep(path, found, None if self._on_function else name)
 
     def _keep(
         self, path: str, found: tuple[Shape | None, list[Fault]], member: str | None = None
@@ -132,46 +125,37 @@ class ClassSchemas:
 
     def _arguments(self, handler: Handler) -> Shape | None:
         """Read the input that a signature declares: any object if it declares none."""
-        if handler.keywords:
-            found = read_parameters(handler.function, list(handler.keywords), **self._reading)
+        if handler.properties:
+            found = read_parameters(handler.function, handler.properties, **self._reading)
             return self._keep(self._method, found)
-        if not handler.positional:
+        p = handler.taking("args")
+        if p is None:
             return open_object()
-        p = handler.positional[0]
-        annotation = p.annotation
-        if annotation is UNRESOLVED:
+        if isinstance(p.annotation, str):
             self._unresolved("arguments", "input")
             return None
-        if is_one_value(p):
-            # It would be passed all arguments, and is meant to be one of them.
-            whole = "args, ctx" if handler.takes_context else "args"
-            if self._in_kit:
-                one = spread_example(handler.function, handler.positional)
-                cure = f"write {one}, or (self, {whole}) to take them all"
-            else:
-                example = example_of(handler.function, whole)
-                cure = f"declare {p.name} in a class Input, and write {example}"
-            text = f"{p.name!r} would be passed all arguments in one object; {cure}"
-            self._declaration.problem(self._method, text)
-            return None
-        if annotation in _PLAIN or typing.get_origin(annotation) in _PLAIN:
+        if not declares_input(p):
             return open_object()
-        found = read_shape(annotation, **self._reading)
+        found = read_shape(p.annotation, **self._reading)
         return self._keep(f"{self._method}.args", found)
 
     def _returned(self, handler: Handler) -> Shape | None:
         """Read the output that a return annotation declares, if it declares any."""
         annotation = handler.returns
+        # Not ignored: the tool would be without its output schema, and nobody would be told.
         if annotation is UNRESOLVED:
             self._unresolved("result", "output")
             return None
+        # Content blocks are an answer without structured content, so they declare none.
         plain = annotation is inspect.Parameter.empty or mentions(annotation, (Content, ToolResult))
         if plain or not output_annotation(annotation):
             return None
         return self._keep(f"{self._method}.return", read_shape(annotation, input=False))
 
     def _unresolved(self, part: str, side: Side) -> None:
-        other = f"give @mcp({side}=…)" if self._in_kit else f"declare a class {side.capitalize()}"
+        other = (
+            f"give @mcp({side}=…)" if self._on_function else f"declare a class {side.capitalize()}"
+        )
         self._declaration.problem(
             self._method,
             f"the annotation of its {part} names something that is not there when the class is"
@@ -195,6 +179,8 @@ def call_problems(
     if handler.mode == "async" and "inline" in own:
         yield "inline", "is for a sync method; an async one runs where it is called anyway"
     starts = options.get("starts_task", False)
+    # A task outlives the request that began it; an inline handler keeps the loop busy until it is
+    # done, so that nothing else would be served in the meantime.
     if options.get("task") is None:
         if starts:
             yield "task", "starts_task is for a tool that runs as a task; write task='optional'"

@@ -44,8 +44,9 @@ class Mark:
         function = _function_of(method)
         # Only the body of a class has a local name `__qualname__`.
         if isinstance(method, type) and "__qualname__" not in frame.f_locals:
-            text = "@mcp marks methods of a Toolkit, not classes; take it off"
+            text = "@mcp marks functions and methods, not classes; take it off"
             raise DefinitionError([problem_at(method.__name__, text, frame)])
+        # A mark that stays in the class body is reported by the statement, with all its problems.
         if self.stray or isinstance(method, type) or not hasattr(function, "__code__"):
             self.misplaced = method
             return self
@@ -91,6 +92,7 @@ def marked_options(value: Any) -> dict[str, Any] | None:
 
 def hides_mark(value: Any) -> bool:
     """Tell a property, or another object around a method, under which `@mcp` stands."""
+    # `property` keeps its function in `fget`; `cached_property`, `partial` and their kin in `func`.
     inner = (getattr(value, name, None) for name in ("fget", "func"))
     return not hasattr(value, "__code__") and any(
         marked_options(each) is not None for each in inner

@@ -8,14 +8,19 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 
+from ... import types
 from ..._foreign import advice
+from ..._nearest import nearest
 from ..._util import got, is_uri, json_text
-from ...schema.jsonschema._nearest import nearest
-from ...types import Annotations, ContentAnnotations, Icon, RequireScopes
+from ..._value import JSONObject
+from ...types import Annotations, ContentAnnotations, Icon
+
+if TYPE_CHECKING:
+    from ...types import RequireScopes
 
 Reader = Callable[[Any], Any]
 Table = Mapping[str, Reader]
@@ -29,7 +34,7 @@ DECLARED_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 # basic/index, `_meta`: an optional prefix of dot-separated labels and a slash, then a name.
 _LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
-_META_KEY: Final = re.compile(
+_META_KEY: Final = (
     rf"(?:(?P<prefix>{_LABEL}(?:\.{_LABEL})*)/)?(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?)?"
 )
 _RESERVED_LABELS: Final = ("modelcontextprotocol", "mcp")
@@ -83,6 +88,7 @@ def read_seconds(value: Any) -> float | None:
     """Take a time limit in seconds, or None for no limit."""
     if value is None:
         return None
+    # True is an int, and NaN compares as False with everything.
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not 0 < value < math.inf:
         raise ValueError(f"must be seconds above 0, or None for no limit, {got(value)}")
@@ -90,6 +96,7 @@ def read_seconds(value: Any) -> float | None:
 
 
 def _read_count(value: Any) -> int | None:
+    # Not `isinstance`: True would be one call at a time.
     if value is not None and (type(value) is not int or value < 1):
         raise ValueError(f"must be a whole number above 0, or None for no limit, {got(value)}")
     return value
@@ -101,9 +108,9 @@ def _read_task(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def read_requires(value: Any) -> RequireScopes | None:
+def read_requires(value: Any) -> "RequireScopes | None":
     """Take the scopes that a caller must hold, as `RequireScopes` or by name; None for none."""
-    if value is None or isinstance(value, RequireScopes):
+    if value is None or isinstance(value, types.RequireScopes):
         return value
     names = (value,) if isinstance(value, str) else value
     # A set has no order, and clients are told the scopes in theirs.
@@ -111,13 +118,14 @@ def read_requires(value: Any) -> RequireScopes | None:
         raise ValueError(
             f"must be RequireScopes('read'), the name of a scope or a list of names, {got(value)}"
         )
-    return RequireScopes(*names)
+    return types.RequireScopes(*names)
 
 
 def _read_content_annotations(value: Any) -> ContentAnnotations | None:
     hints = _read_hints(ContentAnnotations, value)
     if hints is None:
         return None
+    # schema, Annotations: the roles are user and assistant, the priority is from 0 to 1.
     for who in hints.audience:
         if who not in _AUDIENCE:
             raise ValueError(f"audience lists 'user' and 'assistant', {got(who)}")
@@ -131,6 +139,7 @@ def _read_hints(cls: type[_Hints], value: Any) -> _Hints | None:
         return value
     if not isinstance(value, Mapping):
         raise ValueError(f"must be {cls.__name__}(…) or a mapping of its fields, {got(value)}")
+    # `extra` keeps unknown members that came over the wire; authors have none.
     fields = [a.name for a in attrs.fields(cls) if a.name != "extra"]
     for key in value:
         if key not in fields:
@@ -143,6 +152,7 @@ def _read_hints(cls: type[_Hints], value: Any) -> _Hints | None:
 
 def read_icons(value: Any) -> tuple[Icon, ...]:
     """Take a list of icons."""
+    # A single value that is no icon: the check below refuses it, with the list to write.
     icons = tuple(value) if isinstance(value, Iterable) else (None,)
     if not all(isinstance(icon, Icon) for icon in icons):
         raise ValueError(f"must be a list of Icon(src), {got(value)}")
@@ -153,21 +163,23 @@ def read_icons(value: Any) -> tuple[Icon, ...]:
     return icons
 
 
-def _read_meta(value: Any) -> dict[str, Any] | None:
+def _read_meta(value: Any) -> JSONObject | None:
     """Take `_meta`: a mapping with keys that the protocol allows and JSON values, or None."""
     if value is None:
         return None
     if not isinstance(value, Mapping):
         raise ValueError(f"must be a mapping, {got(value)}")
     for key in value:
-        match = _META_KEY.fullmatch(key) if isinstance(key, str) and key else None
+        match = re.fullmatch(_META_KEY, key) if isinstance(key, str) and key else None
         if match is None:
             raise ValueError(f"{key!r} is not a valid key; write a word or 'com.example/word'")
+        # The second label counts: `com.mcp.tools/` is reserved, `com.example.mcp/` is not.
         labels = (match["prefix"] or "").split(".")
         if labels[1:2] and labels[1] in _RESERVED_LABELS:
             raise ValueError(
                 f"{key!r} is reserved by the protocol; use a prefix of your own domain"
             )
+    # Now, not when a client lists the component: `_meta` goes out with every list.
     try:
         json_text(dict(value))
     except (TypeError, ValueError, RecursionError) as error:
@@ -192,11 +204,13 @@ def _read_uri_template(value: Any) -> str:
     """Take a template of absolute URIs from which its variables can be told."""
     if not isinstance(value, str) or not value:
         raise ValueError(f"must be a text like 'db://{{table}}/schema', {got(value)}")
+    # Most servers have no templates; without this their import would pay for the parser.
     from ...uri import UriTemplate
 
     template = UriTemplate(value)
     if template.faults:
         raise ValueError("; ".join(template.faults))
+    # Without variables it is one resource, and belongs into resources/list.
     if not template.variables:
         raise ValueError(f"has no variable in it; make it a Resource, {got(value)}")
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", value):
@@ -218,11 +232,12 @@ def _read_size(value: Any) -> int:
 
 
 # The places that options are written in: `Tool`, `Toolkit` and so on are class statements, the
-# lower-case names are `@mcp(…)` and the functions that register: `tool(…)`.
+# lower-case names are `@mcp(…)` and the functions that register: `tool(…)`; `tool_function` and so
+# on have those options that `tool(…)` takes for a function only.
 _ONE: Final = "Tool mcp Resource ResourceTemplate Prompt"
 _ALL: Final = f"{_ONE} Toolkit tool resource resource_template prompt"
 _TOOLS: Final = "Tool mcp Toolkit tool"
-_CALLS: Final = "Tool mcp Toolkit"
+_CALLS: Final = "Tool mcp Toolkit tool_function"
 _CONTENTS: Final = "Resource ResourceTemplate resource resource_template"
 
 _SCHEMAS: Final = ("input", "output", "input_schema", "output_schema")
@@ -230,7 +245,9 @@ _SCHEMAS: Final = ("input", "output", "input_schema", "output_schema")
 # Each option with its reader and with the places that have it.
 _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("uri", _read_uri, "Resource resource"),
-    ("uri_template", _read_uri_template, "ResourceTemplate"),
+    ("uri_template", _read_uri_template, "ResourceTemplate template_function"),
+    # A name in source code keeps the rule of the specification; a registration may compute one, and
+    # that of a resource is for people.
     ("name", read_declared_name, "Tool mcp Prompt"),
     ("name", _read_run_time_name, f"{_CONTENTS} tool prompt"),
     ("title", read_text, _ALL),
@@ -248,13 +265,14 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("max_concurrency", _read_count, _TOOLS),
     ("requires", read_requires, _ALL),
     ("subscribable", read_flag, _CONTENTS),
-    ("traversal", read_flag, "ResourceTemplate"),
+    ("traversal", read_flag, "ResourceTemplate template_function"),
     ("inline", read_flag, _CALLS),
     ("strict", read_flag, _CALLS),
     ("task", _read_task, _CALLS),
     ("starts_task", read_flag, _CALLS),
-    *((name, read_any, "Tool mcp") for name in _SCHEMAS),
-    ("arguments", read_any, "ResourceTemplate Prompt"),
+    *((name, read_any, "Tool mcp tool_function") for name in _SCHEMAS),
+    ("arguments", read_any, "ResourceTemplate Prompt template_function prompt_function"),
+    # Refused with a text of their own: a list of the options of a kit would not help.
     *((name, _of_one_tool, "Toolkit") for name in ("name", "title", "description", *_SCHEMAS)),
     ("abstract", read_flag, "Tool Toolkit Resource ResourceTemplate Prompt"),
 )
@@ -303,6 +321,7 @@ def read_options(
 def suggest(word: str, names: Iterable[str]) -> str:
     """Suggest the nearest known name for an unknown word; without one, list all."""
     known = list(names)
+    # A name cut short is too far away for `nearest`: `mime` for `mime_type`.
     longer = next((name for name in known if name.startswith(f"{word}_")), None)
     near = nearest(word, known) or longer
     return f"did you mean {near!r}?" if near else f"there are: {', '.join(known)}"
@@ -315,6 +334,7 @@ def is_hidden(*rows: Mapping[str, Any]) -> bool:
         *rows: Options, the later ones before the earlier ones; in a row `hidden` wins over
             `visible`.
     """
+    # A registration that says `visible=True` wins over a class that says `hidden=True`.
     for options in reversed(rows):
         if "hidden" in options:
             return bool(options["hidden"])

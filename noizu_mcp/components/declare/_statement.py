@@ -1,26 +1,74 @@
 """The metaclass of components: a class statement is read once, and checked as a whole.
 
-`ComponentMeta` makes the class, then a `Declaration` reads its options, and the `_read_class` of
-its root class reads the rest of the body. Problems are collected, so that one `DefinitionError`
-lists them all, each with its place in the source.
+`ComponentMeta` makes the class, then a `Declaration` reads its options by the row of its `Kind`,
+and the `_read_class` of its root class reads the rest of the body. Problems are collected, so that
+one `DefinitionError` lists them all, each with its place in the source.
 """
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from types import FrameType
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FrameType, MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import attrs
 
 from ..._errors import DefinitionError, Problem
+from ..._nearest import nearest
 from ..._source import locate
 from ..._util import relative_path
 from ...schema import Fault
-from ._kind import Kind
-from ._options import Table, read_options
-from ._typos import find_typos
+from ...types import Wire
+from ..handlers._bound import Bound
+from ..handlers._signature import Report, Row
+from ._options import Reader, Table, read_any, read_options
 
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 #: Options that belong to one class; a subclass does not take them over.
 _NEVER_INHERITED: Final = ("name", "title", "abstract")
+#: Shorter words differ by a letter too easily: `game` is not a typo of `name`, but `nmae` is.
+_LONG: Final = 7
+
+
+class Kind(NamedTuple):
+    """One kind of component: the row by which its classes are read, registered and described.
+
+    Attributes:
+        feature: The list of a server that holds it: `tools`, `resources`, `prompts`.
+        options: The options of its class statement, each with its reader.
+        inputs: The names that declare the input of the method that answers, in a body or as
+            options.
+        members: The other names that an author may write in the body, each with a test of its
+            value; a slip in one of them is a typo.
+        noun: Its name in messages: `resource template`.
+        key: The option that identifies one.
+        example: A value of this option, for messages; empty if the name of the class gives it.
+        methods: Its methods, each with the values that it is offered. The first one answers
+            requests; a component must have it.
+        parts: Reads the parts of the body that only this kind has. Takes the `ComponentReader`, and
+            the method that answers: None for an abstract base, and after problems. Returns the
+            fields of `Declared` beside those that all kinds have; of no use after problems.
+        instead_of_mark: The advice on an `@mcp` in the body.
+        overrides: The options that a registration may change, each with its reader.
+        of_functions: The other options that a registration of a function may give.
+        definition: The class of the entries of its list.
+        bound: The class of registered ones.
+    """
+
+    feature: str
+    options: Table
+    inputs: tuple[str, ...] = ()
+    members: Mapping[str, Callable[[Any], bool]] = NOTHING
+    noun: str = ""
+    key: str = "name"
+    example: str = ""
+    methods: Mapping[str, Row] = NOTHING
+    parts: Callable[..., Mapping[str, Any]] = lambda *_: {"fields": lambda _: {}}
+    instead_of_mark: str = "take it off"
+    overrides: Table = NOTHING
+    of_functions: Table = NOTHING
+    definition: type[Any] = Wire
+    bound: type[Bound] = Bound
 
 
 class Declaration:
@@ -43,6 +91,7 @@ class Declaration:
         self.cls = cls
         self.kind = kind
         self.frame = frame
+        # Annotations as text may name classes of the function around, and those of the body.
         self.scope = {**frame.f_locals, **vars(cls)}
         self.problems: list[Problem] = []
         table = kind.options
@@ -54,6 +103,7 @@ class Declaration:
         for name, text in bad:
             self.problem(name, text)
         self.options: dict[str, Any] = {}
+        # From the last base to the nearest, so that the nearest wins; without `object`.
         for base in reversed(cls.__mro__[1:-1]):
             found = self._options_of(base, table)
             self.options |= {k: v for k, v in found.items() if k not in _NEVER_INHERITED}
@@ -78,6 +128,7 @@ class Declaration:
             return {}
         good, bad = read_options(table, attributes)
         for name, text in bad:
+            # A wrong option that the class itself gives again does no harm.
             if name not in self.given and name not in _NEVER_INHERITED:
                 self.problem(name, text, owner=base)
         return good
@@ -99,6 +150,7 @@ class Declaration:
         near = self.frame.f_lineno if owner.__module__ == self.cls.__module__ else None
         member = member or path.partition(".")[0] or None
         file, line = locate(owner.__module__, owner.__qualname__, member, near)
+        # No source, as in a shell: the line that runs is the best that there is.
         if line is None:
             file, line = relative_path(self.frame.f_code.co_filename), self.frame.f_lineno
         where = f"{self.cls.__name__}.{path}" if path else self.cls.__name__
@@ -113,17 +165,38 @@ class Declaration:
         """
         if problem.line is None:
             self.problem(problem.where, problem.text, member)
+        elif problem.where.partition("[")[0] != member:  # a function, which stands outside
+            self.problems.append(problem)
         else:
             where = f"{self.cls.__name__}.{problem.where}"
             self.problems.append(Problem(where, problem.text, problem.file, problem.line))
 
-    def reporter(self, member: str, owner: type) -> Callable[[str], None]:
+    def reporter(self, member: str, owner: type) -> Report:
         """Make a function that notes problems of one attribute of a class."""
-        return lambda text: self.problem(member, text, member, owner)
+
+        def report(text: str, parameter: str = "") -> None:
+            path = f"{member}.{parameter}" if parameter else member
+            self.problem(path, text, member, owner)
+
+        return report
 
     def owner_of(self, member: str) -> type | None:
         """Find the class that has an attribute: the new one or the nearest base."""
         return next((cls for cls in self.cls.__mro__ if member in vars(cls)), None)
+
+    def bodies(self) -> Iterator[dict[str, Any]]:
+        """Yield the body of the class and those of its bases, nearest first, options included."""
+        for cls in self.cls.__mro__:
+            yield {**vars(cls), **vars(cls).get("__mcp_options__", NOTHING)}
+
+    def has_input(self) -> bool:
+        """Tell whether the class or a base declares an input, so that a handler has it whole."""
+        for body in self.bodies():
+            found = [body[name] for name in self.kind.inputs if name in body]
+            found = [value for value in found if not is_method(value)]
+            if found:  # None takes away the input of a base
+                return found[0] is not None
+        return False
 
     def faults(self, path: str, faults: Iterable[Fault], member: str) -> None:
         """Note faults of a schema, or of the declaration of one.
@@ -194,6 +267,7 @@ class ComponentMeta(type):
     def __init__(
         cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **_: Any
     ) -> None:
+        # The keywords end here: `type.__init__` refuses them.
         super().__init__(name, bases, namespace)
 
 
@@ -202,14 +276,39 @@ def class_of(target: Any) -> type:
     return target if isinstance(target, type) else type(target)
 
 
+@attrs.frozen(eq=False)
+class FunctionComponent:
+    """A function that is one component, read by the row of a kind.
+
+    Attributes:
+        kind: The kind.
+        function: The function, or another callable.
+        label: Its name, for messages.
+        given: The options of its registration that no other registration can change.
+        marks: The options of its `@mcp` lines, unread.
+        problems: Everything that is wrong with it.
+    """
+
+    kind: Kind
+    function: Any
+    label: str
+    given: Mapping[str, Any]
+    marks: Mapping[str, Any] | None
+    problems: tuple[Problem, ...]
+    __mcp__: tuple[Any, ...] = attrs.field(alias="mcp")
+
+
 def kind_of(target: Any) -> Kind | None:
-    """Give the kind of a class or of an instance; None for anything else."""
+    """Give the kind of a class, of an instance or of a function; None for anything else."""
+    if isinstance(target, FunctionComponent):
+        return target.kind
     cls = class_of(target)
     return cls.__mcp_kind__ if isinstance(cls, ComponentMeta) else None
 
 
 def is_root(cls: type) -> bool:
     """Tell `Tool`, `Toolkit` and their kin from their subclasses."""
+    # The metaclass leaves the options on every class but the roots, whose statements it ignores.
     return isinstance(cls, ComponentMeta) and "__mcp_options__" not in vars(cls)
 
 
@@ -227,3 +326,69 @@ def missing_arguments(cls: type) -> list[str]:
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = inspect.signature(cls).parameters.values()
     return [p.name for p in parameters if p.default is p.empty and p.kind not in variadic]
+
+
+def find_typos(cls: type, kind: Kind) -> Iterator[tuple[str, str]]:
+    """Find attributes that are options or members of the kind, but for a typo in the name.
+
+    A component may have attributes of its own, so a name alone proves nothing. Only an attribute
+    that would be right under the other name is one: `tool = [Search]` in a server, which has
+    `tools`. It would do nothing, and nobody would be told.
+
+    Args:
+        cls: The class; names that its bases have too are meant.
+        kind: Its kind.
+
+    Yields:
+        The attribute, and the name that was probably meant.
+    """
+    own = vars(cls)
+    known = kind.options.keys() | kind.members.keys() | kind.methods.keys()
+    for name, value in own.items():
+        if name.startswith("_") or name in known:
+            continue
+        # An override of something of the author's own.
+        if any(name in vars(base) for base in cls.__mro__[1:]):
+            continue
+        near = [
+            meant
+            for meant, fits in (*kind.members.items(), *kind.options.items())
+            if meant not in own
+            and _is_slip(name, meant)
+            # Before the value is tried: the options of other kinds of server need not load.
+            and nearest(name, [meant])
+            and _fits(kind, meant, fits, value)
+        ]
+        found = nearest(name, near)
+        if found is not None:
+            yield name, found
+
+
+def _is_slip(word: str, meant: str) -> bool:
+    """Tell a slip of the pen from another word; `nearest` judges the rest."""
+    left, right = (text.lower().replace("_", "") for text in (word, meant))
+    if len(left) == len(right):
+        return len(left) >= _LONG or sorted(left) == sorted(right)
+    return abs(len(left) - len(right)) == 1
+
+
+def _fits(kind: Kind, name: str, test: Reader, value: Any) -> bool:
+    """Tell whether a value would be right for a member or an option."""
+    if name in kind.members:
+        return bool(test(value))
+    # The schemas in data form are checked where they are used; of the wrong names only a mapping
+    # is surely one.
+    if test is read_any:
+        return isinstance(value, Mapping)
+    try:
+        test(value)
+    except ValueError:
+        return False
+    return True
+
+
+def takes(*counts: int) -> Callable[[Any], bool]:
+    """Make the test for a method with so many parameters, `self` included."""
+    return lambda value: (
+        inspect.isfunction(value) and len(inspect.signature(value).parameters) in counts
+    )

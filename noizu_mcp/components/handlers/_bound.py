@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..._errors import McpError
 from ..._util import UNSET, Unset, final
-from ..._value import Frozen
+from ..._value import Frozen, JSONObject
 from ...schema import Shape, describe
-from ...types import META_VIOLATIONS, Annotations, Icon, RequireScopes
+from ...types import META_VIOLATIONS, Annotations, Icon
 from ._signature import Mode
 
 if TYPE_CHECKING:
+    from ...types import RequireScopes
     from ...uri import UriTemplate
     from ._completion import Source
     from ._text_values import TextValues
@@ -51,13 +52,14 @@ class Bound(Frozen):
     icons: tuple[Icon, ...] = ()
     hidden: bool = False
     timeout: float | Unset | None = UNSET
-    requires: RequireScopes | None = None
+    requires: "RequireScopes | None" = None
     mode: Mode
     takes_context: bool
     invoke: Callable[..., Any]
-    definition: dict[str, Any]
+    definition: JSONObject
     source: str
 
+    # The definition names it as clients do; all fields would fill a screen.
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.definition[self.key]!r}, {self.source})"
 
@@ -80,7 +82,7 @@ class ToolSpec(Bound):
 
     category: str | None = None
     annotations: Annotations | None = None
-    meta: dict[str, Any] | None = None
+    meta: JSONObject | None = None
     input: Shape
     output: Shape | None
     max_concurrency: int | None = None
@@ -144,6 +146,8 @@ class TemplateSpec(Readable):
             The arguments for `invoke`; None if the template does not match, or a value does not
             fit.
         """
+        # A value that does not fit makes the resource one that does not exist: another template may
+        # match the same URI.
         values = self.uri_template.match(uri)
         return None if values is None else self.texts.read(values)[0]
 
@@ -176,6 +180,7 @@ class PromptSpec(Bound):
         if not isinstance(given, Mapping):
             text = f"The arguments of prompt {self.name} must be an object"
             raise McpError(_INVALID_PARAMS, text)
+        # A copy, since the handler may change it.
         if self.texts is None:
             return dict(given)
         missing = [argument for argument in self.required if argument not in given]

@@ -43,6 +43,7 @@ def read_sources(
         if isinstance(declared, list | tuple) and all(isinstance(text, str) for text in declared):
             sources[name] = tuple(declared)
         elif _takes_two(declared):
+            # The second one is for an instance with an async `__call__`.
             awaited = is_async(declared) or is_async(declared.__call__)
             sources[name] = Completer("async" if awaited else "thread", declared)
         else:
@@ -54,6 +55,7 @@ def read_sources(
 def _takes_two(function: Any) -> bool:
     try:
         inspect.signature(function).bind("prefix", None)
+    # TypeError: not callable, or other parameters. ValueError: a builtin without a signature.
     except (TypeError, ValueError):
         return False
     return True
@@ -100,6 +102,7 @@ def to_completion(value: Any) -> Completion:
     if isinstance(value, Completion):
         return value
     refuse_coroutine(value, "complete")
+    # A text is an iterable of its letters, and would complete to them.
     if value is not None and (isinstance(value, str | Mapping) or not isinstance(value, Iterable)):
         raise TypeError(f"expected a list of texts or a Completion, got {value!r}")
     return Completion(as_tuple(value))

@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 
 from ..._util import is_uri, json_text
+from ..._value import JSONObject
 from ...schema import dump_value
 from ...types import PromptResult, ResourceContents, ResourceDefinition
 from ._bound import PromptSpec, TemplateSpec
@@ -40,6 +41,8 @@ def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceCon
         ProtocolError: A contents mapping with a wrong field.
     """
     _refuse_nothing("read", value, "return '' for an empty text")
+    # server/resources, 2026-07-28: empty contents must not stand for a missing resource. And an
+    # empty list may as well be meant as JSON.
     if isinstance(value, list | tuple) and not value:
         raise TypeError("read returned no contents; return '' for an empty text, '[]' for JSON")
     if (one := _contents_of(mime_type, uri, value)) is not None:
@@ -47,8 +50,10 @@ def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceCon
     if isinstance(value, list | tuple):
         several = [_contents_of(mime_type, uri, item, in_list=True) for item in value]
         found = [each for each in several if each is not None]
+        # All or none: a list with other values among its texts is data, and sent as one JSON text.
         if len(found) == len(several):
             return found
+        # These have no JSON form, so it cannot be data either.
         if any(isinstance(item, ResourceContents | bytes) for item in value):
             raise TypeError(f"expected a list of contents, texts and bytes only, got {value!r}")
     return [ResourceContents(uri, mime_type or _JSON, text=json_text(dump_value(value)))]
@@ -66,13 +71,14 @@ def _contents_of(
         return ResourceContents(uri, mime_type, blob=bytes(value))
     if not in_list or not isinstance(value, Mapping) or not value.keys() <= _CONTENTS_KEYS:
         return None
+    # The schema of contents demands one of the two.
     if ("text" in value) == ("blob" in value):
         return None
     found = ResourceContents.from_wire({"uri": uri, **value}, "contents")
     return found if found.mime_type else attrs.evolve(found, mime_type=mime_type)
 
 
-def to_listed(spec: TemplateSpec, value: Any) -> list[dict[str, Any]]:
+def to_listed(spec: TemplateSpec, value: Any) -> list[JSONObject]:
     """Turn the value that `list` of a template returned into entries of `resources/list`.
 
     Args:
@@ -94,10 +100,11 @@ def to_listed(spec: TemplateSpec, value: Any) -> list[dict[str, Any]]:
     return [_listed(spec, item) for item in value]
 
 
-def _listed(spec: TemplateSpec, item: Any) -> dict[str, Any]:
+def _listed(spec: TemplateSpec, item: Any) -> JSONObject:
+    # A `Resource` class or an instance of one, told by its kind: templates are no entries.
     declared = getattr(item, "__mcp__", ())
     if declared and declared[0].kind.key == "uri":
-        definition: dict[str, Any] = item.definition()
+        definition: JSONObject = item.definition()
         return definition
     if isinstance(item, ResourceDefinition):
         wire = item.to_wire()
@@ -112,6 +119,7 @@ def _listed(spec: TemplateSpec, item: Any) -> dict[str, Any]:
         raise TypeError(
             f"expected a ResourceDefinition, a mapping, a URI or a Resource, got {item!r}"
         )
+    # Most instances of a template have one type; an entry with a type of its own keeps it.
     if spec.mime_type is not None:
         wire.setdefault("mimeType", spec.mime_type)
     return wire

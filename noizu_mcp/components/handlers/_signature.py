@@ -1,61 +1,78 @@
-"""Methods that answer requests: the values they take, whether they may block, how they are called.
+"""Methods and functions that answer requests: their parameters, and how they are called.
 
-A signature is read once, when the class is made. A request calls one function with all values that
-the method is offered; this function passes on those that the method takes.
+A signature is read once, when the class is made or the function is registered. A request calls one
+function with all values that the handler is offered; this function passes on those that the handler
+takes. Parameters are told apart by their names and annotations, never by position alone:
+
+1. `ctx`, or a parameter annotated `Context`, takes the context, and `uri` of a resource its URI.
+2. Where an input is declared, the first other parameter takes the whole input.
+3. Otherwise a parameter named `args` takes the whole input.
+4. Otherwise every other parameter is a property of the input.
+
+The methods `complete` and `list` are read by position: they take what the protocol gives them.
 """
 
+import functools
 import inspect
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from inspect import Parameter
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 from ..._util import called
 from ..._value import Frozen
 from .._context import Context
 
 Mode = Literal["async", "thread", "inline"]
-Report = Callable[[str], None]
 
 _POSITIONAL: Final = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _VARIADIC: Final = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 _CONTEXT_NAMES: Final = ("ctx", "context")
+#: Annotations of one value: never the whole input, never the context.
+_VALUES: Final = (str, int, float, bytes, list, tuple, set, frozenset, Enum)
+
+#: Annotations that say nothing about the arguments: the handler takes the plain dict.
+_PLAIN: Final = (Parameter.empty, Any, object, dict, Mapping)
 
 #: The annotation is text that does not evaluate.
 UNRESOLVED: Final = Parameter("unresolved", Parameter.KEYWORD_ONLY)
 
 
-class Row(NamedTuple):
-    """The values that a method is offered after `self`.
+class Report(Protocol):
+    """Takes the text of a problem, and the parameter that it is about."""
 
-    A method may leave off values at the end of the row, and is not passed these.
+    def __call__(self, text: str, parameter: str = "") -> None: ...
+
+
+class Row(NamedTuple):
+    """The values that a handler is offered after `self`.
+
+    A handler may leave off any of them, and is not passed these.
 
     Attributes:
         offers: A name for each value, in order; the last one is the context.
-        least: The number of values that the method must take.
+        least: The number of values that a method must take which is read by position; None for a
+            handler whose parameters are told by their names.
         may_yield: True if the method may be a generator.
-        spreads: True if keyword-only parameters may be the input, each one property of it.
-        advice: The first half of the advice on a parameter too many, for messages.
     """
 
     offers: tuple[str, ...]
-    least: int = 0
+    least: int | None = None
     may_yield: bool = False
-    spreads: bool = False
-    advice: str = ""
 
 
 class Handler(Frozen):
-    """A method that answers requests.
+    """A method or a function that answers requests.
 
     Attributes:
-        attribute: Its name in the class.
-        function: The function itself.
+        attribute: The attribute of the component that holds it.
+        function: The function itself, without the partial or the object around it.
         mode: `async`: awaited; `thread`: may block, runs in a worker thread; `inline`: short, runs
             where it is called.
         offers: The names of the values that it may take.
-        positional: The parameters that take them.
-        keywords: The keyword-only parameters, if they are the input.
+        passed: The parameters that take one of these values, each with the name of the value.
+        properties: The parameters that are properties of the input.
         returns: The annotation of the result; `Parameter.empty` if there is none.
         yields: True for a generator; its items become a list.
     """
@@ -64,32 +81,38 @@ class Handler(Frozen):
     function: Any
     mode: Mode
     offers: tuple[str, ...]
-    positional: tuple[Parameter, ...]
-    keywords: tuple[Parameter, ...]
+    passed: tuple[tuple[Parameter, str], ...]
+    properties: tuple[Parameter, ...]
     returns: Any
     yields: bool
 
     @property
+    def taken(self) -> set[str]:
+        """The names of the values that it takes, without properties."""
+        return {name for _, name in self.passed}
+
+    def taking(self, value: str) -> Parameter | None:
+        """Find the parameter that takes a value: `args` for the whole input; None without one."""
+        return next((p for p, name in self.passed if name == value), None)
+
+    @property
     def takes_context(self) -> bool:
-        """True if the method takes the context."""
-        return len(self.positional) == (1 if self.keywords else len(self.offers))
+        """True if the handler takes the context."""
+        return self.offers[-1] in self.taken
 
     def bind(self, instance: object) -> Callable[..., Any]:
         """Make the function that a request calls.
 
         Args:
-            instance: The component that has the method.
+            instance: The component that has the handler.
 
         Returns:
             A function of all values of the row.
         """
+        # Looked up once, not with every call.
         method: Callable[..., Any] = getattr(instance, self.attribute)
-        takes = len(self.positional)
-        if self.keywords:
-            if takes:
-                return lambda args, ctx: method(ctx, **args)
-            return lambda args, _ctx: method(**args)
         if self.yields:
+            takes = len(self.passed)
             if self.mode == "async":
 
                 async def collect(*values: Any) -> list[Any]:
@@ -97,9 +120,26 @@ class Handler(Frozen):
 
                 return collect
             return lambda *values: list(method(*values[:takes]))
-        if takes == 1:  # most tools; without the slice
-            return method if len(self.offers) == 1 else lambda first, *_: method(first)
-        return method if takes == len(self.offers) else lambda *values: method(*values[:takes])
+        given = [
+            name if p.kind in _POSITIONAL and not self.properties else f"{p.name}={name}"
+            for p, name in self.passed
+        ]
+        if given == [*self.offers]:  # `(args, ctx)`: nothing to leave out
+            return method
+        if self.properties:
+            given.append("**args")
+        return _caller(", ".join(self.offers), ", ".join(given))(method)
+
+
+@functools.cache
+def _caller(offers: str, given: str) -> Callable[[Any], Callable[..., Any]]:
+    """Make the function that makes a call of some shape: `lambda args, ctx: method(ctx, args)`."""
+    # Written as code: a call then costs no more than one that the author would write. All names
+    # are those of parameters, so that they are identifiers.
+    made: Callable[[Any], Callable[..., Any]] = eval(
+        f"lambda method: lambda {offers}: method({given})", {}
+    )
+    return made
 
 
 def read_handler(
@@ -110,185 +150,266 @@ def read_handler(
     report: Report,
     *,
     inline: bool = False,
+    declared: bool = False,
+    free: bool = False,
 ) -> Handler | None:
-    """Read a method that answers requests.
+    """Read a method or a function that answers requests.
 
     Args:
-        attribute: Its name in the class.
-        found: The value of that name in the class body.
+        attribute: The attribute of the component that holds it.
+        found: The value of that name in the class body; or the function.
         row: The values that it is offered.
         scope: Names for annotations written as text, beside those of the module.
         report: Takes the text of each problem.
-        inline: Run a sync method where it is called, not in a thread.
+        inline: Run a sync one where it is called, not in a thread.
+        declared: True if an input is declared, which then is delivered in one object.
+        free: True for a function that stands in no class: it takes no `self`.
 
     Returns:
-        The handler, or None after problems.
+        The handler, also after problems, so that its schemas can be checked; None if it is no
+        method at all.
     """
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
-    if not callable(function) or not hasattr(function, "__code__"):
-        report(f"must be a method, got {called(found)}")
+    if not callable(function) or not hasattr(code_of(function) if free else function, "__code__"):
+        text = "is not written in Python, and has no types; write a function that calls it"
+        report(text if free else f"must be a method, got {called(found)}")
         return None
+    # Follows `__wrapped__`: a decorator that uses `functools.wraps` shows the method under it.
     inspected = inspect.signature(function)
     parameters = list(inspected.parameters.values())
-    example = example_of(function, ", ".join(row.offers))
-    if not isinstance(found, staticmethod):
+    first = () if free or isinstance(found, staticmethod) else ("self",)
+    signature = Signature(function, parameters, scope, report, first)
+    if first:
         if not parameters or parameters[0].kind not in _POSITIONAL:
-            report(f"takes no self; write {example}")
+            report(f"takes no self; write {signature.example(*row.offers)}")
             return None
-        del parameters[0]
-    signature = Signature(function, parameters, scope, report)
-    for p in signature.variadic:
-        signature.report(f"takes {str(p).partition(':')[0]}; write {example}")
-    keywords = tuple(signature.keywords) if row.spreads else ()
-    if keywords:
-        _check_spread(signature)
+        del signature.parameters[0]
+    if isinstance(function, functools.partial):
+        # Values that are given already are no arguments of a call.
+        given = function.keywords
+        signature.parameters[:] = [p for p in signature.parameters if p.name not in given]
+    if row.least is None:
+        passed, properties = _sort(signature, row, declared=declared)
     else:
-        _check_row(signature, row, example)
-    inner = inspect.unwrap(function)
+        passed, properties = _check_positions(signature, row, row.least), []
+    # A wrapper of `functools.wraps` hides that the method under it is a generator.
+    inner = inspect.unwrap(code_of(function))
     is_stream = inspect.isasyncgenfunction(inner)
     yields = is_stream or inspect.isgeneratorfunction(inner)
     if yields and not row.may_yield:
         signature.report("yields, but an answer is one value; return a list")
-    if signature.failed:
-        return None
     sync: Mode = "inline" if inline else "thread"
     return Handler(
         attribute=attribute,
-        function=function,
+        function=code_of(function),
         mode="async" if is_stream or is_async(function) else sync,
         offers=row.offers,
-        positional=tuple(signature.positional),
-        keywords=keywords,
+        passed=tuple(passed),
+        properties=tuple(properties),
         returns=signature.resolve(inspected.return_annotation),
         yields=yields,
     )
 
 
 class Signature:
-    """The parameters of a method, sorted by kind, their annotations evaluated.
+    """The parameters of a handler, their annotations evaluated.
 
     Args:
         function: The function.
-        parameters: Its parameters, without `self`.
+        parameters: Its parameters.
         scope: Names for annotations written as text, beside those of the module.
         report: Takes the text of each problem.
+        first: The parameters in front that examples show: `self`.
 
     Attributes:
-        positional: The parameters that take a value by position.
-        keywords: The keyword-only parameters.
-        variadic: `*args` and `**kwargs`.
-        failed: True once a problem was reported.
+        parameters: The parameters. An annotation that does not evaluate stays text.
     """
 
     def __init__(
         self,
         function: Any,
-        parameters: list[Parameter],
+        parameters: Sequence[Parameter],
         scope: Mapping[str, Any],
         report: Report,
+        first: tuple[str, ...] = ("self",),
     ) -> None:
         self.function = function
         self.scope = scope
         self._report = report
-        self.failed = False
-        self.positional: list[Parameter] = []
-        self.keywords: list[Parameter] = []
-        self.variadic = [p for p in parameters if p.kind in _VARIADIC]
+        self._first = first
+        self.parameters: list[Parameter] = []
         for p in parameters:
             annotation = self.resolve(p.annotation)
-            resolved = p if annotation is p.annotation else p.replace(annotation=annotation)
-            if p.kind in _POSITIONAL:
-                self.positional.append(resolved)
-            elif p.kind is Parameter.KEYWORD_ONLY:
-                # Text stays text for a property of the input: its reader says what is missing.
-                self.keywords.append(p if annotation is UNRESOLVED else resolved)
+            same = annotation is p.annotation or annotation is UNRESOLVED
+            self.parameters.append(p if same else p.replace(annotation=annotation))
 
-    def report(self, text: str) -> None:
+    @property
+    def positional(self) -> list[Parameter]:
+        """The parameters that take a value by position."""
+        return [p for p in self.parameters if p.kind in _POSITIONAL]
+
+    def report(self, text: str, parameter: str = "") -> None:
         """Report a problem."""
-        self.failed = True
-        self._report(text)
+        self._report(text, parameter)
 
     def resolve(self, annotation: Any) -> Any:
         """Evaluate an annotation that is text; UNRESOLVED if it does not evaluate."""
         if not isinstance(annotation, str):
             return annotation
-        names = getattr(inspect.unwrap(self.function), "__globals__", {})
+        names = getattr(inspect.unwrap(code_of(self.function)), "__globals__", {})
         try:
-            # As `get_type_hints` does, but one by one.
+            # As `get_type_hints` does, but one by one: that fails for all if one name is missing.
             return eval(annotation, names, dict(self.scope))
-        except Exception:
+        except Exception:  # an annotation is code of the author, and may raise anything
             return UNRESOLVED
 
+    def example(self, *parameters: str) -> str:
+        """Write the first line of the handler with other parameters, for a message."""
+        name = getattr(code_of(self.function), "__name__", "…")
+        name = name if name.isidentifier() else "…"
+        return f"def {name}({', '.join((*self._first, *parameters))})"
 
-def _check_row(signature: Signature, row: Row, example: str) -> None:
-    """Check positional parameters against the values that are passed."""
-    for p in signature.keywords:
-        if p.default is Parameter.empty:
-            field = "declare it as a field of the input, or " if "args" in row.offers else ""
-            signature.report(
-                f"takes the keyword-only {p.name!r}, which nothing passes; {field}give it a default"
-            )
+
+def _sort(
+    signature: Signature, row: Row, *, declared: bool
+) -> tuple[list[tuple[Parameter, str]], list[Parameter]]:
+    """Tell the parameters that take a value of the row from the properties of the input."""
+    has_input, example = "args" in row.offers, signature.example(*row.offers)
+    taken: dict[str, str] = {}
+    others: list[Parameter] = []
+    for p in signature.parameters:
+        if p.kind in _VARIADIC:
+            # Nothing tells how many values `*args` wants, or whether `**kwargs` are arguments.
+            cure = f"name each parameter, or write {example}" if has_input else f"write {example}"
+            signature.report(f"takes {str(p).partition(':')[0]}; {cure}")
+        elif p.name == "ctx" or mentions(p.annotation, (Context,)):
+            _check_context(signature, p, twice="ctx" in taken.values())
+            taken[p.name] = "ctx"
+        elif p.name == "uri" and "uri" in row.offers:
+            taken[p.name] = "uri"
+        else:
+            others.append(p)
+    properties = others
+    named = [p for p in others if p.name == "args"]
+    whole = (others if declared else named)[:1]
+    if not has_input:
+        for p in others:
+            text = f"has no value to take; write {example}, or give the URI a variable {{{p.name}}}"
+            signature.report(text, p.name)
+    elif whole:
+        _check_whole(signature, whole[0], others, declared=declared)
+        taken[whole[0].name] = "args"
+        properties = []
+    else:
+        properties = [_check_property(signature, p, alone=len(others) == 1) for p in others]
+    # In the order of the signature: they may be passed by position.
+    return [(p, taken[p.name]) for p in signature.parameters if p.name in taken], properties
+
+
+def _check_context(signature: Signature, p: Parameter, *, twice: bool) -> None:
+    """Check a parameter that takes the context."""
+    if twice:
+        signature.report("takes the context a second time; leave it out", p.name)
+    elif _is_value(p.annotation):
+        text = "write ctx: Context, or give the argument another name"
+        signature.report(f"takes the context, and is annotated as a value; {text}", p.name)
+
+
+def _check_whole(
+    signature: Signature, whole: Parameter, others: list[Parameter], *, declared: bool
+) -> None:
+    """Check the parameter that takes the whole input, and refuse others beside it."""
+    if declared and _is_value(whole.annotation):
+        text = "takes the whole input in one object, and is annotated as a value; leave out the"
+        signature.report(
+            f"{text} annotation, or the declaration of the input, so that it is a property of it",
+            whole.name,
+        )
+    for p in others:
+        if p is whole:
+            continue
+        if declared:
+            cure = f"leave it out: it is {whole.name}.{p.name} if the input declares it"
+        else:
+            cure = "leave it out, or rename args: then each parameter is one property of the input"
+        signature.report(f"stands beside {whole.name}, which takes the whole input; {cure}", p.name)
+
+
+def _check_property(signature: Signature, p: Parameter, *, alone: bool) -> Parameter:
+    """Check a parameter that is one property of the input; a wrong one may then be anything."""
+    if p.name in ("self", "cls") and p.annotation is p.empty:
+        text = "a method is a component with its object only; register object.method, or a Toolkit"
+    elif p.name.strip("_") in _CONTEXT_NAMES and p.annotation is p.empty:
+        text = "has no annotation; for the context of the call write ctx"
+    elif p.name.startswith("_"):
+        text = "begins with _, and an argument does not; leave the parameter out, or rename it"
+    elif p.annotation is p.empty:
+        whole = ", or call it args to take the whole input" if alone else ""
+        text = f"has no annotation; write {_annotated(p)}{whole}"
+    elif p.kind is p.POSITIONAL_ONLY:
+        text = "is positional-only, and arguments are passed by name; take the / out"
+    else:
+        return p
+    signature.report(text, p.name)
+    return p.replace(annotation=Any, default=p.empty)
+
+
+def _annotated(p: Parameter) -> str:
+    """Write a parameter with a type, for a message: that of its default, or any."""
+    if p.default is p.empty or p.default is None:
+        return f"{p.name}: str" + (" | None = None" if p.default is None else "")
+    cls = type(p.default)
+    is_plain = cls in (str, int, float, bool)
+    return f"{p.name}: {cls.__name__} = {p.default!r}" if is_plain else f"{p.name}: <type> = …"
+
+
+def _is_value(annotation: Any) -> bool:
+    """Tell whether an annotation is that of one value, and not of an object."""
+    made = typing.get_origin(annotation) or annotation
+    return isinstance(made, type) and issubclass(made, _VALUES)
+
+
+def _check_positions(signature: Signature, row: Row, least: int) -> list[tuple[Parameter, str]]:
+    """Check parameters against the values that are passed by position."""
+    example = signature.example(*row.offers)
+    for p in signature.parameters:
+        if p.kind in _VARIADIC:
+            signature.report(f"takes {str(p).partition(':')[0]}; write {example}")
+        # One with a default may be there for other callers of the method.
+        elif p.kind is p.KEYWORD_ONLY and p.default is p.empty:
+            text = f"takes the keyword-only {p.name!r}, which nothing passes; give it a default"
+            signature.report(text)
     taken, last = signature.positional, row.offers[-1]
-    advice = f"write {spread_example(signature.function, taken)}" if row.spreads else None
-    advice = advice or f"{row.advice}write {example}"
-    if not row.least <= len(taken) <= len(row.offers):
+    passed = list(zip(taken, row.offers, strict=False))
+    if not least <= len(taken) <= len(row.offers):
         names = ", ".join(p.name for p in taken)
-        signature.report(f"takes ({names}) but is passed ({', '.join(row.offers)}); {advice}")
-        return
-    for p, offered in zip(taken, row.offers, strict=False):
+        text = f"takes ({names}) but is passed ({', '.join(row.offers)}); write {example}"
+        signature.report(text)
+        return passed
+    for p, offered in passed:
         if offered != last and is_context(p):
             signature.report(f"{p.name!r} stands in the place of {offered}; write {example}")
-            return
+            return passed
         # A parameter that is not used may have any name that says so: `_`, `_ctx`.
         if offered == last and not is_context(p) and not p.name.startswith("_"):
-            optional = p.default is not p.empty and not (row.advice or row.spreads)
-            cure = "make it keyword-only" if optional else advice
+            cure = f"write {example}" if p.default is p.empty else "make it keyword-only"
             signature.report(f"{p.name!r} would be passed the context; {cure}")
+    return passed
 
 
-def _check_spread(signature: Signature) -> None:
-    """Check `(*, a, b)` and `(ctx, *, a, b)`."""
-    example = example_of(signature.function, "ctx, *, …")
-    for p in signature.keywords:
-        if is_context(p):
-            signature.report(f"{p.name!r} must not be keyword-only; write {example}")
-    others = [repr(p.name) for p in signature.positional if not is_context(p)]
-    if others:
-        signature.report(
-            f"keyword-only parameters are the input, so nothing is passed for {', '.join(others)};"
-            " put it behind the *, or declare an input"
-        )
-    elif len(signature.positional) > 1:
-        signature.report(f"takes the context twice; write {example}")
-
-
-def example_of(function: Any, parameters: str) -> str:
-    """Write the first line of a method with other parameters, for a message."""
-    return f"def {function.__name__}({', '.join(filter(None, ('self', parameters)))})"
-
-
-def spread_example(function: Any, parameters: Iterable[Parameter]) -> str:
-    """Write a method with its parameters behind a `*`, as properties of the input have them.
-
-    Args:
-        function: The function.
-        parameters: Its parameters, without `self`; one that takes the context stays in front.
-    """
-    row = ["*"]
-    for p in parameters:
-        if is_context(p):
-            row.insert(0, "ctx")
-        elif p.annotation is not Parameter.empty:
-            row.append(str(p.replace(kind=Parameter.KEYWORD_ONLY)))
-        else:
-            default = "" if p.default is Parameter.empty else f" = {p.default!r}"
-            row.append(f"{p.name}: …{default}")
-    return example_of(function, ", ".join(row))
+def code_of(function: Any) -> Any:
+    """Give the function under a partial or a bound method, or in an instance with `__call__`."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = getattr(function, "__func__", function)
+    call = type(function).__call__
+    return call if hasattr(call, "__code__") and not hasattr(function, "__code__") else function
 
 
 def is_async(function: Any) -> bool:
     """Tell whether a call is to be awaited; a decorator that passes a coroutine on is async too."""
-    return any(map(inspect.iscoroutinefunction, (function, inspect.unwrap(function))))
+    inner = code_of(function)
+    return any(map(inspect.iscoroutinefunction, (function, inner, inspect.unwrap(inner))))
 
 
 def refuse_coroutine(value: Any, name: str) -> None:
@@ -306,9 +427,16 @@ def refuse_coroutine(value: Any, name: str) -> None:
         raise TypeError(f"a coroutine was returned; make {name} async, or await it")
 
 
+def declares_input(p: Parameter) -> bool:
+    """Tell whether the annotation of a parameter that takes the whole input declares the input."""
+    # `dict[str, Any]` and the like: the handler wants the arguments as they came.
+    return p.annotation not in _PLAIN and typing.get_origin(p.annotation) not in _PLAIN
+
+
 def is_context(p: Parameter) -> bool:
     """Tell a parameter that takes the context: by its annotation; without one, by its name."""
-    if p.annotation in (Parameter.empty, UNRESOLVED, Any, object):
+    # The name decides only where the annotation says nothing: `ctx: str` is an argument.
+    if isinstance(p.annotation, str) or p.annotation in (Parameter.empty, Any, object):
         return p.name in _CONTEXT_NAMES
     return mentions(p.annotation, (Context,))
 

@@ -13,12 +13,15 @@ from ...schema import Shape, Violation
 
 Cast = Callable[[str], Any]
 
+# Bounded, since clients write them: the time of `int` grows with the square of the digits, and
+# Python itself refuses more than 4,300 of them.
 _INTEGER: Final = r"-?[0-9]{1,4000}"
 _NUMBER: Final = r"-?[0-9]{1,400}(\.[0-9]{1,400})?([eE][+-]?[0-9]{1,4})?"
 _TRUTHS: Final = {"true": True, "false": False}
 
 
 def _number(text: str) -> Any:
+    # JSON has no infinity, so `1e999` stays a text, which then does not fit.
     number = float(text) if re.fullmatch(_NUMBER, text) else math.inf
     return number if math.isfinite(number) else text
 
@@ -48,12 +51,14 @@ def cast_of(schema: Mapping[str, Any], *, is_list: bool = False) -> Cast | None:
         return cast_of(schema.get("items", {})) if "array" in kinds else None
     if "enum" in schema:
         values = schema["enum"]
+        # A boolean is written as in JSON. A choice that is a text goes first: "1" beside 1.
         texts = {str(v).lower() if isinstance(v, bool) else str(v): v for v in values}
         texts |= {value: value for value in values if isinstance(value, str)}
         return lambda text: texts.get(text, text)
     if "anyOf" in schema:
         return _first([cast_of(branch) for branch in schema["anyOf"]])
     if "type" not in schema:
+        # Without a type anything fits, texts too.
         return None if "$ref" in schema else str
     return _first([_CASTS.get(kind) for kind in kinds])
 
@@ -61,6 +66,7 @@ def cast_of(schema: Mapping[str, Any], *, is_list: bool = False) -> Cast | None:
 def _first(casts: list[Cast | None]) -> Cast | None:
     """Combine the casts of alternatives: the first that makes something else of the text counts."""
     found = [cast for cast in casts if cast is not None]
+    # A union with `str` takes every text as it is: `"5"` for `int | str` stays a text.
     if str in found:
         return str
     if len(found) < 2:

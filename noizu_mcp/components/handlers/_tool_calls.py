@@ -4,14 +4,14 @@ Bad arguments are an answer for the model. Only JSON leaves from here: a value t
 becomes a failed result whose text says nothing about the program, and the detail goes to the log.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from ..._errors import ProtocolError, ToolError
 from ..._util import json_text
-from ...schema import Shape, describe, dump_value
+from ...schema import Shape, Violation, describe, dump_value
 from ...types import META_VIOLATIONS, Content, ToolResult, as_blocks
 from ._bound import ToolSpec
 from ._signature import refuse_coroutine
@@ -37,12 +37,28 @@ def prepare(spec: ToolSpec, arguments: Any) -> tuple[Any, ToolResult | None]:
         are an answer, not an error of the protocol (server/tools, Error Handling; SEP-1303).
     """
     shape = spec.input
+    # Yes or no is the fast way of every engine; violations are looked for after a no.
     if shape.compiled.is_valid(arguments):
         return (arguments if shape.build is None else shape.build(arguments)), None
-    violations = shape.compiled.violations(arguments)
+    return None, violations_result(spec.name, shape.compiled.violations(arguments))
+
+
+def violations_result(name: str, violations: Sequence[Violation]) -> ToolResult:
+    """Make the result that refuses the arguments of a call, where `call_tool` is overridden.
+
+    It is the result that a server makes itself: a line for each violation, for the model, and the
+    list of them in `_meta["noizu.mcp/violations"]`, for programs.
+
+    Args:
+        name: The name of the tool.
+        violations: The violations that `compile_schema(…).violations(arguments)` found.
+
+    Returns:
+        A result with `is_error`.
+    """
     lines = "\n".join(describe(violations))
-    return None, ToolResult.error(
-        f"Invalid arguments for tool {spec.name}:\n{lines}",
+    return ToolResult.error(
+        f"Invalid arguments for tool {name}:\n{lines}",
         meta={META_VIOLATIONS: [violation.to_wire() for violation in violations]},
     )
 
@@ -67,8 +83,6 @@ def to_result(spec: ToolSpec | None, value: Any) -> Outcome:
 
 def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
     output = None if spec is None else spec.output
-    if output is None and value.__class__ is str:
-        return ToolResult((Content.text(value),)), None  # the short way for most answers
     if isinstance(value, ToolResult):
         # A ready result goes out as it is, once it is known to be JSON and to keep the contract.
         json_text(value.meta)
@@ -79,6 +93,7 @@ def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
         if output is not None and not value.is_error and not output.compiled.is_valid(ready):
             return _broken_schema(spec, output, ready)
         return attrs.evolve(value, structured=ready), None
+    # Before dumping: content blocks are no data, though each of them could be written as JSON.
     if (blocks := _blocks(output, value)) is not None:
         return _unstructured(spec, ToolResult(blocks))
     # These could be written as JSON, but are surely not meant so.
@@ -90,7 +105,10 @@ def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
         return _broken_schema(spec, output, ready)
     if ready is None and output is None:
         return ToolResult(), None
+    # server/tools, Structured Content: "SHOULD also return the serialized JSON in a TextContent
+    # block", for clients that know no structured content.
     text = (Content.text(ready if isinstance(ready, str) else json_text(ready)),)
+    # Up to 2025-11-25 structured content is an object; without a schema nobody asked for others.
     structured = output is not None or isinstance(ready, dict)
     return (ToolResult(text, ready) if structured else ToolResult(text)), None
 
@@ -120,6 +138,7 @@ def _blocks(output: Shape | None, value: Any) -> Any:
         return as_blocks(value)
     if not all(isinstance(item, Mapping) and item.get("type") in _BLOCK_TYPES for item in value):
         return None
+    # A declared output that looks like blocks is data: `list[{type: "text", …}]`.
     declared = output is not None and output.compiled.is_valid(list(value))
     return None if declared else as_blocks(value)
 
@@ -145,6 +164,7 @@ def error_result(error: ToolError) -> ToolResult:
     Returns:
         A result with `isError: true` and the content of the error.
     """
+    # The author wrote the content, so it may be wrong; an error must not end in another one.
     content = error.content
     try:
         return ToolResult.error(FAILED if content == "" else as_blocks(content), meta=error.meta)

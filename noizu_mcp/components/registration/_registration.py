@@ -7,31 +7,43 @@
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Literal, ParamSpec, TypedDict, overload
-
-import attrs
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypedDict, overload
 
 from ..._errors import DefinitionError, Problem
 from ..._foreign import METHODS
 from ..._source import calling_frame, problem_at
 from ..._util import called, final
-from ...types import Icon, RequireScopes
-from ..declare._kind import Kind
+from ..._value import Frozen
+from ...types import Icon
+from ..declare._functions import function_component, is_function, read_function
+from ..declare._marks import Mark
 from ..declare._options import read_declared_name, read_options
-from ..declare._statement import ComponentMeta, class_of, is_abstract, kind_of, missing_arguments
+from ..declare._statement import (
+    ComponentMeta,
+    FunctionComponent,
+    Kind,
+    class_of,
+    is_abstract,
+    kind_of,
+    missing_arguments,
+)
+from ..declare._tool_kind import TOOL
 from ..handlers._bound import Bound, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
 
-# Options that several tools must not share.
+if TYPE_CHECKING:
+    from ...types import RequireScopes
+
+# Options that several tools must not share: each tool would have them.
 _SINGULAR: Final = ("name", "title", "description")
 
 _P = ParamSpec("_P")
 
 
-# For messages: the classes of the items of each list, and what a function could be instead.
+# For messages: the items of each list.
 _EXAMPLES: Final = {
-    "tools": ("a Tool or a Toolkit", "a method of a Toolkit, under @mcp"),
-    "resources": ("a Resource or a ResourceTemplate", "the method read of a Resource"),
-    "prompts": ("a Prompt", "the method get of a Prompt"),
+    "tools": "a Tool, a Toolkit or a function",
+    "resources": "a Resource or a ResourceTemplate",
+    "prompts": "a Prompt or a function",
 }
 
 
@@ -58,16 +70,15 @@ class Overrides(TypedDict, total=False):
     hidden: bool
     visible: bool
     timeout: float | None
-    requires: RequireScopes | str | Sequence[str] | None
+    requires: "RequireScopes | str | Sequence[str] | None"
 
 
 @final
-@attrs.frozen(eq=False)
-class Registration:
+class Registration(Frozen):
     """A component that a server is to serve; `tool()` makes one.
 
     Attributes:
-        target: A component class, or a ready instance of one.
+        target: A component class, a ready instance of one, or a function that was read.
         overrides: Options that replace those of the component, checked.
     """
 
@@ -89,55 +100,93 @@ def refuses_decorating(function: Callable[_P, Registration]) -> Callable[_P, Reg
     def checked(*args: _P.args, **options: _P.kwargs) -> Registration:
         if len(args) != 1:
             maker = function.__name__
-            text = f"takes one class or instance, and options; {METHODS[maker]}"
+            text = f"takes one class, instance or function, and options; {METHODS[maker]}"
             raise DefinitionError([problem_at(f"{maker}(…)", text, calling_frame())])
         return function(*args, **options)
 
     return checked
 
 
-def register(kind: Kind, target: Any, overrides: Mapping[str, Any]) -> Registration:
+def register(
+    kind: Kind, target: Any, overrides: Mapping[str, Any], maker: str | None = None
+) -> Registration:
     """Make a registration for a public function, at whose caller errors point.
 
     Args:
-        kind: The kind that the function registers; its noun is the name of the function.
+        kind: The kind that the function registers.
         target: The argument of the function; may be another registration.
-        overrides: The options that it was given.
+        overrides: The options that it was given. For a function they are all that it has.
+        maker: The name of the public function; by default the noun of the kind.
 
     Raises:
         DefinitionError: Something is wrong with the target or the options.
     """
-    inner = as_registration(target)
-    target = inner.target
-    good, bad = read_options(kind.overrides, {**inner.overrides, **overrides})
+    # Past this function, the public one and its wrapper: the line that the author wrote.
+    frame = calling_frame(3)
+    maker = maker or _maker(kind)
+    # A registration of a registration: the outer options win, and there is one of them in the end.
+    inner = (
+        target if isinstance(target, Registration) else Registration(target=target, overrides={})
+    )
+    target, table, before = inner.target, kind.overrides, inner.overrides
+    if isinstance(target, FunctionComponent) and target.kind.feature == kind.feature:
+        kind, before = target.kind, {**target.given, **before}
+        target = target.function
+    reads = is_function(target)
+    if reads:
+        table = {**kind.overrides, **kind.of_functions}
+    good, bad = read_options(table, {**before, **overrides})
     given, label = kind_of(target), label_of(target)
     if given is None:
         named = isinstance(target, type) or hasattr(target, "__code__")
         label = target.__name__ if named else called(target)
-    where = f"{_maker(kind)}({label})"
-    found = [(f"{where}.{name}", text) for name, text in bad]
-    if given is not None and given.feature == kind.feature and given.noun != kind.noun:
+    where = f"{maker}({label})"
+    shown = {"uri_template": "uri"} if maker == "resource" else {}
+    found = [(f"{where}.{shown.get(name, name)}", text) for name, text in bad]
+    broken: tuple[Problem, ...] = ()
+    if reads:
+        own = {name: good.pop(name) for name in kind.of_functions.keys() & good.keys()}
+        # An option that is wrong has its problem already, and one is enough.
+        known = {**dict.fromkeys(name for name, _ in bad), **good}
+        target = read_function(kind, target, own, known, frame)
+        broken = target.problems
+    # Resources and templates share a list, so the check of the list would not tell them apart.
+    elif given is not None and given.feature == kind.feature and given.noun != kind.noun:
         found.append((where, f"{label} is a {given.noun}; write {_maker(given)}({label})"))
     else:
         found += [(where, text) for text in _problems(target, good, kind.feature)]
-    if found:
-        frame = calling_frame(3)
-        raise DefinitionError([problem_at(path, text, frame) for path, text in found])
-    return Registration(target, good)
+    if found or broken:
+        here = [problem_at(path, text, frame) for path, text in found]
+        raise DefinitionError([*here, *broken])
+    return Registration(target=target, overrides=good)
 
 
 def _maker(kind: Kind) -> str:
     return kind.noun.replace(" ", "_")
 
 
-def as_registration(item: Any) -> Registration:
-    """Take a registration as it is, and anything else as one without overrides."""
-    return item if isinstance(item, Registration) else Registration(item, {})
+def as_registration(item: Any, feature: str = "") -> Registration:
+    """Take a registration as it is, and anything else as one without overrides.
+
+    Args:
+        item: A registration, a component class, an instance, or a function.
+        feature: The list that it stands in: a function is a tool or a prompt. Without it a function
+            is not read.
+    """
+    if isinstance(item, Registration):
+        return item
+    if feature == "tools" and is_function(item):
+        item = function_component(TOOL, item)
+    elif feature == "prompts" and is_function(item):
+        from ..declare._prompt_kind import PROMPT
+
+        item = function_component(PROMPT, item)
+    return Registration(target=item, overrides={})
 
 
 def label_of(target: Any) -> str:
-    """Name a target in messages: the name of its class."""
-    return class_of(target).__name__
+    """Name a target in messages: the name of its class, or of the function."""
+    return target.label if isinstance(target, FunctionComponent) else class_of(target).__name__
 
 
 def keys_of(item: Any) -> Iterator[tuple[str, str]]:
@@ -155,7 +204,7 @@ def check(items: Iterable[Any], feature: str = "tools", *, in_class: bool = True
     """Find the problems of a list of a server, without making an instance of anything.
 
     Args:
-        items: Component classes, instances, and registrations.
+        items: Component classes, instances, functions, and registrations.
         feature: The list: `tools`, `resources` or `prompts`.
         in_class: True if the list is written in a class statement, where names keep the
             specification's rule; at run time they may be any printable text.
@@ -163,12 +212,21 @@ def check(items: Iterable[Any], feature: str = "tools", *, in_class: bool = True
     Returns:
         A problem for each item that cannot be registered, and for each name, URI or template that
         several items have. `where` is `tools[2]`; the places in the source are left to the caller.
+        A problem of a function has the place of the function.
     """
     problems: list[Problem] = []
     keys: Counter[tuple[str, str]] = Counter()
     for index, item in enumerate(items):
-        registration = as_registration(item)
-        texts = _problems(registration.target, registration.overrides, feature)
+        registration = as_registration(item, feature)
+        target = registration.target
+        if isinstance(target, FunctionComponent) and target.problems:
+            problems += [
+                each if each.line else Problem(f"{feature}[{index}]", f"{each.where} {each.text}")
+                for each in target.problems
+            ]
+            continue
+        texts = _problems(target, registration.overrides, feature)
+        # Only right items have keys, and a wrong one has its problem already.
         if not texts:
             keys.update(keys_of(registration))
             if in_class and feature != "resources":  # the names of these are for people
@@ -201,8 +259,8 @@ def expand(items: Iterable[Any], feature: str = "tools") -> Any:
     """Bind registered components to instances, in their order.
 
     Args:
-        items: Component classes, instances, and registrations. A class is instantiated, once for
-            each time it is registered. Names may be any printable text.
+        items: Component classes, instances, functions, and registrations. A class is instantiated,
+            once for each time it is registered. Names may be any printable text.
         feature: The list of the server that they are for: `tools`, `resources` or `prompts`.
 
     Returns:
@@ -211,12 +269,13 @@ def expand(items: Iterable[Any], feature: str = "tools") -> Any:
     Raises:
         DefinitionError: An item cannot be registered, or two have one name, URI or template.
     """
-    registrations = list(map(as_registration, items))
+    registrations = [as_registration(item, feature) for item in items]
     if problems := check(registrations, feature, in_class=False):
         raise DefinitionError(problems)
     bound = []
     for registration in registrations:
         target = registration.target
+        # Once for each registration: two servers share no instance unless it was given to both.
         instance = target() if isinstance(target, type) else target
         bound += [each.bind(instance, registration.overrides) for each in target.__mcp__]
     return bound
@@ -228,8 +287,11 @@ def _problems(target: Any, overrides: Mapping[str, Any], feature: str) -> list[s
     if kind is None or kind.feature != feature:
         return [_stranger(target, feature)]
     label = label_of(target)
+    if isinstance(target, FunctionComponent):
+        return []
     if is_abstract(class_of(target)):
         return [f"{label} is abstract; register a subclass of it"]
+    # Said now: the instance is made when the server is, far from the line that lists the class.
     if isinstance(target, type) and (missing := missing_arguments(target)):
         example = ", ".join(missing)
         return [f"{label}() needs {example}; register an instance: {label}({example})"]
@@ -244,25 +306,27 @@ def _problems(target: Any, overrides: Mapping[str, Any], feature: str) -> list[s
 
 def _stranger(target: Any, feature: str) -> str:
     """Say that something cannot be registered here, and where it can be or how to write it."""
-    noun, (example, method) = feature.removesuffix("s"), _EXAMPLES[feature]
+    noun, example = feature.removesuffix("s"), _EXAMPLES[feature]
     kind = kind_of(target)
+    # A bound method of an instance, `kit.read_file`.
+    owner = class_of(getattr(target, "__self__", None))
     if kind is not None:
         where = f"it in {kind.feature} = […]" if kind.noun else example
-        return f"{label_of(target)} is not a {noun}; register {where}"
-    owner = class_of(getattr(target, "__self__", None))
-    if isinstance(owner, ComponentMeta):
-        return f"{target.__name__} is a method of {owner.__name__}; register {owner.__name__}"
-    if hasattr(target, "__code__"):
-        return f"{target.__name__} is a function; make it {method}"
-    if isinstance(target, type):
-        root = example.split()[1]
-        return f"the class {target.__name__} is not a {noun}; write class {target.__name__}({root})"
-    if not isinstance(target, str):
-        return f"{called(target)} is not a {noun}; register {example}"
-    cure = "register the class itself"
-    if noun != "tool" and "://" in target:
-        root, option = (
-            ("ResourceTemplate", "uri_template") if "{" in target else ("Resource", "uri")
-        )
-        cure = f"write class …({root}, {option}={target!r}) with a method read"
-    return f"{target!r} is a text; {cure}"
+        text = f"{label_of(target)} is not a {noun}; register {where}"
+    elif isinstance(owner, ComponentMeta):
+        text = f"{target.__name__} is a method of {owner.__name__}; register {owner.__name__}"
+    elif isinstance(target, Mark):
+        text = target.problem()
+    elif is_function(target):  # a resource, which no name identifies
+        name = getattr(target, "__name__", "…")
+        text = f"{called(target)} needs a URI; write resource({name}, uri='config://app')"
+    elif isinstance(target, type):
+        name, root = target.__name__, example.replace(",", "").split()[1]
+        text = f"the class {name} is not a {noun}; write class {name}({root})"
+    elif not isinstance(target, str):
+        text = f"{called(target)} is not a {noun}; register {example}"
+    elif noun != "tool" and "://" in target:
+        text = f"{target!r} is a text; write resource(function, uri={target!r})"
+    else:
+        text = f"{target!r} is a text; register the class itself"
+    return text
