@@ -20,7 +20,6 @@ from ..jsonrpc import Decoded, ErrorResponse, Notification, Request, encode
 from ..protocol import (
     Cancel,
     Dispatch,
-    Envelope,
     Event,
     Fanout,
     Ledger,
@@ -30,8 +29,9 @@ from ..protocol import (
     Resolve,
     Send,
 )
+from ._contracts import ReplyChannel
 from ._pending import OnProgress, PendingRequest, PendingRequests
-from ._request import BatchReply, InboundRequest, InFlight, Job, ReplyChannel
+from ._request import BatchReply, InboundRequest, InFlight, Job, TaskScope
 
 
 class Peer(Protocol):
@@ -74,15 +74,16 @@ class Dispatcher(InFlight):
 
     @abc.abstractmethod
     def begin(
-        self,
-        request: Request,
-        envelope: Envelope,
-        channel: ReplyChannel,
-        batch: BatchReply | None = None,
+        self, event: Dispatch, channel: ReplyChannel, batch: BatchReply | None = None
     ) -> tuple[InboundRequest, Job | None]:
         """Begin a request: answer it at once, or return the rest of the work.
 
         A request that has no answer yet must stand in `requests` afterwards.
+
+        Args:
+            event: The request.
+            channel: Takes its answer.
+            batch: Gathers its answer instead, if it came in an array.
         """
 
     @abc.abstractmethod
@@ -115,11 +116,12 @@ class Dispatcher(InFlight):
             batch: Gathers its answer instead, if it came in an array.
         """
         if isinstance(event, Dispatch):
-            request, job = self.begin(event.request, event.envelope, channel, batch)
+            request, job = self.begin(event, channel, batch)
             if job is not None:
                 # A task of its own: the messages behind this one in an array must not wait for its
                 # handler.
-                self.spawn(partial(_work_later, request, job))
+                turn = trio.Lock() if batch is None else batch.turn
+                self.spawn(partial(_work_later, request, job, turn))
         elif isinstance(event, Send):
             # A refusal, or the answer to a ping: the peer has decided, no handler is needed.
             _answer(event, channel, batch)
@@ -235,9 +237,12 @@ class Dispatcher(InFlight):
         self.pending.close()
 
 
-async def _work_later(request: InboundRequest, job: Job) -> None:
+async def _work_later(request: InboundRequest, job: Job, turn: trio.Lock) -> None:
+    async with turn:  # which only puts the beginnings in a row; see `BatchReply`
+        pass
     if not request.withdrawn:  # by a message of the same array
-        await request.run(job())
+        task = TaskScope()
+        await task.run(request.run(job, task))
 
 
 def _answer(event: Send, channel: ReplyChannel, batch: BatchReply | None) -> None:

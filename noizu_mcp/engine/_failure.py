@@ -25,7 +25,7 @@ from typing import Final, TypeVar
 
 import trio
 
-from .._log import Seldom, seldom
+from .._log import ThrottledLog, throttled_log
 
 #: Exceptions that pass through code without being its failure; swallowed, they would keep a
 #: cancelled task or a closed coroutine alive.
@@ -81,7 +81,9 @@ def split_cancellation(error: BaseException) -> tuple[BaseException | None, Base
     return (None, error) if isinstance(error, passing) else (error, None)
 
 
-def crashes_logged(text: str, *args: object, log: Seldom = seldom) -> AbstractContextManager[None]:
+def crashes_logged(
+    text: str, *args: object, log: ThrottledLog = throttled_log
+) -> AbstractContextManager[None]:
     """Let a failure of the author's code end the block and nothing else: it goes to the log.
 
     Cancellation and the other exceptions of the machinery go on.
@@ -99,7 +101,7 @@ class _CrashLog:
 
     __slots__ = ("_args", "_log", "_text")
 
-    def __init__(self, text: str, args: tuple[object, ...], log: Seldom) -> None:
+    def __init__(self, text: str, args: tuple[object, ...], log: ThrottledLog) -> None:
         self._text = text
         self._args = args
         self._log = log

@@ -24,14 +24,14 @@ from typing import Any, Final, cast
 import trio
 
 from .._limits import Limits
-from .._log import seldom
+from .._log import throttled_log
 from ..jsonrpc import Received
 from ..protocol import Dispatch
+from ._contracts import MessageStream, Unanswered
 from ._dispatcher import Dispatcher
 from ._failure import split_cancellation
 from ._outbox import Outbox
 from ._request import InboundRequest, run_eager
-from ._stream import MessageStream, Unanswered
 
 #: Seconds to write the queued messages once everything else has ended; a peer that reads needs far
 #: less.
@@ -140,7 +140,7 @@ class MessageLoop:
             if task.current is None or crash is None:
                 raise
             method = task.current.request.method
-            seldom.crash(method, "%s failed", method, error=crash)
+            throttled_log.crash(method, "%s failed", method, error=crash)
             if going_on is not None:
                 raise going_on from None
             if task.detached is None:
@@ -211,7 +211,7 @@ class MessageLoop:
             dispatcher.observe_received(data.message, event, data.size)
         if isinstance(event, Dispatch):
             # Set before the handler runs: a failure, or the first wait, must find its request.
-            task.current, job = dispatcher.begin(event.request, event.envelope, self.outbox)
+            task.current, job = dispatcher.begin(event, self.outbox)
             return None if job is None else job()
         if event is not None:
             dispatcher.take(event, self.outbox)

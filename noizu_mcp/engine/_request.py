@@ -19,13 +19,12 @@ import contextvars
 import math
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 import trio
 
-from .._log import seldom
+from .._log import throttled_log
 from ..jsonrpc import (
     INTERNAL_ERROR,
     ErrorResponse,
@@ -39,10 +38,13 @@ from ..jsonrpc import (
     encode_result,
 )
 from ..protocol import Envelope
+from ._contracts import Delivery, Ending, ReplyChannel, RequestObserver
 from ._failure import split_cancellation
-from ._observer import Ending, RequestObserver
 
 Result = TypeVar("Result")
+
+#: The error for an answer that cannot be held until the peer has read it.
+NO_ROOM: Final = "No memory is left for the answer: ask for less, or try again later"
 
 #: The rest of the work on a request, to be awaited once, in any task.
 Job = Callable[[], Coroutine[Any, Any, None]]
@@ -53,19 +55,33 @@ class TaskScope:
 
     A scope costs as much as an echo (9 µs). With this one a task can read something under a
     timeout, and then run a handler under another, for the price of one scope. It must be left in
-    the task that made it, and after all scopes that were entered later.
+    the task that made it, and after all scopes that were entered later. Leaving it again does
+    nothing, so the task can surround both with a block.
+
+    It cannot be entered later, when something waits: trio wants scopes nested, and a handler may
+    have entered scopes of its own by then.
 
     Attributes:
         scope: The scope.
-        left: True once a block has left it.
+        on_wait: Called before the work of `run` waits, and before each later wait for as long as it
+            returns something true; None: nothing.
     """
 
-    __slots__ = ("left", "scope")
+    __slots__ = ("_left", "on_wait", "scope")
 
     def __init__(self) -> None:
-        self.left = False
+        self._left = False
+        self.on_wait: Callable[[], object] | None = None
         self.scope = trio.CancelScope()
         self.scope.__enter__()
+
+    def run(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
+        """Run the work of the task; see `on_wait`."""
+        return run_eager(work, self._wait)
+
+    def _wait(self) -> object:
+        # Without a function the next step of the work may set one.
+        return self.on_wait is None or self.on_wait()
 
     def __enter__(self) -> None:
         pass
@@ -75,103 +91,47 @@ class TaskScope:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> bool | None:
-        self.left = True
-        return self.scope.__exit__(kind, error, traceback)
+    ) -> bool:
+        left, self._left = self._left, True
+        return not left and self.scope.__exit__(kind, error, traceback)
 
 
 @types.coroutine
 def run_eager(
-    work: Coroutine[Any, Any, Result], on_block: Callable[[], None]
+    work: Coroutine[Any, Any, Result], on_block: Callable[[], object]
 ) -> Generator[Any, Any, Result]:
     """Run a coroutine in the calling task, and report its first wait.
 
     Args:
         work: The handler; it gets a copy of the context variables, as a task of its own would.
-        on_block: Called once, before the first wait; must not wait itself.
+        on_block: Called before the first wait, and before each later one for as long as it returns
+            something true; must not wait itself.
 
     Returns:
         The return value of the coroutine.
     """
     # A copy: the next handler runs in this task, too, and must not see variables of this one.
     step = contextvars.copy_context().run
-    resume: Callable[[Any], Any]
-    result: Result
-    try:
-        trap = step(work.send, None)
-    except StopIteration as end:
-        result = end.value
-        return result
-    # Before the trap reaches trio: once the task sleeps, nobody would read.
-    on_block()
+    resume: Callable[[Any], Any] = work.send
+    value: Any = None
+    again: object = True
     while True:
+        try:
+            trap = step(resume, value)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+        # Before the trap reaches trio: once the task sleeps, nobody would read.
+        again = again and on_block()
         try:
             # trio sees the waits of the handler as waits of this task, so scopes and cancellation
             # work as if the task had awaited the handler itself.
             value = yield trap
-        except BaseException as error:  # noqa: BLE001 - thrown into `work`, Cancelled too
+        # Every exception, Cancelled too, is thrown into `work`: it reaches the caller from there.
+        except BaseException as error:  # noqa: BLE001
             resume, value = work.throw, error
         else:
             resume = work.send
-        try:
-            trap = step(resume, value)
-        except StopIteration as end:
-            result = end.value
-            return result
-
-
-class Delivery:
-    """A notice that has been handed on; awaiting it waits until there is room for more.
-
-    Args:
-        room: Waits for room; a checkpoint.
-    """
-
-    __slots__ = ("_room",)
-
-    def __init__(self, room: Callable[[], Awaitable[None]]) -> None:
-        self._room = room
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        return self._room().__await__()
-
-
-class ReplyChannel(Protocol):
-    """Takes the messages of one request to the peer, in order, without waiting.
-
-    On a pipe it is the outbox of the connection; over HTTP, the answer to one POST.
-    """
-
-    def answer(self, message: bytes, code: int | None = None, /) -> None:
-        """Send the answer to the request, or the array of answers to a batch.
-
-        Args:
-            message: The answer.
-            code: The error code of the answer; None for a result.
-        """
-
-    def abandon(self) -> None:
-        """Expect no answer: the peer has cancelled the request."""
-
-    def release(self, seconds: float, /) -> None:
-        """Let the peer come back for the rest, where it can (2025-11-25 over HTTP).
-
-        Args:
-            seconds: Time that the peer must wait before it comes back.
-        """
-
-    def deliver(self, message: bytes) -> None:
-        """Send a message that must not get lost."""
-
-    def offer(self, message: bytes) -> None:
-        """Send a message that is dropped if there is no room."""
-
-    @property
-    def has_room(self) -> bool:
-        """False while too much is waiting to be written."""
-
-    async def room(self) -> None:
-        """Wait until there is room for more; a checkpoint."""
 
 
 class BatchReply:
@@ -180,10 +140,15 @@ class BatchReply:
     Args:
         expected: Messages of the array that will be answered or cancelled.
         channel: Takes the array.
+
+    Attributes:
+        turn: Held by the request that begins. They begin one after the other, so that the loop can
+            serve others in between.
     """
 
     def __init__(self, expected: int, channel: ReplyChannel) -> None:
         self._expected = expected
+        self.turn = trio.Lock()
         self._channel = channel
         self._answers: list[bytes] = []
 
@@ -193,7 +158,9 @@ class BatchReply:
         if answer is not None:
             self._answers.append(answer)
         if self._expected == 0 and self._answers:
-            self._channel.answer(encode_batch(self._answers))
+            array = encode_batch(self._answers)
+            self._answers.clear()
+            self._channel.answer(array)
         elif self._expected == 0:
             # JSON-RPC 2.0 section 6: no array at all where there is nothing to answer.
             self._channel.abandon()
@@ -339,7 +306,7 @@ class InboundRequest:
             answer = encode_result(self.request.id, result)
         except (ValueError, TypeError, RecursionError) as error:
             method = self.request.method
-            seldom.crash(method, "the result of %s is not JSON", method, error=error)
+            throttled_log.crash(method, "the result of %s is not JSON", method, error=error)
             self.mark_ending("crashed")
             self.send_error(INTERNAL_ERROR, "Result is not JSON")
             return
@@ -361,6 +328,9 @@ class InboundRequest:
         self.answered = True
         # Struck out first: the outbox writes at once if nothing else is in flight.
         self.in_flight.strike_out(self)
+        if not self.channel.reserve(len(answer)):
+            code = INTERNAL_ERROR
+            answer = encode_error(ErrorResponse(self.request.id, code, NO_ROOM))
         if self.batch is None:
             self.channel.answer(answer, code)
         else:
@@ -393,42 +363,47 @@ class InboundRequest:
 
     # Its work, and its time
 
-    async def run(self, work: Awaitable[None], entered: TaskScope | None = None) -> None:
-        """Run the rest of the work in the calling task, until the deadline.
+    async def run(
+        self, job: Job, entered: TaskScope, on_wait: Callable[[], object] | None = None
+    ) -> None:
+        """Do the rest of the work in the calling task, until the deadline.
 
         Args:
-            work: The work.
-            entered: A scope of the task to use; None: one is made. `detach` sets its deadline.
+            job: The work.
+            entered: The scope of the task, which runs this method and is left here.
+            on_wait: Called before the work waits for the first time.
 
         Raises:
             trio.Cancelled: A scope around the task was cancelled. Failures are answered and logged.
         """
-        if entered is None:
-            manager: AbstractContextManager[Any] = trio.CancelScope(deadline=self.deadline)
-            self.scope = scope = cast(trio.CancelScope, manager)
-        else:
-            manager, self.scope, scope = entered, entered.scope, entered.scope
+        self.scope = scope = entered.scope
+
+        def detach() -> None:
+            # Not earlier: a scope with a deadline costs more, and most handlers never wait.
+            self.expire_at(self.deadline)
+            if on_wait is not None:
+                on_wait()
+
+        entered.on_wait = detach
         try:
-            with manager:
-                await work
+            with entered:
+                await job()
         except BaseException as error:
             # The scope takes `Cancelled` out of a group and lets the rest pass.
             crash, going_on = split_cancellation(error)
             if crash is None:
                 raise
             method = self.request.method
-            seldom.crash(method, "%s failed", method, error=crash)
+            throttled_log.crash(method, "%s failed", method, error=crash)
             if going_on is not None:
                 raise going_on from None
+        finally:
+            entered.on_wait = None
         if self.answered:
             self.scope = None  # as nearly always
         else:
             # Not answered: withdrawn, expired, failed, or meant to stay open.
             self.conclude(scope)
-
-    def detach(self) -> None:
-        """Start the clock of the deadline: the work waits for the first time."""
-        self.expire_at(self.deadline)
 
     def conclude(self, scope: trio.CancelScope) -> None:
         """End the request after its work, which may have failed or been cancelled.

@@ -64,7 +64,7 @@ async def test_what_does_not_fit_is_left_to_the_writer(stream, nursery):
 
 
 async def test_draining_waits_for_the_writer(stream, nursery):
-    """What the writer has in its hands is not written yet, though the queue is empty."""
+    """Draining waits for the messages that the writer has taken, though the queue is empty."""
     outbox = Outbox(stream, 100)
     nursery.start_soon(outbox.write)
     outbox.put(b"1")

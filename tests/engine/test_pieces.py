@@ -1,9 +1,8 @@
-"""The small parts of the engine: failures, the gate, the leader, waiters, exchanges."""
+"""The small parts of the engine: the log, failures, eager tasks, pending and open requests."""
 
 import json
 import logging
 import math
-import threading
 
 import pytest
 import trio
@@ -13,8 +12,7 @@ from noizu_mcp._log import MOST, PERIOD
 from noizu_mcp.engine import (
     InboundRequest,
     InFlight,
-    Portal,
-    Seldom,
+    ThrottledLog,
     is_crash,
     run_eager,
     single_failure,
@@ -37,10 +35,10 @@ def said(caplog):
 def test_entries_of_a_kind_are_shown_and_then_counted(caplog):
     """Kinds do not hide each other; the number comes with the first entry after the minute."""
     now = [0.0]
-    seldom = Seldom(lambda: now[0], shown=2)
+    throttled_log = ThrottledLog(lambda: now[0], shown=2)
     for number in range(6):
-        seldom.warning("a", "a %d", number)
-    seldom.entry(logging.ERROR, "b", "b")
+        throttled_log.warning("a", "a %d", number)
+    throttled_log.entry(logging.ERROR, "b", "b")
     assert said(caplog) == [
         ("WARNING", "a 0"),
         ("WARNING", "a 1"),
@@ -48,46 +46,46 @@ def test_entries_of_a_kind_are_shown_and_then_counted(caplog):
         ("ERROR", "b"),
     ]
     now[0] = PERIOD - 1
-    seldom.warning("a", "a 6")
+    throttled_log.warning("a", "a 6")
     assert said(caplog) == []
     now[0] = PERIOD
-    seldom.warning("c", "c")
+    throttled_log.warning("c", "c")
     assert said(caplog) == [("WARNING", "a 2: 5 more within a minute"), ("WARNING", "c")]
-    seldom.warning("a", "a again")
+    throttled_log.warning("a", "a again")
     assert said(caplog) == [("WARNING", "a again")]
 
 
 def test_a_peer_cannot_fill_the_log(caplog):
     """Of entries that are different each time a bounded number is told apart; then again."""
     now = [0.0]
-    seldom = Seldom(lambda: now[0])
+    throttled_log = ThrottledLog(lambda: now[0])
     for number in range(2 * MOST):
-        seldom.warning(number, "%d", number)
+        throttled_log.warning(number, "%d", number)
     shown = [("WARNING", str(number)) for number in range(MOST + 1)]
     assert [*shown, ("WARNING", MORE % "other entries")] == said(caplog)
     now[0] = PERIOD
-    seldom.warning("x", "again")
+    throttled_log.warning("x", "again")
     more = f"other entries: {MOST - 1} more within a minute"
     assert [("WARNING", more), ("WARNING", "again")] == said(caplog)
 
 
 def test_a_long_entry_is_not_repeated_whole(caplog):
-    """What counts entries has the beginning of one, whatever a peer put into it."""
-    seldom = Seldom(shown=2)
+    """The line that counts entries repeats the beginning of one, however long that is."""
+    throttled_log = ThrottledLog(shown=2)
     for _ in range(3):
-        seldom.warning("a", "it says %s", "x" * 10_000)
+        throttled_log.warning("a", "it says %s", "x" * 10_000)
     assert [("WARNING", MORE % f"it says {'x' * 192}")] == said(caplog)[2:]
 
 
 def test_one_entry_may_be_enough(caplog):
     """Then nothing follows it but the number of those that were left out."""
     now = [0.0]
-    seldom = Seldom(lambda: now[0])
+    throttled_log = ThrottledLog(lambda: now[0])
     for about in ("a", "b", "a", "a"):
-        seldom.warning(about, "it is %s", about)
+        throttled_log.warning(about, "it is %s", about)
     assert said(caplog) == [("WARNING", "it is a"), ("WARNING", "it is b")]
     now[0] = PERIOD
-    seldom.warning("a", "it is a again")
+    throttled_log.warning("a", "it is a again")
     more = "it is a: 2 more within a minute"
     assert [("WARNING", more), ("WARNING", "it is a again")] == said(caplog)
 
@@ -114,12 +112,12 @@ def other(error):
 
 def test_crashes_are_told_apart_by_where_and_what(caplog):
     """One place that fails without end hides no other, and no other kind of exception."""
-    seldom = Seldom()
+    throttled_log = ThrottledLog()
     for _ in range(50):
         for function in (one, wrapped, other):
             for error in (ValueError("a"), KeyError("b")):
-                seldom.crash("tool", "it failed", error=raised(function, error))
-        seldom.crash("tool", "never raised", error=OSError())
+                throttled_log.crash("tool", "it failed", error=raised(function, error))
+        throttled_log.crash("tool", "never raised", error=OSError())
     shown = [record for record in caplog.records if record.exc_info]
     assert shown == caplog.records
     assert len(shown) == 7
@@ -154,7 +152,7 @@ def test_a_consequence_is_left_out_beside_its_cause():
 
 
 def test_failures_are_taken_apart():
-    """What failed, and what must go on; each keeps its groups."""
+    """A group is split into the failure and the part that must go on; each keeps its groups."""
     crash, interrupt = ValueError(), KeyboardInterrupt()
     assert split_cancellation(crash) == (crash, None)
     assert split_cancellation(interrupt) == (None, interrupt)
@@ -182,46 +180,6 @@ async def test_what_is_a_crash_and_what_must_go_on():
             passed.append(is_crash(error))
             raise
     assert passed == [False]
-
-
-async def test_the_gate_leads_into_the_loop():
-    """From the loop's thread at once, from others over; what is raised comes back."""
-    gate = Portal()
-    here = threading.get_ident()
-    assert gate.run(threading.get_ident) == here
-    assert await trio.to_thread.run_sync(gate.run, threading.get_ident) == here
-    seen = trio.Event()
-    gate.run_soon(lambda: None)
-    await trio.to_thread.run_sync(gate.run_soon, seen.set)
-    await seen.wait()
-
-    def fail():
-        raise ValueError("in the loop")
-
-    with pytest.raises(ValueError, match="in the loop"):
-        await trio.to_thread.run_sync(gate.run, fail)
-
-
-def test_a_gate_to_a_loop_that_has_ended():
-    """Waiting for it fails; telling it is telling nobody."""
-
-    async def make():
-        return Portal()
-
-    gate = trio.run(make)
-    raised = []
-
-    def use():
-        gate.run_soon(lambda: raised.append("ran"))
-        try:
-            gate.run(lambda: None)
-        except trio.RunFinishedError as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=use)
-    thread.start()
-    thread.join()
-    assert [type(each) for each in raised] == [trio.RunFinishedError]
 
 
 class Trap:
@@ -339,8 +297,13 @@ class Channel:
 
     has_room = True
 
-    def __init__(self):
+    def __init__(self, room=1000):
         self.sent = []
+        self.left = room
+
+    def reserve(self, size):
+        self.left -= size
+        return self.left >= 0
 
     def answer(self, message, code=None):
         self.sent.append(message)
@@ -357,6 +320,15 @@ class Channel:
 
 def inbound():
     return InboundRequest(Requests(), Request("id", "tools/list", {}), None, Channel())
+
+
+def test_an_answer_without_room_is_an_error():
+    """The error takes its place, and says what to do."""
+    one = InboundRequest(Requests(), Request("id", "tools/list", {}), None, Channel(room=10))
+    one.send_result({"x": "y" * 100})
+    (sent,) = one.channel.sent
+    assert json.loads(sent)["error"]["code"] == -32603
+    assert b"ask for less" in sent
 
 
 def test_a_request_is_answered_once():
@@ -407,7 +379,7 @@ def test_a_result_that_is_no_json_is_an_internal_error(caplog):
 
 
 async def test_the_clock_of_a_request_can_stand(autojump_clock):
-    """What was left is left; what has no end has none; without a task nothing is stopped."""
+    """A stopped clock keeps the time that was left; a request without a deadline gets none."""
     one = inbound()
     one.expire_at(trio.current_time() + 10)
     one.scope = trio.CancelScope(deadline=one.deadline)

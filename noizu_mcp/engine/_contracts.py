@@ -1,0 +1,180 @@
+"""Contracts: the streams and reply channels of transports, and the observer of a request."""
+
+import abc
+from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Literal, NamedTuple, Protocol
+
+import trio
+
+from .._errors import ConnectionClosed
+from ..jsonrpc import Id, Received, Rendered, Request
+
+
+class SessionEnded(ConnectionClosed):
+    """The peer does not know the session of a request any more, so it has not carried it out."""
+
+
+class Unanswered(NamedTuple):
+    """A stand-in for an answer that will not come.
+
+    Where each message travels by itself one can fail while the others go on.
+
+    Attributes:
+        id: The id of the request.
+        error: Why; raised where the answer is awaited.
+    """
+
+    id: Id
+    error: Exception
+
+
+class MessageStream(abc.ABC):
+    """Carries JSON-RPC messages between this program and one peer.
+
+    It decodes each message that it receives, once, within the limits that it was made with; no
+    layer above parses bytes. It sends bytes without framing; our own requests and
+    notifications are `jsonrpc.Encoded`, which a transport can route without parsing them.
+
+    One task receives and one task sends; `send_nowait` may be called from any task of the loop
+    while nobody is inside `send`.
+
+    Attributes:
+        mirrored: Where a client notes which argument each `Mcp-Param-*` header mirrors, by tool;
+            None: the stream has no headers.
+    """
+
+    mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]] | None = None
+
+    @abc.abstractmethod
+    async def receive(self) -> Sequence[Received | Unanswered]:
+        """Wait for messages.
+
+        Returns:
+            At least one message, in order; nothing at the end of the stream.
+
+        Raises:
+            trio.BrokenResourceError: The stream broke; no more will come.
+        """
+
+    @abc.abstractmethod
+    def send_nowait(self, messages: Sequence[bytes]) -> bool:
+        """Take messages, and write as much as the pipe takes without waiting.
+
+        Returns:
+            True when nothing is left to write; otherwise `send` must be called to finish.
+
+        Raises:
+            trio.BrokenResourceError: The peer is gone.
+        """
+
+    @abc.abstractmethod
+    async def send(self, messages: Sequence[bytes]) -> None:
+        """Write messages, after the rest that `send_nowait` left; a checkpoint.
+
+        Raises:
+            trio.BrokenResourceError: The peer is gone.
+        """
+
+    async def wait_session_end(self) -> None:
+        """Wait until the peer says, with no request asked, that it does not know the session.
+
+        One task waits. A stream on which there is no such session, as here, waits for ever.
+        """
+        await trio.sleep_forever()
+
+    @abc.abstractmethod
+    async def aclose(self) -> None:
+        """Close both directions; closing twice is fine."""
+
+
+class ReplyChannel(Protocol):
+    """Takes the messages of one request to the peer, in order, without waiting.
+
+    On a pipe it is the outbox of the connection; over HTTP, the answer to one POST.
+    """
+
+    def reserve(self, size: int, /) -> bool:
+        """Make room for an answer, or a part of it, before it is sent.
+
+        Args:
+            size: Bytes of the answer.
+
+        Returns:
+            False if there is no room: then a short error must take its place.
+        """
+
+    def answer(self, message: bytes, code: int | None = None, /) -> None:
+        """Send the answer to the request, or the array of answers to a batch.
+
+        Args:
+            message: The answer.
+            code: The error code of the answer; None for a result.
+        """
+
+    def abandon(self) -> None:
+        """Expect no answer: the peer has cancelled the request."""
+
+    def release(self, seconds: float, /) -> None:
+        """Let the peer come back for the rest, where it can (2025-11-25 over HTTP).
+
+        Args:
+            seconds: Time that the peer must wait before it comes back.
+        """
+
+    def deliver(self, message: bytes) -> None:
+        """Send a message that must not get lost."""
+
+    def offer(self, message: bytes) -> None:
+        """Send a message that is dropped if there is no room."""
+
+    @property
+    def has_room(self) -> bool:
+        """False while too much is waiting to be written."""
+
+    async def room(self) -> None:
+        """Wait until there is room for more; a checkpoint."""
+
+
+class Delivery:
+    """A notice that has been handed on; awaiting it waits until there is room for more.
+
+    Args:
+        room: Waits for room; a checkpoint.
+    """
+
+    __slots__ = ("_room",)
+
+    def __init__(self, room: Callable[[], Awaitable[None]]) -> None:
+        self._room = room
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self._room().__await__()
+
+
+#: The ending of a request that its answer does not show.
+Ending = Literal["crashed", "timed_out"]
+
+
+class RequestObserver(Protocol):
+    """Observes one request of the peer. No method may raise."""
+
+    def mark(self, ending: Ending) -> None:
+        """Note the ending that the answer will not show."""
+
+    def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
+        """Observe the result, before `observe_answer`."""
+
+    def observe_answer(self, size: int, code: int | None) -> None:
+        """Observe the answer.
+
+        Args:
+            size: Bytes of the answer.
+            code: The error code; None for a result.
+        """
+
+    def observe_cancellation(self) -> None:
+        """Observe that nobody waits for the answer any more."""
+
+    def surround_question(self, request: Request) -> AbstractContextManager[None]:
+        """Observe a request of ours that belongs to it, while the block runs."""
