@@ -1,6 +1,9 @@
 """Servers: their registrations, the way of a request through them, and `serve`."""
 
-from .._util import publish
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .._util import late as _late
+from .._util import publish as _publish
 from ._request_context import RequestContext as RequestContext
 from ._running import RunningServer as RunningServer
 from ._serve import GRACE as GRACE
@@ -32,41 +35,12 @@ from .registry._pages import Page as Page
 from .registry._registry import Registry as Registry
 from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
-from .tasks._task_store import TaskStore as TaskStore
 
-__all__ = [
-    "GRACE",
-    "MAX_TEXT",
-    "MERGE_WINDOW",
-    "PAGE_SIZE",
-    "ROUTES",
-    "Cache",
-    "ChangeFeed",
-    "Event",
-    "EventKind",
-    "Listen",
-    "Listener",
-    "Outcome",
-    "Page",
-    "PipeSession",
-    "Place",
-    "Registry",
-    "Reply",
-    "RequestContext",
-    "RunningServer",
-    "RunningSet",
-    "Sealer",
-    "Server",
-    "ServerOptions",
-    "Session",
-    "StatelessRequests",
-    "TaskStore",
-    "Telemetry",
-    "observe_message",
-    "open_session",
-    "running",
-    "serve",
-    "serve_in_task",
-]
+_LATE = {"TaskStore": ".tasks._task_store"}
 
-publish(globals())
+if _TYPE_CHECKING:
+    from .tasks._task_store import TaskStore as TaskStore
+else:
+    __getattr__, __dir__ = _late(globals(), _LATE)
+
+_publish(globals(), _LATE)

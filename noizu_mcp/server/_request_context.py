@@ -21,6 +21,7 @@ from .._errors import (
     ToolError,
 )
 from .._util import UNSET, Unset
+from .._value import JSONObject
 from ..components import adapt_request, read_by_hand
 from ..engine import InboundRequest, Job, is_crash, unwrap_single
 from ..jsonrpc import (
@@ -38,15 +39,15 @@ from ..types import (
     ToolResult,
 )
 from ._server_context import EMPTY, ServerContext, no_task
-from .asking._mrtr import LiveAsker, ReplayAsker, make_asker, run_step
-from .calls._invoke import TIMED_OUT
-from .calls._refusal import timed_out
+from .calls._invoke import TIMED_OUT, timed_out
 from .calls._scope_checks import admit, denial, needed
 from .calls._time_limit import Timed
 from .events._recording import observe_request
 
 if TYPE_CHECKING:
     from ._session import Session
+    from .asking._live import LiveAsker
+    from .asking._replay import ReplayAsker
     from .changes._feed import ChangeFeed
 
 #: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`); in every era.
@@ -79,7 +80,7 @@ class RequestContext(InboundRequest, ServerContext):
     completion_arguments: Mapping[str, str] = EMPTY
     input_responses: Mapping[str, Any] = EMPTY
     request_state: str | None = None
-    asker: LiveAsker | ReplayAsker | None = None
+    asker: "LiveAsker | ReplayAsker | None" = None
     begin_task: BeginTask | None = None
     feed: "ChangeFeed | None" = None
     size: int | None = None
@@ -94,10 +95,9 @@ class RequestContext(InboundRequest, ServerContext):
             return observe_request(self)
         method, server = CLIENT_REQUESTS[self.request.method], running.server
         feature = method.capability
-        # The set of registered features first: it decides nearly every request in one lookup. A
-        # method whose capability is not advertised is unknown (MethodNotFoundError of the schema).
-        if feature not in server.registry.offered and feature and not server.offers(feature):
-            self.refuse_method()
+        # A method without its capability is unknown (MethodNotFoundError of the schema).
+        if feature not in server.registry.offered and feature:
+            self.send_failure(self.unknown_method())
             return None
         try:
             if server.registry.scoped or server.options.requires is not None:
@@ -190,9 +190,9 @@ class RequestContext(InboundRequest, ServerContext):
             body = Rendered(b'{"resultType":"complete",%b%b%b' % (body[1:-1], tail, end))
         self.send_result(body)
 
-    def refuse_method(self) -> None:
-        """Answer that the server does not offer the method."""
-        self.send_error(METHOD_NOT_FOUND, f"Method not found: {self.request.method}")
+    def unknown_method(self) -> McpError:
+        """Make the error for a method that the server does not offer."""
+        return McpError(METHOD_NOT_FOUND, f"Method not found: {self.request.method}")
 
     def send_failure(self, error: BaseException) -> None:
         """Answer a request whose handler raised; the details of a crash go to the log only."""
@@ -271,7 +271,7 @@ class RequestContext(InboundRequest, ServerContext):
         if token is None or (last is not None and progress <= last):
             return nothing
         self._progress = progress
-        params: dict[str, Any] = {"progressToken": token, "progress": progress}
+        params: JSONObject = {"progressToken": token, "progress": progress}
         if total is not None:
             params["total"] = total
         if message is not None:
@@ -289,21 +289,33 @@ class RequestContext(InboundRequest, ServerContext):
         return nothing
 
     @property
-    def _rounds(self) -> LiveAsker | ReplayAsker:
+    def _rounds(self) -> "LiveAsker | ReplayAsker":
         if self.asker is None:
             if self.request.method not in ASKING:
                 raise LocalProtocolError("only tools, prompts and resources can ask, or run steps")
-            self.asker = make_asker(self)
+            # By the revision of the request, not by the transport: one pipe carries both eras
+            # (2026-07-28 `basic/versioning`), and a modern request has a session object there, too.
+            if self.dispatcher is None or self.envelope.revision.stateless:
+                from .asking._replay import ReplayAsker
+
+                self.asker = ReplayAsker(self)
+            else:
+                from .asking._live import LiveAsker, RequestLine
+
+                self.asker = LiveAsker(RequestLine(self, self.dispatcher))
         return self.asker
 
     async def _ask(
         self, request: InputRequest, read: Callable[[Any], Any], timeout: float | Unset | None
     ) -> Any:
-        return await self._rounds.ask(self._prepare(request), read, timeout)
+        prepared = self._prepare(request)
+        return await self._rounds.ask(prepared, read, timeout)
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once; see `Context`."""
-        return await run_step(self._rounds, function, args)
+        from .asking._replay import as_step
+
+        return await self._rounds.step(*as_step(function, args))
 
     async def start_task(self) -> None:
         """Begin the task of a tool that does so by itself; see `Context`."""

@@ -1,21 +1,62 @@
 """A server while it is served: the objects that its sessions and requests share."""
 
+import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import trio
 
 from .._errors import McpError
-from ..engine import Job, Portal
+from ..engine import Job
 from .changes._bus import MergeWindows
-from .tasks._task_store import TaskStore
 
 if TYPE_CHECKING:
     from ._request_context import RequestContext
     from ._server import Server
+    from .tasks._task_store import TaskMemory, TaskStore
+
+Result = TypeVar("Result")
 
 #: Serves one method: answers at once, or returns the rest of the work. It may raise `McpError`.
 Route = Callable[["RequestContext"], Job | None]
 #: Runs something in a nursery of its owner.
 Spawn = Callable[[Callable[[], Awaitable[object]]], object]
+
+
+class Portal:
+    """Runs functions in the thread of the trio loop in which it was made, from any thread."""
+
+    def __init__(self) -> None:
+        # Made in the loop, once: a worker thread has no running loop to ask for a token.
+        self._thread = threading.get_ident()
+        self._token = trio.lowlevel.current_trio_token()
+
+    def run(self, function: Callable[[], Result]) -> Result:
+        """Run a function in the loop's thread, and wait for its return value.
+
+        Raises:
+            trio.RunFinishedError: The loop has ended.
+        """
+        # trio refuses `from_thread` in its own thread: the loop would wait for itself.
+        if threading.get_ident() == self._thread:
+            return function()
+        return trio.from_thread.run_sync(function, trio_token=self._token)
+
+    def run_soon(self, function: Callable[[], object]) -> None:
+        """Run a function in the loop's thread, at once if this is it; does not wait.
+
+        After the end of the loop nothing happens: nobody is left to be told.
+        """
+        if threading.get_ident() == self._thread:
+            function()
+            return
+        try:
+            # Not `from_thread.run_sync`: its caller would wait for the loop, and may hold a lock
+            # that a task of the loop wants.
+            self._token.run_sync_soon(function)
+        except trio.RunFinishedError:
+            return
 
 
 class RunningServer:
@@ -29,30 +70,16 @@ class RunningServer:
         state: The value that the server's lifespan yielded.
         transport: `stdio`, `http` or `memory`.
         linger: Runs work that outlives the requests; the work must be bounded.
+        memory: Counts the bytes of tasks, where a transport bounds them together with others.
 
     Attributes:
         linger: See Args.
         portal: The way in for other threads.
-        tasks: The calls that go on as tasks.
         windows: The windows in which change notices are merged.
         listeners: The listeners to the server's telemetry.
         working: The requests whose handlers run; they may have been refused by now.
         on_denied: Called before a request is answered with a lack of scopes.
     """
-
-    __slots__ = (
-        "linger",
-        "listeners",
-        "on_denied",
-        "portal",
-        "routes",
-        "server",
-        "state",
-        "tasks",
-        "transport",
-        "windows",
-        "working",
-    )
 
     def __init__(
         self,
@@ -61,6 +88,8 @@ class RunningServer:
         state: Any,
         transport: str,
         linger: Spawn,
+        *,
+        memory: "TaskMemory | None" = None,
     ) -> None:
         self.server = server
         self.routes = routes
@@ -68,8 +97,24 @@ class RunningServer:
         self.transport = transport
         self.linger = linger
         self.portal = Portal()
-        self.tasks = TaskStore(server.options, linger, server.telemetry)
+        self._memory = memory
         self.windows = MergeWindows(linger)
         self.listeners = server.telemetry.listeners
         self.working: dict[RequestContext, None] = {}
         self.on_denied: Callable[[RequestContext, McpError], None] | None = None
+
+    @cached_property
+    def tasks(self) -> "TaskStore":
+        """The calls that go on as tasks; most servers have none, and the store is not loaded."""
+        from .tasks._task_store import TaskStore
+
+        return TaskStore(self.server.options, self.linger, self.server.telemetry, self._memory)
+
+    async def settle_tasks(self, patience: float) -> None:
+        """Wait for the tasks, and cancel those that take longer.
+
+        Args:
+            patience: Seconds.
+        """
+        if "tasks" in vars(self):
+            await self.tasks.settle(patience)

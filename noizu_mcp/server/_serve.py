@@ -11,7 +11,7 @@ lives in the task of its HTTP request and ends with it.
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
@@ -23,18 +23,19 @@ from ..engine import (
     ReplyChannel,
     TaskScope,
     enter_user_code,
-    run_eager,
     single_failure,
 )
 from ..jsonrpc import Notification
 from ..protocol import STATELESS, Dispatch, Origin
-from ..types import Principal
 from ._request_context import RequestContext
 from ._running import RunningServer
 from ._server import Server
 from ._session import Session
 from .events._recording import Place, observe_notice
 from .features import ROUTES
+
+if TYPE_CHECKING:
+    from ..types import Principal
 
 #: Seconds that running requests get to end once their peer has gone or the program stops. Container
 #: supervisors kill a process after ten seconds: this leaves time for `unsubscribe` and lifespan.
@@ -58,7 +59,7 @@ class PipeSession(Session):
         stream: MessageStream,
         state: object,
         transport: str,
-        principal: Principal | None = None,
+        principal: "Principal | None" = None,
     ) -> None:
         super().__init__(RunningServer(server, ROUTES, state, transport, self._linger))
         self.peer.origin = Origin(None, principal)
@@ -77,7 +78,7 @@ class PipeSession(Session):
                 await self._loop.run(grace=grace)
                 # One grace for both: tasks get what requests have left of it.
                 left = self._ended + grace - trio.current_time()
-                await self.running.tasks.settle(max(0.0, left))
+                await self.running.settle_tasks(max(0.0, left))
             finally:
                 # In `finally`: also a broken stream must end the subscriptions of the author's.
                 self.end_session()
@@ -102,7 +103,7 @@ class PipeSession(Session):
 
 @asynccontextmanager
 async def open_session(
-    server: Server, stream: MessageStream, *, transport: str, principal: Principal | None = None
+    server: Server, stream: MessageStream, *, transport: str, principal: "Principal | None" = None
 ) -> AsyncIterator[PipeSession]:
     """Make the session of a server on a stream; its `run` serves it, its `stop` ends it.
 
@@ -122,7 +123,7 @@ async def serve(
     *,
     transport: str,
     grace: float = GRACE,
-    principal: Principal | None = None,
+    principal: "Principal | None" = None,
 ) -> None:
     """Serve one connection, from its first message to its orderly end.
 
@@ -144,8 +145,8 @@ class Reply(ReplyChannel, Protocol):
     """The answer to one HTTP request, as `serve_request` needs it."""
 
     on_gone: Callable[[], None] | None
-    #: A scope that surrounds the calling task already; None: the handler gets one of its own.
-    entered: TaskScope | None
+    #: The scope of the calling task.
+    entered: TaskScope
 
     def attend(self) -> None:
         """Watch for the client's disconnect from now on: the answer takes time."""
@@ -162,18 +163,13 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
         job: The rest of the work; None for none.
         reply: Its answer.
     """
-
-    def detach() -> None:
-        ctx.detach()
-        reply.attend()
-
     try:
         if job is not None:
             working = ctx.running.working
             # For diagnostics: a handler may go on for a while after its request was refused.
             working[ctx] = None
             try:
-                await ctx.run(run_eager(job(), detach), reply.entered)
+                await ctx.run(job, reply.entered, reply.attend)
             finally:
                 del working[ctx]
         await reply.finish()

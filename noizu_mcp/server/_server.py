@@ -4,13 +4,12 @@ import inspect
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
-
-import trio
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from .._errors import DefinitionError, McpError
 from .._foreign import METHODS
 from .._source import calling_frame, problem_at
+from .._value import JSONObject
 from ..components import (
     ComponentMeta,
     Context,
@@ -18,37 +17,28 @@ from ..components import (
     Kind,
     ResourceSpec,
     TemplateSpec,
-    ToolSpec,
     expand,
 )
-from ..engine import MOST_CRASHES, SHOWN, Seldom
+from ..engine import MOST_CRASHES, SHOWN, Threads, ThrottledLog
 from ..jsonrpc import INVALID_REQUEST, render
 from ..protocol import CHANGES
 from ..skills import expand_skills
-from ..types import META_SERVER_INFO, SKILLS, TASKS, Implementation, Reference
+from ..types import META_SERVER_INFO, Implementation
 from .asking._seal import Sealer
-from .calls._invoke import (
-    call_registered,
-    complete_registered,
-    get_registered,
-    not_found,
-    read_registered,
-)
+from .calls._invoke import not_found
 from .changes._bus import Bus
 from .events._telemetry import Telemetry
+from .features._complete import complete_registered
+from .features._prompts import get_registered
+from .features._resources import read_registered
+from .features._tools import call_registered
 from .registry._class_checks import OVERRIDABLE, check_statement, positional
 from .registry._collection import RunningSet
 from .registry._registry import Registry
 from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
 
-#: The methods whose override offers a feature, beside registrations.
-_OFFERED_BY: Final = {
-    "tools": ("list_tools", "call_tool"),
-    "resources": ("list_resources", "list_resource_templates", "read_resource"),
-    "prompts": ("list_prompts", "get_prompt"),
-    "completions": ("complete",),
-    "skills": (),
-}
+if TYPE_CHECKING:
+    from ..types import Reference
 
 
 def _is_list(value: Any) -> bool:
@@ -67,20 +57,9 @@ def _is_lifespan(value: Any) -> bool:
 
 
 class Server(metaclass=ComponentMeta):
-    """An MCP server: subclass it, list its tools, resources and prompts, and serve it.
+    """The features of a server; `noizu_mcp.Server` adds the verbs that serve it.
 
-    Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
-    `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
-    None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
-    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
-    and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
-    `abstract`.
-    Features: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
-    `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for later
-    additions; on an instance each is the running set, with `add`, `remove` and `replace`. `skills`
-    is a list of `SkillFolder`s, read when the class statement runs. `telemetry`: listeners, each
-    called with an `Event` where a request begins and ends; on an instance, an object with `add`
-    and `remove`.
+    To users the two are one class, which is described there.
 
     Attributes:
         options: The options, checked.
@@ -93,8 +72,8 @@ class Server(metaclass=ComponentMeta):
         bus: The bus of changes.
         info: `Implementation` as it goes over the wire.
         result_tail: The end of a rendered result of 2026-07-28: `_meta` with serverInfo, as JSON.
-        threads: The limiter of sync handlers.
-        task_threads: The limiter of sync handlers in tasks.
+        threads: The threads of sync handlers.
+        task_threads: The threads of sync handlers in tasks.
         sealer: Seals the state that travels through clients.
         crash_log: Takes the failures of its handlers and hooks: so many a minute of each.
 
@@ -122,14 +101,13 @@ class Server(metaclass=ComponentMeta):
 
     registry: Registry
     bus: Bus
-    info: dict[str, Any]
+    info: JSONObject
     result_tail: bytes
-    threads: trio.CapacityLimiter
-    task_threads: trio.CapacityLimiter
+    threads: Threads
+    task_threads: Threads
     sealer: Sealer
-    crash_log: Seldom
-    _slots: dict[tuple[str, int], trio.CapacityLimiter]
-    overridden: ClassVar[frozenset[str]] = frozenset()
+    crash_log: ThrottledLog
+    _overridden: ClassVar[frozenset[str]] = frozenset()  # of `OVERRIDABLE`
     _declared: ClassVar[frozenset[str]] = frozenset()  # of `CHANGES`, the lists of the class
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -159,6 +137,7 @@ class Server(metaclass=ComponentMeta):
             prompts=expand(cls.prompts, "prompts"),
             skills=expand_skills(cls.skills),
             declared=cls._declared,
+            overridden=cls._overridden,
         )
         server.skills = tuple(registry.skills.specs.values())
         for feature in CHANGES:
@@ -166,11 +145,10 @@ class Server(metaclass=ComponentMeta):
             setattr(server, feature, RunningSet(feature, registry.parts[feature], changed))
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
-        server.threads = trio.CapacityLimiter(options.limits.threads)
-        server.task_threads = trio.CapacityLimiter(options.limits.task_threads)
+        server.threads = Threads(options.limits.threads)
+        server.task_threads = Threads(options.limits.task_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
-        server.crash_log = Seldom(shown=SHOWN, most=MOST_CRASHES)
-        server._slots = {}
+        server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
         return server
 
     if TYPE_CHECKING:
@@ -195,7 +173,7 @@ class Server(metaclass=ComponentMeta):
             return
         kept = {k: v for k, v in declaration.options.items() if k not in STATEMENT_ONLY}
         cls.options = ServerOptions(**kept)
-        cls.overridden = frozenset(
+        cls._overridden = frozenset(
             name for name in OVERRIDABLE if getattr(cls, name) is not getattr(Server, name)
         )
         # Looked up by name: one empty tuple is the same object as another.
@@ -299,7 +277,10 @@ class Server(metaclass=ComponentMeta):
                 request of 2026-07-28 goes on without the resource.
         """
         if not await self.can_watch(uri, ctx):
-            if not self.overrides("read_resource") and self.registry.find_resource(uri) is None:
+            if (
+                not self.registry.overrides("read_resource")
+                and self.registry.find_resource(uri) is None
+            ):
                 raise not_found(uri, ctx.protocol_version)
             raise McpError(INVALID_REQUEST, f"Resource is not subscribable: {uri}")
 
@@ -336,7 +317,7 @@ class Server(metaclass=ComponentMeta):
         """
         return await get_registered(self, name, args, ctx)
 
-    async def complete(self, ref: Reference, argument: str, prefix: str, ctx: Context) -> Any:
+    async def complete(self, ref: "Reference", argument: str, prefix: str, ctx: Context) -> Any:
         """Complete an argument of a prompt or a variable of a template.
 
         Args:
@@ -376,58 +357,6 @@ class Server(metaclass=ComponentMeta):
         """
         # A tuple: a URI must not be taken for the name of a list.
         self.bus.publish((uri,))
-
-    def capabilities(self) -> dict[str, Any]:
-        """Return the capabilities: features declared, ever registered, or overridden."""
-        capabilities: dict[str, Any] = {"logging": {}}
-        if self.offers("tools"):
-            capabilities["tools"] = {"listChanged": True}
-        if self.offers("resources"):
-            watched = self.can_be_watched
-            capabilities["resources"] = {"listChanged": True, "subscribe": watched}
-        if self.offers("prompts"):
-            capabilities["prompts"] = {"listChanged": True}
-        if self.offers("completions"):
-            capabilities["completions"] = {}
-        return capabilities
-
-    def extensions(self) -> dict[str, Any]:
-        """Return the extensions of 2026-07-28 that the server offers now, by id, with settings."""
-        extensions: dict[str, Any] = {}
-        if self.offers("skills"):
-            extensions[SKILLS] = {"directoryRead": True}
-        if self.registry.has_tasks:
-            extensions[TASKS] = {}
-        return extensions
-
-    def offers(self, feature: str) -> bool:
-        """Tell whether the server offers a feature.
-
-        It does if the class declares its list, even an empty one, or overrides its methods; and
-        from the moment something of it is registered, hidden or not, also after that is removed.
-
-        Args:
-            feature: `tools`, `resources`, `prompts`, `completions`, `skills`; or `logging`: always
-                true.
-        """
-        if feature == "logging":
-            return True
-        return feature in self.registry.offered or self.overrides(*_OFFERED_BY[feature])
-
-    @property
-    def can_be_watched(self) -> bool:
-        """True if a resource is subscribable, or the server decides it by itself."""
-        return self.overrides("can_watch", "subscribe") or self.registry.has_subscribable
-
-    def slots(self, spec: ToolSpec) -> trio.CapacityLimiter:
-        """Return the limiter of a tool that has `max_concurrency`."""
-        count = spec.max_concurrency or 1
-        # By name and count: a replaced tool with another limit gets a limiter of its own.
-        return self._slots.setdefault((spec.name, count), trio.CapacityLimiter(count))
-
-    def overrides(self, *methods: str) -> bool:
-        """Tell whether the class overrides one of the methods that do something by default."""
-        return not self.overridden.isdisjoint(methods)
 
 
 def _implementation(options: ServerOptions) -> Implementation:

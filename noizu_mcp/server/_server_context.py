@@ -2,7 +2,7 @@
 
 import abc
 import math
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -15,44 +15,22 @@ from .._errors import (
     NoSessionError,
 )
 from .._util import Unset
+from .._value import JSONObject
 from ..components import Context
+from ..engine import ClientThreads, Delivery
 from ..protocol import Envelope
-from ..types import (
-    LOG_LEVELS,
-    Implementation,
-    InputRequest,
-    InputRequired,
-    LogLevel,
-    Principal,
-    ReadResult,
-    RequireScopes,
-)
+from ..types import LOG_LEVELS, Implementation, InputRequest, InputRequired, LogLevel
 from .calls._invoke import read_any, within
 
 if TYPE_CHECKING:
-    from ..types import ClientCapabilities
+    from ..types import ClientCapabilities, Principal, ReadResult, RequireScopes
     from ._running import RunningServer
     from ._session import Session
 
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+# The awaitable of a notice that was not sent: awaiting it is a checkpoint, as it always is.
+_NOTHING: Final = Delivery(trio.lowlevel.checkpoint)
 _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LEVELS)}
-
-
-class _Nothing:
-    """The awaitable of a notice that was not sent."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        # Honest colours: what is awaited is a checkpoint, also when there is nothing to wait for.
-        return _checkpoint().__await__()
-
-
-async def _checkpoint() -> None:
-    await trio.lowlevel.checkpoint()
-
-
-_NOTHING: Final = _Nothing()
 
 
 def check_number(value: Any, name: str) -> None:
@@ -115,22 +93,22 @@ class ServerContext(Context):
         return self.running.state
 
     @property
-    def auth(self) -> Principal | None:
+    def auth(self) -> "Principal | None":
         """The verified caller."""
         return self.envelope.origin.principal
 
     @property
-    def threads(self) -> trio.CapacityLimiter:
-        """The limiter of the server's sync handlers."""
-        return self.running.server.threads
+    def threads(self) -> ClientThreads:
+        """The threads of sync handlers, as this client may use them."""
+        return self.running.server.threads.of(self.envelope.origin.client)
 
-    def require(self, scopes: RequireScopes | str | Sequence[str]) -> None:
+    def require(self, scopes: "RequireScopes | str | Sequence[str]") -> None:
         """Go on only if the caller holds the scopes; see `Context`."""
-        if not isinstance(scopes, RequireScopes):
-            scopes = RequireScopes(*((scopes,) if isinstance(scopes, str) else scopes))
+        if not isinstance(scopes, types.RequireScopes):
+            scopes = types.RequireScopes(*((scopes,) if isinstance(scopes, str) else scopes))
         self.check_scopes(scopes)
 
-    def check_scopes(self, scopes: RequireScopes) -> None:
+    def check_scopes(self, scopes: "RequireScopes") -> None:
         """Check that the caller holds the scopes.
 
         Raises:
@@ -158,7 +136,7 @@ class ServerContext(Context):
             least = self.dispatcher.peer.handshake.log_level
         if least is None or rank < _RANKS[least]:
             return _NOTHING
-        params: dict[str, Any] = {"level": level, "data": data}
+        params: JSONObject = {"level": level, "data": data}
         if logger is not None:
             params["logger"] = logger
         return self._send("notifications/message", params)
@@ -174,6 +152,18 @@ class ServerContext(Context):
             raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
         return _NOTHING
 
+    @abc.abstractmethod
+    async def retry(self, required: InputRequired) -> bool:
+        """Ask the questions of an `InputRequired` that a handler returned.
+
+        Args:
+            required: The return value of the handler.
+
+        Returns:
+            True when the answers are here and the handler is to be run again; False when they
+            come with another request, and this one has its answer.
+        """
+
     async def put_session(self, key: str, value: Any) -> None:
         """Store a value for later requests of the session; see `Context`."""
         if self.dispatcher is None or self.envelope.revision.stateless:
@@ -182,9 +172,9 @@ class ServerContext(Context):
             )
         await trio.lowlevel.checkpoint()
         # The snapshots of running requests stay as they are.
-        self.dispatcher.values = MappingProxyType({**self.dispatcher.values, key: value})
+        self.dispatcher.put_value(key, value)
 
-    async def read_resource(self, uri: str) -> ReadResult:
+    async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server in the name of this request; see `Context`."""
         server = self.running.server
         found = server.registry.find_resource(uri)

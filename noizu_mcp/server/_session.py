@@ -11,6 +11,7 @@ import abc
 import os
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import trio
@@ -25,8 +26,8 @@ from ..engine import (
     logger,
     run_user_code,
 )
-from ..jsonrpc import INTERNAL_ERROR, Batch, Decoded, Notification, Request
-from ..protocol import Envelope, Event, ServerPeer
+from ..jsonrpc import INTERNAL_ERROR, Batch, Decoded, Notification
+from ..protocol import Dispatch, Event, ServerPeer
 from ._request_context import RequestContext
 from ._running import RunningServer
 from ._server_context import EMPTY, SessionContext
@@ -66,6 +67,11 @@ class Session(Dispatcher):
         """Make the feed of the session."""
         return ChangeFeed(self.running, self, self.running.server.options.limits.subscriptions)
 
+    def put_value(self, key: str, value: Any) -> None:
+        """Store a value for later requests."""
+        # A new mapping: the snapshots of running requests stay as they are.
+        self.values = MappingProxyType({**self.values, key: value})
+
     @abc.abstractmethod
     def stop(self) -> None:
         """Take no more messages and end in order."""
@@ -73,13 +79,10 @@ class Session(Dispatcher):
     # engine.Dispatcher
 
     def begin(
-        self,
-        request: Request,
-        envelope: Envelope,
-        channel: ReplyChannel,
-        batch: BatchReply | None = None,
+        self, event: Dispatch, channel: ReplyChannel, batch: BatchReply | None = None
     ) -> tuple[RequestContext, Job | None]:
         """Begin a request; see `Dispatcher`."""
+        request, envelope = event
         ctx = RequestContext(self, request, envelope, channel, batch=batch)
         ctx.running = self.running
         ctx.dispatcher = self
@@ -121,7 +124,7 @@ class Session(Dispatcher):
         server = self.running.server
         server.telemetry.sessions.add(self)
         self.feed.push()
-        if server.overrides("init"):
+        if server.registry.overrides("init"):
             self._setting_up = trio.Event()
             self.spawn(partial(self._set_up, self._setting_up))
 

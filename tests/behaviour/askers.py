@@ -58,13 +58,13 @@ class Tags(Schema):
 
 
 class Inner(Schema):
-    """What no form can nest."""
+    """A value that no form can nest."""
 
     x: int
 
 
 class Nested(Schema):
-    """What no form can ask."""
+    """A question that no form can ask."""
 
     inner: Inner
 

@@ -74,7 +74,7 @@ class Person:
         while True:
             if id_ in wire.answers:
                 return wire.answers.pop(id_)
-            wire._sort(await wire.receive())
+            wire.sort(await wire.receive())
             while any("id" in each for each in wire.notices):
                 question = await wire.question()
                 self.rounds.append([question])

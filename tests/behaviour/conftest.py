@@ -35,11 +35,12 @@ def load(name: str) -> ModuleType:
         assert spec is not None
         assert spec.loader is not None
         sys.modules[full] = module = importlib.util.module_from_spec(spec)
-        sys.path.insert(0, str(HERE))  # for what the module itself finds beside it
+        before = list(sys.path)
+        sys.path[:0] = [str(HERE), str(HERE.parent)]  # it imports what stands there
         try:
             spec.loader.exec_module(module)
         finally:
-            sys.path.remove(str(HERE))
+            sys.path[:] = before
     return sys.modules[full]
 
 
@@ -180,7 +181,7 @@ async def over_http(server: Any, grace: float) -> AsyncIterator[tuple[HttpStream
     serve = partial(serve_asgi, app, port=0, lifespan=app.lifespan(), stopping=app.settle)
     async with trio.open_nursery() as nursery:
         host = await nursery.start(serve)
-        endpoint = app._endpoint
+        endpoint = app.endpoint
         stream = Spoken(Http(f"{host.urls[0]}/mcp"))
         await nursery.start(stream.run)
         try:

@@ -168,7 +168,7 @@ def message(choose: random.Random) -> dict[str, Any]:
 
 
 class Debts:
-    """What a server owes for the lines it was sent: an answer for each request, by its id."""
+    """The debt of a server for the lines it was sent: an answer for each request, by its id."""
 
     def __init__(self, *, batches: bool) -> None:
         self._batches = batches

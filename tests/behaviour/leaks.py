@@ -1,4 +1,4 @@
-"""What a connection may not leave behind; run in the test and in the child process alike."""
+"""Leftovers that a connection must not have; run in the test and in the child process alike."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ async def leaks(connection: Any) -> list[str]:
         "subscriptions": feed.subscriptions._used,
         "listeners of the bus": len(server.bus._listeners),
         "threads": _threads(server),
-        "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
+        "slots": sum(limiter.borrowed_tokens for limiter in server.registry._slots.values()),
         "running tasks": len(connection.running.tasks._running),
         "tasks with followers": len(connection.running.tasks._followers),
         "queued messages": len(connection.channel._queue),
@@ -36,9 +36,9 @@ def http_leaks(server: Any, endpoint: Any) -> list[str]:
     """Name what is left of an endpoint whose application has ended."""
     counts = {
         "sessions": len(endpoint.sessions),
-        "requests": len(endpoint._stateless),
-        "tasks with followers": len(endpoint._host.running.tasks._followers),
+        "requests": len(endpoint.replies),
+        "tasks with followers": len(endpoint.app.running.tasks._followers),
         "listeners of the bus": len(server.bus._listeners),
-        "slots": sum(limiter.borrowed_tokens for limiter in server._slots.values()),
+        "slots": sum(limiter.borrowed_tokens for limiter in server.registry._slots.values()),
     }
     return [f"{count} {name}" for name, count in counts.items() if count]

@@ -9,6 +9,7 @@ import trio
 from askers import Asked, AskedFor, AskedPrompt, Forgetful, Impatient, Questions
 from jobs import Jobs
 from kits import Changes, Control, Crashes, Echo, Notes, Quick, Returns
+from passing import PassesOn
 from strays import Straying, StrayingBehind, StrayInit, StrayOverrides
 from timely import Punctual, PunctualAlone, PunctualBehind
 
@@ -70,7 +71,7 @@ class Kitchen(
 
 
 class Agency(Server, name="agency", version="1", task_poll_interval=0.01):
-    """What goes on as tasks."""
+    """Calls that go on as tasks."""
 
     tools = [Jobs]
 
@@ -136,9 +137,14 @@ class Heir(Bare, name="heir", version="1"):
 class Hurried(Bare, name="hurried", version="1"):
     """Changes its lists as soon as `initialize` is being answered, and ever again."""
 
-    def capabilities(self):
-        self.tools.replace(Quick)
-        return super().capabilities()
+    def __init__(self):
+        capabilities = self.registry.capabilities
+
+        def replace_and_answer():
+            self.tools.replace(Quick)
+            return capabilities()
+
+        self.registry.capabilities = replace_and_answer
 
 
 class Broken(Server, name="broken", version="1"):
@@ -257,12 +263,14 @@ class Asker(Server, name="asker", version="1.0"):
     prompts = [AskedPrompt]
 
 
-class OldNode(Asker, name="asker", state_keys=["the first secret of all"]):
+class OldNode(Asker, name="asker", state_keys=["the first secret of all servers, 1"]):
     """One of several nodes; its keys are about to be rotated."""
 
 
 class NewNode(
-    Asker, name="asker", state_keys=["the second secret of all", "the first secret of all"]
+    Asker,
+    name="asker",
+    state_keys=["the second secret of all servers", "the first secret of all servers, 1"],
 ):
     """A node with the new key, that still opens what the old one sealed."""
 
@@ -331,30 +339,9 @@ class Deciding(pantry.Decision, Server, name="deciding", version="1.0"):
     resources = [pantry.Text, pantry.Hidden]
 
 
-class Inheriting(Server, name="inheriting", version="1.0"):
+class Inheriting(PassesOn, Server, name="inheriting", version="1.0"):
     """Overrides everything, and leaves everything as it is."""
 
     tools = [Quick]
     resources = [pantry.Text, pantry.Item]
     prompts = [pantry.Review, prompt(pantry.Raw, hidden=True)]
-
-    async def call_tool(self, name, args, ctx):
-        return await super().call_tool(name, args, ctx)
-
-    async def list_resources(self, cursor, ctx):
-        return await super().list_resources(cursor, ctx)
-
-    async def list_resource_templates(self, cursor, ctx):
-        return await super().list_resource_templates(cursor, ctx)
-
-    async def read_resource(self, uri, ctx):
-        return await super().read_resource(uri, ctx)
-
-    async def list_prompts(self, cursor, ctx):
-        return await super().list_prompts(cursor, ctx)
-
-    async def get_prompt(self, name, args, ctx):
-        return await super().get_prompt(name, args, ctx)
-
-    async def complete(self, ref, argument, prefix, ctx):
-        return await super().complete(ref, argument, prefix, ctx)

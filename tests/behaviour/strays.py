@@ -6,6 +6,8 @@ from contextlib import AbstractAsyncContextManager
 
 import attrs
 import trio
+from kept import keep, stray
+from passing import PassesOn
 
 from noizu_mcp import (
     Context,
@@ -22,23 +24,6 @@ from noizu_mcp import fields as f
 
 #: A `Cancelled` of a scope that has ended; for handlers that cannot make one.
 KEPT = []
-
-
-async def keep():
-    """Make a `Cancelled` that no scope waits for any more."""
-    kept = []
-    with trio.CancelScope() as scope:
-        scope.cancel()
-        try:
-            await trio.lowlevel.checkpoint()
-        except trio.Cancelled as error:
-            kept.append(error)
-            raise
-    return kept[0]
-
-
-async def stray():
-    raise await keep()
 
 
 class StrayList(list):
@@ -129,7 +114,7 @@ class Strays(Toolkit):
 
     @mcp
     async def beside_a_nursery(self, args, ctx: Context):
-        """What fails in the nursery must end it; a stray cancellation there would be lost."""
+        """A failure in the nursery must end it; a stray cancellation there would be lost."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(ctx.read_resource, "x:stray")
         return "nothing failed"
@@ -290,20 +275,8 @@ class _Keeping:
         pass
 
 
-class StrayingBehind(Straying, name="straying", version="1"):
-    """The same behind overrides that pass everything through."""
-
-    async def call_tool(self, name, args, ctx):
-        return await super().call_tool(name, args, ctx)
-
-    async def read_resource(self, uri, ctx):
-        return await super().read_resource(uri, ctx)
-
-    async def get_prompt(self, name, args, ctx):
-        return await super().get_prompt(name, args, ctx)
-
-    async def complete(self, ref, argument, prefix, ctx):
-        return await super().complete(ref, argument, prefix, ctx)
+class StrayingBehind(PassesOn, Straying, name="straying", version="1"):
+    """The same, behind overrides that pass everything on."""
 
 
 class StrayOverrides(Server, name="stray-overrides", version="1"):

@@ -197,6 +197,14 @@ async def test_missing_answers_are_asked_again(asker, responses):
     assert done["content"][0]["text"] == "accept Ann"
 
 
+@live
+async def test_a_retry_means_nothing_in_a_handshake(asker):
+    """Up to 2025-11-25 a state and answers are params without meaning, and are ignored."""
+    more = {"requestState": "no state at all", "inputResponses": {"q": accept(name="Ann")}}
+    done = await asker.ask("tools/call", {"name": "done", "arguments": {}, **more})
+    assert done["result"]["content"][0]["text"] == "[]"
+
+
 @modern
 async def test_urls(person):
     """Accepting is consent; there is no content, whatever a client sends."""
@@ -214,7 +222,7 @@ async def test_urls(person):
 
 
 async def test_a_model_answers(person):
-    """What the client's model says comes back as a value."""
+    """The answer of the client's model comes back as a value."""
     asked = person(sampled())
     assert await asked.text("sample") == "assistant m endTurn said"
     question = asked.asked[0]
@@ -255,7 +263,7 @@ async def test_a_model_with_tools(person):
 
 @pytest.mark.parametrize("wrong", [{}, {"role": "assistant"}, {"role": 1, "model": "m"}])
 async def test_a_model_that_says_nothing_is_asked_again(person, wrong):
-    """What is no result is no answer."""
+    """A value that is no result is no answer."""
     answers = iter([wrong, {**sampled(), "content": 5}, sampled("at last")])
     assert await person(lambda _: next(answers)).text("sample") == "assistant m endTurn at last"
 
@@ -382,7 +390,7 @@ async def test_a_form_by_hand_has_the_words_of_the_revision(person, revision):
 
 @stateless
 async def test_the_keys_of_a_hand_stay(asker):
-    """What goes out is what the handler wrote, under its keys."""
+    """The questions go out as the handler wrote them, under its keys."""
     result = (await asker.call("hand"))["result"]
     assert set(result) == {"resultType", "inputRequests", "requestState", "_meta"}
     assert set(result["inputRequests"]) == {"who", "where"}
@@ -659,7 +667,7 @@ async def test_too_much_to_carry(person, asker):
 
 @eliciting
 async def test_steps_are_json(person):
-    """What goes in and what comes out must survive the way."""
+    """Questions and answers must survive the way."""
     text = await person(accept(name="Ann")).text("bad_step")
     assert text.startswith("ctx.step needs JSON values as arguments of Questions.effect")
     assert "ctx.step needs a JSON value from object" in text
@@ -794,7 +802,7 @@ async def test_our_client_answers_everything(connected, revision):
 
 
 async def test_our_client_without_a_handler(connected, revision):
-    """What it cannot is refused before it is asked."""
+    """A question that a revision does not have is refused before it is asked."""
     async with connected("Asker") as client:
         if revision == STATELESS:
             with pytest.raises(McpError) as caught:

@@ -1,7 +1,8 @@
-"""Whatever a handler asks and whatever it is answered: both eras give the same result."""
+"""Both eras give the same result, for any questions of a handler and any answers."""
 
 import json
 
+import pytest
 import trio
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -90,6 +91,7 @@ class Script:
         return answer
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(ops=OPS, answers=ANSWERS)
 def test_both_eras_give_the_same(ops, answers, served, loaded):
@@ -114,6 +116,6 @@ def test_both_eras_give_the_same(ops, answers, served, loaded):
 
 
 def _said(question):
-    """What a question says; an elicitation of a URL has an id of its own when it is live."""
+    """Text of a question; an elicitation of a URL has an id of its own when it is live."""
     params = {k: v for k, v in question["params"].items() if k not in ("elicitationId", "_meta")}
     return [question["method"], params]

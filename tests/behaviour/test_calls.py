@@ -69,7 +69,7 @@ async def test_our_client_hears_progress(connected):
 
 
 async def test_a_progress_callback_may_crash(connected, caplog):
-    """What a callback raises does not end the call."""
+    """An exception of a callback does not end the call."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
 
     def crash(_):
@@ -183,7 +183,7 @@ async def test_one_is_not_the_text_of_one(kitchen):
 
 
 async def test_a_crash_while_being_cancelled_is_no_answer(kitchen, caplog):
-    """What a handler raises on its way out of a cancellation goes nowhere."""
+    """An exception on the way out of a cancellation goes nowhere."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     call = await kitchen.begin_call("shielded_crash", progressToken=1)
     await kitchen.notice(PROGRESS)

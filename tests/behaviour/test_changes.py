@@ -260,7 +260,7 @@ async def test_what_is_not_declared_is_not_offered(opened):
 
 @handshake
 async def test_a_change_within_the_handshake_is_told_at_its_end(opened, revision):
-    """Whatever changes after `initialize` was read: once for each list, and not before."""
+    """Any change after `initialize` was read is told: once for each list, and not before."""
     async with opened("Hurried", start=False) as wire:
         await wire.initialize()
         wire.switch(STATELESS)

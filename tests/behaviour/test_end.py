@@ -1,4 +1,4 @@
-"""How a connection ends: by its client, by the server, with calls and listeners open."""
+"""The end of a connection: by its client, by the server, with calls and listeners open."""
 
 import os
 import sys
@@ -100,7 +100,7 @@ async def test_answers_are_written_before_the_server_goes(opened):
 
 
 async def test_calls_fail_when_the_server_goes(opened, revision):
-    """Whoever waits gets one `ConnectionClosed`, and so does whoever asks afterwards."""
+    """Each caller that waits gets one `ConnectionClosed`, and so does each later one."""
     async with opened("Kitchen", start=False, grace=0) as wire:
         async with connect(wire.stream, version=revision) as client:
             async with trio.open_nursery() as nursery:
@@ -121,7 +121,7 @@ async def test_calls_fail_when_the_server_goes(opened, revision):
 
 
 async def test_a_failing_lifespan_is_one_exception():
-    """What a lifespan raises leaves `connect` by itself, not in a group."""
+    """An exception of a lifespan leaves `connect` by itself, not in a group."""
 
     class Failing(Server, name="failing", version="1"):
         tools = [Waiting]
@@ -165,10 +165,10 @@ async def test_what_cannot_be_connected_to():
             raise AssertionError
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_started_for_real(servers, revision):
     """One whole round: a command, a handshake, a call, and an exit by itself."""
-    root = Path(__file__).parents[2]
-    path = os.pathsep.join([str(root), str(Path(servers.__file__).parent)])
+    path = os.pathsep.join(map(str, Path(servers.__file__).parents[:3]))
     program = "import servers; servers.Kitchen().run()"
     target = Stdio(sys.executable, "-c", program, env={"PYTHONPATH": path})
     async with connect(target, version=revision) as client:

@@ -1,4 +1,4 @@
-"""Whatever a client sends: each request has its one answer, the session lives on, nothing stays."""
+"""Each request has its one answer for any input; the session lives on, nothing stays."""
 
 import json
 import logging
@@ -66,6 +66,7 @@ def cancellation(line):
     return json.dumps(message).encode()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     name=st.sampled_from(SERVERS),
@@ -121,6 +122,7 @@ def half_close(fd):
     os.close(null)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("revision", REVISIONS)
 @pytest.mark.parametrize("name", SERVERS)
 def test_over_stdio(name, revision, loaded, forked):

@@ -1,4 +1,4 @@
-"""How a connection begins, in either era."""
+"""The beginning of a connection, in either era."""
 
 import pytest
 

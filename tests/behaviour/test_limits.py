@@ -123,7 +123,7 @@ async def test_what_is_no_message_is_answered_without_an_id(kitchen, data, code)
     ],
 )
 async def test_a_broken_request_is_answered_by_its_id(kitchen, change, code):
-    """Whoever waits for the id learns that it came to nothing."""
+    """A client that waits for the id learns that it came to nothing."""
     await kitchen.send({**kitchen.message("tools/list", id_="mine"), **change})
     assert (await kitchen.answer("mine"))["error"]["code"] == code
     await kitchen.is_alive()

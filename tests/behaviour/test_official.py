@@ -8,7 +8,7 @@ REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 @pytest.fixture(params=REVISIONS)
 def check(request, official):
     """Give what checks a message of one revision; skips where the schemas are not."""
-    if request.param not in official._documents:
+    if request.param not in official.documents:
         pytest.skip("no official schemas beside the checkout")
 
     def run(message, method=None):
@@ -74,7 +74,7 @@ def test_wrong_tasks_are_found(check, method, result):
 
 
 def test_right_messages_pass(check):
-    """What every revision sends, with what the newest adds to it."""
+    """Messages of every revision, with the additions of the newest."""
     more = {"resultType": "complete"} if check.stateless else {}
     check({"id": 1, "result": {"content": [], **more}}, "tools/call")
     check({"id": "1", "error": {"code": -32601, "message": "m"}})

@@ -144,7 +144,7 @@ async def test_handlers_that_fail(wire, caplog):
 
 
 async def test_static_completion(wire):
-    """What starts with the prefix, in order; nothing for what is completed from nothing."""
+    """Values that start with the prefix, in order; none where there is nothing to complete from."""
     assert await values(wire, "review", "style") == ["strict", "friendly", "Formal"]
     assert await values(wire, "review", "style", "f") == ["friendly"]
     assert await values(wire, "review", "style", "x") == []

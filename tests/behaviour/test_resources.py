@@ -52,7 +52,7 @@ async def contents(wire, uri):
 
 
 async def test_a_template_that_fails_hides_its_own_resources_only(opened, transport, caplog):
-    """Whatever `list` raises, and where what it gave is no list of resources; the log says why."""
+    """A `list` that raises, or that gives no list of resources, is left out; the log says why."""
     caplog.set_level(logging.ERROR, "noizu_mcp")
     async with opened("Broken") as wire:
         (listed,) = await pages(wire, "resources/list", "resources")
@@ -83,7 +83,7 @@ async def test_the_list(wire, revision):
 
 
 async def test_the_list_of_templates(wire):
-    """What is hidden is left out."""
+    """A hidden resource is left out."""
     ((item,),) = await pages(wire, "resources/templates/list", "resourceTemplates")
     assert item == {
         "uriTemplate": "item://{number}{?unit}",

@@ -113,7 +113,7 @@ async def test_every_other_handler_fails_alone(opened, name):
 
 
 async def test_every_override_fails_alone(opened):
-    """What a server computes by itself may fail like its components."""
+    """A method of the server itself may fail like its components."""
     async with opened("StrayOverrides") as wire:
         for method, params in [*LISTS, *REQUESTS]:
             error = (await wire.ask(method, params))["error"]
@@ -229,7 +229,7 @@ async def test_a_real_cancellation_goes_on(opened, name):
 
 
 async def test_the_end_of_the_server_goes_on(opened):
-    """What still runs at the end is cancelled; the server ends in order, whatever it adds."""
+    """A call that runs at the end is cancelled; the server ends in order, whatever it adds."""
     async with opened("Straying", grace=0) as wire:
         await wire.begin_call("cancelled", {"key": "c"}, progressToken="c")
         await wire.notice(PROGRESS)

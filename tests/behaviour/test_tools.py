@@ -19,7 +19,7 @@ def texts(*values):
 
 
 def with_structured(revision, value):
-    """What a revision shows of a structured answer whose tool declares no object."""
+    """Form of a structured answer in a revision, for a tool that declares no object."""
     shown = {"structuredContent": value if revision == STATELESS else {"result": value}}
     return shown if revision != "2025-03-26" else {}
 
@@ -191,14 +191,14 @@ async def test_ready_results_and_deliberate_errors(kitchen, revision):
     ],
 )
 async def test_crashes_say_nothing_of_the_program(kitchen, name, caplog):
-    """Whatever a handler raises or returns, the client reads one sentence and goes on."""
+    """The client reads one sentence for any failure of a handler, and goes on."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     assert await kitchen.result(name) == FAILED
     await kitchen.is_alive()
 
 
 async def test_the_log_has_the_details_of_a_crash(opened, transport, caplog):
-    """What the client does not learn stands in the log."""
+    """The log has the details that the client does not learn."""
     async with opened("Kitchen") as wire:
         assert await wire.result("raises") == FAILED
     if transport == "memory":
@@ -308,7 +308,7 @@ async def test_overrides_need_no_registrations(opened, revision):
 
 
 async def test_overrides_fail_like_handlers(opened, caplog):
-    """What an override raises or wrongly returns costs its own request only."""
+    """A failure or a wrong return of an override costs its own request only."""
     caplog.set_level(logging.CRITICAL, "noizu_mcp")
     async with opened("Overriding") as wire:
         for cursor in ("broken", "bad item", "exit"):

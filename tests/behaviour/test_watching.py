@@ -1,4 +1,4 @@
-"""Who hears that a resource changed: subscriptions of sessions, filters of listen requests."""
+"""Listeners to a change of a resource: subscriptions of sessions, filters of listen requests."""
 
 import pytest
 import trio
@@ -97,7 +97,7 @@ async def test_the_end_of_a_subscription(wire):
 
 @handshake
 async def test_who_may_subscribe(wire):
-    """What is registered, subscribable and not hidden; else the reason."""
+    """A registered, subscribable, visible resource can be watched; else there is a reason."""
     for uri in ("pantry://json", "pantry://hidden", "item://1", "secret://1"):
         error = (await subscribe(wire, uri))["error"]
         assert error == {"code": -32600, "message": f"Resource is not subscribable: {uri}"}
@@ -114,7 +114,7 @@ async def test_who_may_subscribe(wire):
 
 @stateless
 async def test_what_may_be_listened_to(wire):
-    """What the caller may not watch is left out of what was agreed, not refused."""
+    """A resource that the caller may not watch is left out of the agreement, not refused."""
     uris = ["pantry://text", "pantry://json", "pantry://hidden", "nope://x", "pantry://blob"]
     agreed = await listen(wire, resourceSubscriptions=uris, resourcesListChanged=True)
     assert agreed == {
@@ -195,7 +195,7 @@ async def test_a_server_that_decides(opened):
 
 
 async def test_a_decision_may_take_time(opened):
-    """Who waits before the decision watches after it."""
+    """A caller that waits before the decision watches after it."""
     async with opened("Deciding") as wire:
         await watch(wire, "x://slow")
         await wire.is_alive()
@@ -206,7 +206,7 @@ async def test_a_decision_may_take_time(opened):
 
 @handshake
 async def test_a_server_that_computes_has_its_own_reasons(opened):
-    """Where `read_resource` is overridden nobody knows what is there."""
+    """An override of `read_resource` hides which resources there are."""
     async with opened("Computing") as wire:
         assert (await subscribe(wire, "x://1"))["result"] == {}
         error = (await subscribe(wire, "y://1"))["error"]

@@ -3,6 +3,7 @@
 from collections import defaultdict
 
 import trio
+from passing import PassesOn
 
 from noizu_mcp import (
     Accept,
@@ -26,7 +27,7 @@ class Name(Schema):
 
 
 class Timely(Toolkit):
-    """What each tool says of its time is in its name; `default` has the timeout of the server."""
+    """The name of each tool tells its time; `default` has the timeout of the server."""
 
     def __init__(self):
         self._released = defaultdict(trio.Event)
@@ -218,17 +219,8 @@ class Punctual(Server, name="punctual", version="1", tool_timeout=0.15, task_pol
         self.telemetry.add(self.heard.append)
 
 
-class PunctualBehind(Punctual, name="punctual", version="1"):
-    """The same behind overrides that pass everything through."""
-
-    async def call_tool(self, name, args, ctx):
-        return await super().call_tool(name, args, ctx)
-
-    async def read_resource(self, uri, ctx):
-        return await super().read_resource(uri, ctx)
-
-    async def get_prompt(self, name, args, ctx):
-        return await super().get_prompt(name, args, ctx)
+class PunctualBehind(PassesOn, Punctual, name="punctual", version="1"):
+    """The same, behind overrides that pass everything on."""
 
 
 class PunctualAlone(Punctual, name="punctual", version="1"):

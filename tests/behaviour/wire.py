@@ -48,14 +48,14 @@ class Official:
     """The official schemas, one validator for each definition; knows nothing where they are not."""
 
     def __init__(self) -> None:
-        self._documents: dict[str, Any] = {}
+        self.documents: dict[str, Any] = {}
         self._validators: dict[tuple[str, str], Any] = {}
         for revision in REVISIONS:
             path = SCHEMAS / revision / "schema.json"
             if path.exists():
-                self._documents[revision] = json.loads(path.read_text())
-        if STATELESS in self._documents:
-            self._documents[STATELESS]["$defs"].update(SHAPES)
+                self.documents[revision] = json.loads(path.read_text())
+        if STATELESS in self.documents:
+            self.documents[STATELESS]["$defs"].update(SHAPES)
 
     def check(self, revision: str, message: dict[str, Any], method: str | None) -> None:
         """Check a whole message, and then its result or params by what its method says.
@@ -65,7 +65,7 @@ class Official:
             message: The message.
             method: Of the request that an answer belongs to; None if that is unknown.
         """
-        document = self._documents.get(revision)
+        document = self.documents.get(revision)
         if document is None:
             return
         definitions = document.get("$defs") or document["definitions"]
@@ -98,7 +98,7 @@ class Official:
         if validator is None:
             import jsonschema_rs
 
-            document = self._documents[revision]
+            document = self.documents[revision]
             where = "$defs" if "$defs" in document else "definitions"
             schema = {
                 "$schema": document["$schema"],
@@ -117,7 +117,7 @@ class Recorder:
     def __init__(self, official: Official, revision: str, *, check_sent: bool) -> None:
         self.log: list[tuple[str, Any]] = []
         self._official = official
-        self._revision = revision
+        self.revision = revision
         self._check_sent = check_sent
         self._sent: dict[Any, tuple[str, str]] = {}
         self._asked: dict[Any, str] = {}
@@ -135,7 +135,7 @@ class Recorder:
     def sent(self, message: Any) -> None:
         if not isinstance(message, dict):
             return
-        revision = self._revision
+        revision = self.revision
         params = message.get("params")
         meta = params.get("_meta") if isinstance(params, dict) else None
         if isinstance(meta, dict) and f"{PREFIX}protocolVersion" in meta:
@@ -149,7 +149,7 @@ class Recorder:
 
     def received(self, message: dict[str, Any]) -> None:
         id_ = message.get("id")
-        method, revision = self._sent.get((type(id_), id_), (None, self._revision))
+        method, revision = self._sent.get((type(id_), id_), (None, self.revision))
         if f"{PREFIX}subscriptionId" in (message.get("params") or {}).get("_meta", {}):
             revision = STATELESS
         if "method" in message and id_ is not None:
@@ -159,7 +159,7 @@ class Recorder:
         self._official.check(revision, message, known)
 
     def _is_stateless(self) -> bool:
-        return self._revision == STATELESS
+        return self.revision == STATELESS
 
 
 class Wire:
@@ -183,7 +183,7 @@ class Wire:
         """Go on in another revision, on the same connection."""
         self.stateless = revision == STATELESS
         if not self.stateless:
-            self.recorder._revision = revision
+            self.recorder.revision = revision
 
     def new_id(self) -> int:
         self._id += 1
@@ -222,7 +222,7 @@ class Wire:
 
     async def initialize(self, version: str | None = None) -> dict[str, Any]:
         params = {
-            "protocolVersion": version or self.recorder._revision,
+            "protocolVersion": version or self.recorder.revision,
             "capabilities": self.capabilities,
             "clientInfo": {"name": "wire", "version": "0"},
         }
@@ -307,9 +307,9 @@ class Wire:
             for known in list(self.answers):
                 if type(known) is type(id_) and known == id_:
                     return self.answers.pop(known)
-            self._sort(await self.receive())
+            self.sort(await self.receive())
 
-    def _sort(self, message: Any) -> None:
+    def sort(self, message: Any) -> None:
         for each in message if isinstance(message, list) else [message]:
             if "method" in each:
                 self.notices.append(each)
@@ -323,7 +323,7 @@ class Wire:
             for index, each in enumerate(self.notices):
                 if each["method"] == method:
                     return self.notices.pop(index).get("params", {})
-            self._sort(await self.receive())
+            self.sort(await self.receive())
 
     async def question(self) -> dict[str, Any]:
         """Wait for a request of the server (up to 2025-11-25)."""
@@ -331,7 +331,7 @@ class Wire:
             for index, each in enumerate(self.notices):
                 if "id" in each:
                     return self.notices.pop(index)
-            self._sort(await self.receive())
+            self.sort(await self.receive())
 
     async def respond(self, question: dict[str, Any], **answer: Any) -> None:
         """Answer a request of the server, with `result=` or `error=`."""

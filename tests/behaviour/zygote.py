@@ -49,6 +49,7 @@ def child(fds, server, grace):
 
 
 def main(control):
+    sys.path.append(str(HERE.parent))
     servers = load("servers")
     while True:
         command, fds, _, _ = socket.recv_fds(control, 1024, 3)

@@ -23,7 +23,7 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT
-from noizu_mcp.protocol._methods import CLIENT_REQUESTS
+from noizu_mcp.protocol import CLIENT_REQUESTS
 from noizu_mcp.server import serve
 from noizu_mcp.server.features import ROUTES
 from noizu_mcp.transports import memory_pair
@@ -286,7 +286,8 @@ async def test_a_client_that_goes_away_is_no_crash(caplog):
             trio.open_nursery() as calls,
         ):
             calls.start_soon(client.call_tool, "form")
-            await asked.wait()
+            with trio.fail_after(10):
+                await asked.wait()
             calls.start_soon(client.read_resource, "ask://slow")
             await client.ping()
             await ours.aclose()
@@ -322,7 +323,7 @@ class Failures(Server, name="failures", version="1"):
 
 @pytest.mark.parametrize("where", ["call", "init"])
 async def test_failing_while_the_server_ends_is_logged_only(where, caplog):
-    """What fails while everything is cancelled ends with it; the server ends in order."""
+    """A failure during the cancellation of everything is logged, and the server ends in order."""
     from noizu_mcp import Implementation
 
     ours, theirs = memory_pair()
@@ -345,7 +346,8 @@ async def test_failing_while_the_server_ends_is_logged_only(where, caplog):
                         await client.call_tool("failing", progress=lambda _: started.set())
 
                     calls.start_soon(call)
-                    await started.wait()
+                    with trio.fail_after(10):
+                        await started.wait()
                     await ours.aclose()
                     calls.cancel_scope.cancel()
     assert any("failed" in record.getMessage() for record in caplog.records)
@@ -387,7 +389,7 @@ async def test_failing_in_an_array_while_the_server_ends(caplog):
 
 
 def test_every_method_has_its_route():
-    """What clients may ask is served, or refused by what serves it."""
+    """Each method of a client has a route that serves or refuses it."""
     assert ROUTES.keys() == CLIENT_REQUESTS.keys()
 
 

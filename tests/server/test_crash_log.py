@@ -17,7 +17,7 @@ from noizu_mcp import (
     mcp,
 )
 from noizu_mcp._log import PERIOD, SHOWN
-from noizu_mcp.engine import Seldom
+from noizu_mcp.engine import ThrottledLog
 
 VERSIONS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 #: Calls that a flood has.
@@ -168,10 +168,10 @@ async def test_no_flood_hides_another_handler(errors, version):
 
 @VERSIONS
 async def test_the_number_comes_with_the_next_minute(errors, version):
-    """What was left out is told, with what it was."""
+    """The first entry of the next minute gives the number and the text of those left out."""
     now = [0.0]
     server = Broken()
-    server.crash_log = Seldom(lambda: now[0], shown=SHOWN)
+    server.crash_log = ThrottledLog(lambda: now[0], shown=SHOWN)
     async with connect(server, version=version) as client:
         await flood(client, "first")
         (failed, *_), _ = errors()

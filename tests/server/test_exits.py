@@ -1,4 +1,4 @@
-"""What must pass through a handler, and what is its own failure: it ends no connection."""
+"""Exceptions of the machinery: some pass through a handler, some are its own failure."""
 
 import pytest
 import trio
@@ -17,6 +17,8 @@ from noizu_mcp import (
 )
 from noizu_mcp.engine import enter_user_code, run_user_code
 from noizu_mcp.server import Listener
+
+from ..kept import keep, stray
 
 
 def leave():
@@ -200,7 +202,7 @@ class Suspended:
 
 
 def test_a_coroutine_that_is_closed_ends():
-    """What Python raises to close it passes: here nothing may be awaited any more."""
+    """The exception with which Python closes a coroutine passes: nothing may be awaited then."""
 
     async def begin():
         work = run_user_code(Suspended())
@@ -237,19 +239,6 @@ async def test_what_must_go_on_goes_on():
 # Cancellations that belong to no scope
 
 
-async def keep():
-    """Make a `Cancelled` that no scope waits for any more."""
-    kept = []
-    with trio.CancelScope() as scope:
-        scope.cancel()
-        try:
-            await trio.lowlevel.checkpoint()
-        except trio.Cancelled as error:
-            kept.append(error)
-            raise
-    return kept[0]
-
-
 class StrayClient(ClientHandler):
     """Lets a kept cancellation out of each of its methods."""
 
@@ -258,16 +247,16 @@ class StrayClient(ClientHandler):
         self.twice = trio.Event()
 
     async def list_roots(self):
-        raise await keep()
+        await stray()
 
     async def handle_elicitation(self, params):
-        raise await keep()
+        await stray()
 
     async def handle_notification(self, method, params):
         self.noticed += 1
         if self.noticed == 2:
             self.twice.set()
-        raise await keep()
+        await stray()
 
 
 class Noticing(Toolkit):
@@ -372,7 +361,7 @@ async def test_a_listener_that_cancels_nothing_has_failed(version, at, group, ca
 
 
 async def test_a_manager_that_raises_by_itself_has_failed():
-    """What comes out of `__aenter__` and `__aexit__` is judged like a handler's."""
+    """Exceptions of `__aenter__` and `__aexit__` are judged like those of a handler."""
 
     class Manager:
         def __init__(self, at):
@@ -380,12 +369,12 @@ async def test_a_manager_that_raises_by_itself_has_failed():
 
         async def __aenter__(self):
             if self.at == "enter":
-                raise await keep()
+                await stray()
             return self.at
 
         async def __aexit__(self, *_):
             if self.at == "exit":
-                raise await keep()
+                await stray()
             return self.at == "swallow"
 
     for at in ("enter", "exit"):

@@ -1,4 +1,4 @@
-"""What an override of `call_tool` answers, and the output schemas that its server lists."""
+"""Values that an override of `call_tool` returns, and the output schemas that its server lists."""
 
 import logging
 
@@ -55,7 +55,7 @@ async def test_any_value_is_sent_as_it_is():
 
 
 def test_helpers_of_ones_own():
-    """What could be no override, and no list of a server, may have a name near to one."""
+    """A member that could be neither an override nor a list may have a name near to one."""
 
     class Own(Server, name="own", version="1"):
         tool = "hammer"

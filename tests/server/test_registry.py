@@ -152,11 +152,11 @@ def test_a_tool_that_is_replaced_has_its_new_number_of_places():
 
     server = Kits()
     server.tools.add(Narrow)
-    places = server.slots(server.registry.find_tool("narrow"))
+    places = server.registry.slots(server.registry.find_tool("narrow"))
     server.tools.replace(Wide)
-    assert server.slots(server.registry.find_tool("narrow")).total_tokens == 5
+    assert server.registry.slots(server.registry.find_tool("narrow")).total_tokens == 5
     server.tools.replace(Narrow)
-    assert server.slots(server.registry.find_tool("narrow")) is places
+    assert server.registry.slots(server.registry.find_tool("narrow")) is places
 
 
 def test_changes_from_many_threads_are_all_kept():
@@ -176,7 +176,7 @@ def test_changes_from_many_threads_are_all_kept():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(10)
     assert len(server.tools) == 3 + 8 * 20
 
 
@@ -333,7 +333,7 @@ def test_every_kind_can_be_asked_for():
     assert registry.tools.specs == {}
     assert "tools" not in registry.offered
     assert "completions" in registry.offered
-    assert not registry.has_subscribable
+    assert not registry.can_be_watched
 
 
 def test_running_sets_of_every_kind():
@@ -371,7 +371,7 @@ def test_what_no_list_can_hold(item):
 
 
 def test_mappings_are_checked_before_a_client_sees_them():
-    """What is no definition is the author's mistake."""
+    """A mapping that is not a definition raises before it reaches a client."""
     shelf = Kitchen().registry.resources
     with pytest.raises(ProtocolError):
         shelf.cut([{"uri": 5}], None)

@@ -1,4 +1,4 @@
-"""What serving a server means beyond one request."""
+"""A served server beyond one request: its clients, its end, its threads."""
 
 import json
 import logging
@@ -22,6 +22,7 @@ from noizu_mcp import (
 )
 from noizu_mcp.engine import logger
 from noizu_mcp.server import open_session, serve
+from noizu_mcp.server._running import Portal
 from noizu_mcp.transports import memory_pair
 from noizu_mcp.types import Principal
 
@@ -85,7 +86,7 @@ async def test_arguments_that_exit_end_their_call_only():
 
 
 async def test_cancelling_the_server_cancels_its_calls():
-    """Whoever serves may stop at once; nothing is left, nothing is raised."""
+    """Cancelling `serve` leaves nothing behind and raises nothing."""
     ours, theirs = memory_pair()
     server = Small()
     async with trio.open_nursery() as nursery:
@@ -99,7 +100,7 @@ async def test_cancelling_the_server_cancels_its_calls():
             await client.ping()
             calls.cancel_scope.cancel()
         nursery.cancel_scope.cancel()
-    assert not server.bus._listeners
+    assert list(server.bus) == []
 
 
 async def test_one_server_serves_many_clients():
@@ -132,9 +133,9 @@ async def test_a_change_that_comes_too_late_is_told_to_nobody():
     server = Small()
     async with connect(server, version="2025-11-25") as client:
         await client.ping()
-        (listener,) = server.bus._listeners
+        (listener,) = server.bus
     listener("tools")
-    assert not server.bus._listeners
+    assert list(server.bus) == []
 
 
 @pytest.mark.parametrize(("version", "tasks"), [("2025-11-25", 1), ("2026-07-28", 0)])
@@ -277,3 +278,44 @@ async def test_crashes_are_logged_with_their_place(caplog):
     (record,) = caplog.records
     assert "Crash" in record.getMessage()
     assert "details" in str(record.exc_info)
+
+
+async def test_the_portal_leads_into_the_loop():
+    """A portal runs a function in the loop's thread, and raises its exception in the caller's."""
+    portal = Portal()
+    here = threading.get_ident()
+    assert portal.run(threading.get_ident) == here
+    assert await trio.to_thread.run_sync(portal.run, threading.get_ident) == here
+    seen = trio.Event()
+    portal.run_soon(lambda: None)
+    await trio.to_thread.run_sync(portal.run_soon, seen.set)
+    with trio.fail_after(10):
+        await seen.wait()
+
+    def fail():
+        raise ValueError("in the loop")
+
+    with pytest.raises(ValueError, match="in the loop"):
+        await trio.to_thread.run_sync(portal.run, fail)
+
+
+def test_a_portal_to_a_loop_that_has_ended():
+    """A portal to an ended loop raises if it must wait, and otherwise does nothing."""
+
+    async def make():
+        return Portal()
+
+    portal = trio.run(make)
+    raised = []
+
+    def use():
+        portal.run_soon(lambda: raised.append("ran"))
+        try:
+            portal.run(lambda: None)
+        except trio.RunFinishedError as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join(10)
+    assert [type(each) for each in raised] == [trio.RunFinishedError]

@@ -61,7 +61,7 @@ async def watch(client, *uris):
 
 
 async def test_the_end_of_a_session():
-    """What is watched still is unsubscribed, once; what was unsubscribed is not."""
+    """The end of a session unsubscribes, once, each resource that is still watched."""
     server = Feeds()
     async with connect(server, version=SESSION) as client:
         await watch(client, "x:1", "x:2", "x:3", "x:1")

@@ -1,4 +1,4 @@
-"""How many tasks are kept, and which of them make room for others."""
+"""The number of tasks that are kept, and those that make room for others."""
 
 import pytest
 import trio
@@ -71,7 +71,7 @@ async def test_each_principal_may_have_so_many(autojump_clock):
 
 
 async def test_a_refusal_never_says_to_come_back_at_once(autojump_clock):
-    """What is over, and still runs, will make room soon."""
+    """An expired task that still runs makes room soon, so the time to come back is 1 s."""
     bench = Bench(tasks=1)
     task = bench.begin()
     bench.store.start(task, trio.sleep_forever, None)
@@ -81,7 +81,7 @@ async def test_a_refusal_never_says_to_come_back_at_once(autojump_clock):
 
 
 async def test_what_has_ended_and_been_told_makes_room():
-    """What has been told longest ago goes first; what runs, and what nobody knows of, stays."""
+    """The task whose end was told first goes first; running and untold tasks stay."""
     bench = Bench(tasks=4)
     running, untold = bench.begin(), bench.begin()
     untold.complete({"content": []})
@@ -114,7 +114,7 @@ async def test_the_callers_own_goes_first():
 
 
 async def test_nobody_is_shut_out_by_what_others_have_done_with():
-    """Where all are full of it, the next principal finds room all the same."""
+    """A principal finds room where tasks that were told fill every share."""
     bench = Bench(tasks=4, tasks_per_principal=2)
     for owner in ("ann", "ann", "bob", "bob"):
         bench.begin(owner, told=True)
@@ -143,7 +143,7 @@ RESULT_SIZE = len('{"resultType":"complete","content":[]}')
 
 
 async def test_what_tasks_hold_is_bounded():
-    """What runs holds what it was sent, what has ended its result, what is cancelled nothing."""
+    """A running task holds its request, an ended one its result, a cancelled one nothing."""
     bench = Bench(task_memory=100)
     task = bench.begin(size=100)
     assert not bench.store.make_room(None, 1)

@@ -204,7 +204,7 @@ async def test_changes_are_reported(nursery):
 
 
 async def test_a_result_is_a_copy(nursery):
-    """What the handler does with its own later changes nothing."""
+    """Later changes of the handler to its result do not reach the kept one."""
     bench = Bench(nursery)
     result = {"content": []}
 
@@ -291,6 +291,7 @@ async def test_work_that_is_done_is_done(nursery):
     nursery.cancel_scope.cancel()
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-3, 12), max_size=30))
 def test_every_question_has_a_key_of_its_own(moves):
     """Below 0 a move asks, else it answers that key, whether or not it waits; keys never return."""
@@ -324,7 +325,7 @@ def test_every_question_has_a_key_of_its_own(moves):
 
 
 async def test_asking_after_the_end(nursery):
-    """Who asks from outside of the handler is told that nobody will answer."""
+    """A question from outside of the handler raises once the task has ended."""
     bench = Bench(nursery)
     task = bench.begin()
 
@@ -338,16 +339,18 @@ async def test_asking_after_the_end(nursery):
     await settled()
     assert task.status == "input_required"
     bench.go_on.set()
-    await pending.wait()
+    with trio.fail_after(10):
+        await pending.wait()
     assert task.status == "completed"
     nursery.start_soon(ask, late)
-    await late.wait()
+    with trio.fail_after(10):
+        await late.wait()
     assert task.status == "completed"
     nursery.cancel_scope.cancel()
 
 
 async def test_the_end_of_the_store(nursery, autojump_clock, caplog):
-    """What runs gets its time, what asks is cancelled at once, and nothing new begins."""
+    """A running task gets the grace, one that asks is cancelled at once, and no new one begins."""
     bench = Bench(nursery)
     quick = bench.begin(partial(sleep_for, 3))
     slow = bench.begin()

@@ -127,7 +127,7 @@ CASES = [
         'class S(Server, name="s", version="1"): tools = [Base, Needs, 5]',
         "S.tools[0]: Base is abstract; register a subclass of it",
         "S.tools[1]: Needs() needs index; register an instance: Needs(index)",
-        "S.tools[2]: 5 is not a tool; register a Tool or a Toolkit",
+        "S.tools[2]: 5 is not a tool; register a Tool, a Toolkit or a function",
     ),
     (
         'class S(Server, name="s", version="1"):\n    def list_tools(self, cursor, ctx): pass',
@@ -297,7 +297,8 @@ def test_any_context_manager_is_a_lifespan():
             return made()
 
     class Late(Server, name="s", version="1"):
-        def lifespan(self) -> "NotImported":  # noqa: F821 - a name for type checkers only
+        # A name that is imported for type checkers only is not there at run time.
+        def lifespan(self) -> "NotImported":  # noqa: F821
             return made()
 
     class Anything(Server, name="s", version="1"):

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ..._errors import McpError
-from ...engine import Seldom, logger
+from ...engine import ThrottledLog, logger
 from ...jsonrpc import INVALID_PARAMS, parse_json, render
-from ..registry._state_keys import STATE_TTL, read_secrets
+from ..registry._server_options import STATE_TTL, read_secrets
 
 #: The error text for every refused state.
 INVALID_STATE: Final = "Invalid requestState"
@@ -54,7 +54,7 @@ class Sealer:
         lasting: True if there is a key ring; without one, state ends with this process.
 
     Raises:
-        ValueError: A secret is too short.
+        ValueError: A secret is too short, or can be guessed.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Sealer:
         self._noun = noun
         self._foreign = foreign
         # Anyone can send garbage: a line per attempt would fill the log.
-        self._seldom = Seldom()
+        self._throttled_log = ThrottledLog()
         self._clock = clock
 
     @functools.cached_property
@@ -132,7 +132,7 @@ class Sealer:
         if isinstance(error, _ForeignError) and self._foreign < logging.WARNING:
             logger.log(self._foreign, "%s was refused: %s", self._noun, error)
         else:
-            self._seldom.warning(str(error), "%s was refused: %s", self._noun, error)
+            self._throttled_log.warning(str(error), "%s was refused: %s", self._noun, error)
 
     def _open(self, state: Any, binding: Mapping[str, Any]) -> Any:
         raw = _decode(state)
@@ -144,8 +144,8 @@ class Sealer:
         # The seal is checked before anything inside is read: up to here all input is the client's.
         if self._clock() >= expires:
             raise ValueError("it has expired")
-        differing = [name for name, value in binding.items() if bound.get(name) != value]
-        if differing:
+        if bound != binding:
+            differing = [name for name, value in binding.items() if bound.get(name) != value]
             raise ValueError(f"it belongs to another request: {', '.join(differing)} differ")
         return content
 

@@ -1,35 +1,29 @@
 """Calls of handlers: validate the arguments, invoke, and convert the value into a result."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import trio
 
-from ... import components
+from ... import components, types
 from ..._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout, ToolError
-from ...components import Context, PromptSpec, ToolSpec, error_result, prepare, to_result
+from ..._value import JSONObject
+from ...components import Context, ToolSpec, error_result, to_result
 from ...engine import Ending, call_in_thread, call_user_code, is_crash, run_user_code, unwrap_single
 from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
 from ...protocol import REVISIONS
-from ...types import (
-    Completion,
-    Content,
-    InputRequired,
-    PromptResult,
-    ReadResult,
-    Reference,
-    ToolResult,
-)
+from ...types import Content, InputRequired, ToolResult
 from ..registry._registry import Found
 from ._concurrency_limit import one_of
-from ._refusal import refusal_in, refused, timed_out
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, Timed, in_time
 
 if TYPE_CHECKING:
+    from ...types import ReadResult
     from .._server import Server
+    from .._server_context import ServerContext
 
 Result = TypeVar("Result")
 
@@ -41,40 +35,27 @@ CRASHED: Final = ToolResult(Content.text("Tool execution failed"), is_error=True
 TIMED_OUT: Final = ToolResult(Content.text("Tool execution timed out"), is_error=True)
 
 
-def unknown_tool(name: str) -> McpError:
-    """Make the error for a tool that is not registered (-32602, `server/tools`)."""
-    return McpError(INVALID_PARAMS, f"Unknown tool: {name}")
+#: The answer to a call of a tool. A text stands for the result that is this one block of text.
+Answer = ToolResult | str
 
 
-async def call_registered(
-    server: "Server", name: str, arguments: Mapping[str, Any], context: Context
-) -> ToolResult:
-    """Call a registered tool with unchecked arguments, within its timeout.
+class ClientRefusal(McpError):
+    """The error with which the client answered a question.
 
-    Returns:
-        The result; `TIMED_OUT` itself when the time of the tool was over.
+    Handlers may catch it as an `McpError`. A tool that does not catch it has not chosen to answer
+    with a protocol error: the model gets a result instead, and can go on without the answer.
 
-    Raises:
-        McpError: There is no such tool, or the tool raised it.
-        InsufficientScope: The caller may not call it.
+    Args:
+        method: The method of the question.
+        error: The error of the client.
     """
-    spec = server.registry.find_tool(name)
-    if spec is None:
-        raise unknown_tool(name)
-    # Scopes before arguments: a caller without access must not learn the schema from the errors.
-    demand(spec, context)
-    # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
-    # `server/tools`, "Error Handling").
-    args, refusal = prepare(spec, arguments)
-    if refusal is not None:
-        return refusal
-    try:
-        return await in_time(server, spec, partial(run, server, spec, args, context))
-    except OutOfTime:
-        return TIMED_OUT
+
+    def __init__(self, method: str, error: McpError) -> None:
+        self.method = method
+        super().__init__(error.code, error.message, error.data)
 
 
-def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> ToolResult:
+def run_inline(server: "Server", spec: ToolSpec, args: Any, context: Context | None) -> Answer:
     """Run a short sync handler in the calling task.
 
     Raises:
@@ -97,20 +78,17 @@ def _unasked(value: Any) -> Any:
     return value
 
 
-async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> ToolResult:
+async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> Answer:
     """Run a handler: an async one here, a sync one in a thread.
 
     Returns:
-        The result; `CRASHED` for a handler that raised an unexpected exception.
+        The answer; `CRASHED` for a handler that raised an unexpected exception.
 
     Raises:
         McpError: The handler raised it.
         InsufficientScope: The handler raised it.
     """
-
-    async def invoke() -> Any:
-        return await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
-
+    invoke = partial(invoke_handler, context, spec.mode, partial(spec.invoke, args, context))
     # A handler without ctx could not read the answers of the next round.
     asking = context if spec.takes_context else None
     try:
@@ -118,7 +96,7 @@ async def run(server: "Server", spec: ToolSpec, args: Any, context: Context) -> 
         # of every call.
         if spec.max_concurrency is None:
             return answer_of(server, spec, await settle(invoke, asking))
-        async with one_of(server.slots(spec)):
+        async with one_of(server.registry.slots(spec)):
             return answer_of(server, spec, await settle(invoke, asking))
     except BaseException as error:
         if not is_crash(error):
@@ -130,9 +108,9 @@ async def run_override(
     server: "Server",
     spec: ToolSpec | None,
     name: str,
-    arguments: dict[str, Any],
+    arguments: JSONObject,
     context: Context,
-) -> ToolResult:
+) -> Answer:
     """Run the server's own `call_tool`; its value counts as a handler's.
 
     Args:
@@ -143,14 +121,14 @@ async def run_override(
         context: The request.
 
     Returns:
-        The result; see `run`.
+        The answer; see `run`.
 
     Raises:
         McpError: The override raised it.
     """
 
-    async def invoke() -> Any:
-        return await run_user_code(server.call_tool(name, arguments, context))
+    def invoke() -> Awaitable[Any]:
+        return run_user_code(server.call_tool(name, arguments, context))
 
     try:
         return answer_of(server, spec, await settle(invoke, context))
@@ -160,18 +138,23 @@ async def run_override(
         return failure(server, f"call_tool of {server!r}", error)
 
 
-async def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any]) -> Any:
+def invoke_handler(context: Context, mode: str, invoke: Callable[[], Any]) -> Awaitable[Any]:
     """Call a handler: async and inline ones here, others in a thread."""
+    # Not a coroutine function: each call of a tool would make one coroutine more.
     if mode == "async":
-        return await run_user_code(invoke())
+        return run_user_code(invoke())
     if mode == "inline":
-        return call_user_code(invoke)
+        return _call_inline(invoke)
     # A thread cannot be stopped: an abandoned one goes on, and keeps its token of the limiter until
     # it ends. So a cancelled request ends at once, and the threads stay bounded all the same.
     limiter = context.threads
-    return await run_user_code(
+    return run_user_code(
         trio.to_thread.run_sync(call_in_thread, invoke, abandon_on_cancel=True, limiter=limiter)
     )
+
+
+async def _call_inline(invoke: Callable[[], Any]) -> Any:
+    return call_user_code(invoke)
 
 
 async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) -> Any:
@@ -186,20 +169,25 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
             raise TypeError("a handler that returns InputRequired must take ctx, for the answers")
         # On 2026-07-28 the round ends here: the client comes back with a new request, and nothing
         # waits in the meantime.
-        if not await context.retry(value):
+        # Not on `Context`: handlers do not call it, and every context here is one of a server.
+        if not await cast("ServerContext", context).retry(value):
             return value
         value = await invoke()
     return value
 
 
-def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> ToolResult:
-    """Convert the value of a handler into a result; a value that cannot be sent goes to the log.
+def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> Answer:
+    """Convert the value of a handler into an answer; a value that cannot be sent goes to the log.
 
     Args:
         server: The server with the log.
         spec: The tool; None for one that only an override of `call_tool` knows.
         value: The value.
     """
+    # Most answers. Not of a subclass, which may be an enumeration: those have forms of their own.
+    if value.__class__ is str and (spec is None or spec.output is None):
+        text: str = value
+        return text
     if isinstance(value, InputRequired):
         return ToolResult()  # it is never sent: the request has its answer
     result, breach = to_result(spec, value)
@@ -209,6 +197,11 @@ def answer_of(server: "Server", spec: ToolSpec | None, value: Any) -> ToolResult
         # By source: each tool has its own share of the log, so that a noisy one hides no other.
         server.crash_log.entry(logging.ERROR, (text, source), text, source, breach)
     return result
+
+
+def as_result(answer: Answer) -> ToolResult:
+    """Convert an answer into the result that it stands for."""
+    return ToolResult(answer) if isinstance(answer, str) else answer
 
 
 def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
@@ -226,9 +219,10 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     """
     # Before McpError, its base class: the handler did not choose to answer with this error, and a
     # model can go on without the answer.
-    refusal = refusal_in(error)
+    refusal = _refusal_in(error)
     if refusal is not None:
-        return ToolResult.error(refused(refusal))
+        text = f"The client refused {refusal.method}: {refusal.message} ({refusal.code})"
+        return ToolResult.error(text)
     error = unwrap_single(error)
     if isinstance(error, McpError | InsufficientScope):
         raise error
@@ -249,6 +243,21 @@ def failure(server: "Server", source: str, error: BaseException) -> ToolResult:
     return CRASHED
 
 
+def _refusal_in(error: BaseException) -> ClientRefusal | None:
+    """Return the refusal of the client, or the first of several, if nothing else has failed."""
+    if isinstance(error, BaseExceptionGroup):
+        # Concurrent questions are often refused together. Any other failure beside them is the
+        # author's, and must not hide behind a refusal.
+        others = error.split(ClientRefusal)[1]
+        return _refusal_in(error.exceptions[0]) if others is None else None
+    return error if isinstance(error, ClientRefusal) else None
+
+
+def timed_out(error: Exception) -> str:
+    """Make the text for a model: the client did not answer in time."""
+    return f"The client did not answer in time: {error}"
+
+
 def ending_of(result: ToolResult) -> Ending | None:
     """Return how a call ended, for listeners, where the result alone does not tell."""
     if result is CRASHED:
@@ -263,17 +272,6 @@ def not_found(uri: str, version: str) -> McpError:
     """
     code = INVALID_PARAMS if REVISIONS[version].stateless else RESOURCE_NOT_FOUND
     return McpError(code, "Resource not found", {"uri": uri})
-
-
-async def read_registered(server: "Server", uri: str, context: Context) -> Any:
-    """Read a registered resource within its timeout; see `read_found`.
-
-    Raises:
-        McpError: The time is over (-32603), or see `read_found`.
-        InsufficientScope: See `read_found`.
-    """
-    found = server.registry.find_resource(uri)
-    return await within(server, found and found[0], partial(read_found, uri, found, context))
 
 
 async def within(
@@ -297,7 +295,9 @@ async def within(
         raise McpError(INTERNAL_ERROR, "Request timed out") from None
 
 
-async def read_found(uri: str, found: Found | None, context: Context) -> ReadResult | InputRequired:
+async def read_found(
+    uri: str, found: Found | None, context: Context
+) -> "ReadResult | InputRequired":
     """Read a resource, given the result of the registry's search.
 
     Returns:
@@ -315,14 +315,14 @@ async def read_found(uri: str, found: Found | None, context: Context) -> ReadRes
     # mapping.
     arguments = (uri, context) if variables is None else (uri, variables, context)
     value = await invoke_handler(context, spec.mode, partial(spec.invoke, *arguments))
-    if isinstance(value, InputRequired | ReadResult):
+    if isinstance(value, InputRequired | types.ReadResult):
         return value
-    return ReadResult(components.to_contents(spec.mime_type, uri, value))
+    return types.ReadResult(components.to_contents(spec.mime_type, uri, value))
 
 
 async def read_any(
     server: "Server", uri: str, found: Found | None, context: Context
-) -> ReadResult | InputRequired:
+) -> "ReadResult | InputRequired":
     """Read a resource with the server's `read_resource`, or from the registry.
 
     Returns:
@@ -332,90 +332,14 @@ async def read_any(
         McpError: There is no such resource.
         InsufficientScope: The caller may not read it.
     """
-    if not server.overrides("read_resource"):
+    if not server.registry.overrides("read_resource"):
         return await read_found(uri, found, context)
     if found is not None:
         # An override replaces the reading, never the scopes that the registration requires.
         demand(found[0], context)
     value = await run_user_code(server.read_resource(uri, context))
-    if isinstance(value, InputRequired | ReadResult):
+    if isinstance(value, InputRequired | types.ReadResult):
         return value
-    return ReadResult(
+    return types.ReadResult(
         components.to_contents(None if found is None else found[0].mime_type, uri, value)
     )
-
-
-async def get_registered(
-    server: "Server", name: str, arguments: Mapping[str, Any], context: Context
-) -> Any:
-    """Get a registered prompt within its timeout; see `get_found`.
-
-    Raises:
-        McpError: The time is over (-32603), or see `get_found`.
-        InsufficientScope: See `get_found`.
-    """
-    spec = server.registry.find_prompt(name)
-    return await within(server, spec, partial(get_found, spec, name, arguments, context))
-
-
-async def get_found(
-    spec: PromptSpec | None, name: str, arguments: Mapping[str, Any], context: Context
-) -> PromptResult | InputRequired:
-    """Get a prompt, given the result of the registry's search.
-
-    Returns:
-        The `PromptResult`; or an `InputRequired` of the handler.
-
-    Raises:
-        McpError: The prompt is unknown, or its arguments are invalid (-32602).
-        InsufficientScope: The caller may not get it.
-    """
-    if spec is None:
-        raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
-    demand(spec, context)
-    # Raises -32602: unlike those of a tool, a person chose these arguments, and there is no result
-    # that could carry the error (2025-11-25 `server/prompts`, "Error Handling").
-    args = spec.prepare(arguments)
-    value = await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
-    return value if isinstance(value, InputRequired) else components.to_prompt_result(spec, value)
-
-
-async def complete_registered(
-    server: "Server",
-    reference: Reference,
-    name: str,
-    prefix: str,
-    context: Context,
-) -> Completion:
-    """Complete an argument of a registered prompt or template.
-
-    Raises:
-        McpError: There is no such prompt, template, argument or variable (-32602).
-        InsufficientScope: The caller may not use it.
-    """
-    source = _completed_from(server, reference, name, context)
-    if isinstance(source, components.Completer):
-        invoke = partial(source.invoke, prefix, context)
-        return components.to_completion(await invoke_handler(context, source.mode, invoke))
-    # A known argument without completions has none to offer: an empty list, not an error.
-    return components.complete_from(source or (), prefix)
-
-
-def _completed_from(
-    server: "Server", reference: Reference, name: str, context: Context
-) -> "components.Source | None":
-    if reference.type == "ref/prompt":
-        prompt = server.registry.find_prompt(reference.name or "")
-        if prompt is None:
-            raise McpError(INVALID_PARAMS, f"Unknown prompt: {reference.name}")
-        demand(prompt, context)
-        if name not in prompt.arguments:
-            raise McpError(INVALID_PARAMS, f"Unknown prompt argument: {name}")
-        return prompt.complete(name)
-    template = server.registry.templates.specs.get(reference.uri or "")
-    if template is None:
-        raise McpError(INVALID_PARAMS, f"Unknown resource template: {reference.uri}")
-    demand(template, context)
-    if name not in template.variables:
-        raise McpError(INVALID_PARAMS, f"Unknown template variable: {name}")
-    return template.complete(name)

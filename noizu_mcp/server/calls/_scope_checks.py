@@ -4,18 +4,18 @@ A caller who lacks a scope gets the names of all scopes that the operation needs
 token is enough (2025-11-25 and later, `basic/authorization`, "Scope Challenge Handling").
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
 
+from ... import types
 from ..._errors import InsufficientScope, McpError
-from ...engine import InboundRequest, seldom
+from ...engine import InboundRequest, throttled_log
 from ...jsonrpc import INSUFFICIENT_SCOPE, Request
-from ...types import Principal, RequireScopes, as_scopes
 
 if TYPE_CHECKING:
     from ...components import Context
+    from ...types import Principal, RequireScopes
     from .._server import Server
-    from ..registry._registry import Registry
 
 #: Methods that need no scopes: a client must be able to connect before it knows which scopes to
 #: ask for.
@@ -26,7 +26,7 @@ class Scoped(Protocol):
     """A component that may require scopes."""
 
     @property
-    def requires(self) -> RequireScopes | None:
+    def requires(self) -> "RequireScopes | None":
         """The scopes that a caller must hold; None for none."""
 
 
@@ -43,8 +43,10 @@ def admit(server: "Server", inbound: InboundRequest) -> None:
     # Most servers require nothing: without this flag each request would search for its component
     # twice.
     if server.registry.scoped:
-        spec = asked_for(server.registry, request)
-        if spec is not None and not holds(spec, caller):
+        _, spec = server.registry.subject_of(request)
+        # A caller who lost a scope may still end a subscription.
+        leaving = request.method == "resources/unsubscribe"
+        if spec is not None and not leaving and not holds(spec, caller):
             # Empty: `needed` adds the scopes of server and component in one place.
             raise InsufficientScope(())
 
@@ -61,7 +63,7 @@ def demand(spec: Scoped, context: "Context") -> None:
         context.require(spec.requires)
 
 
-def holds(spec: Scoped, caller: Principal | None) -> bool:
+def holds(spec: Scoped, caller: "Principal | None") -> bool:
     """Tell whether a caller holds the scopes of a component."""
     return spec.requires is None or spec.requires.admits(caller)
 
@@ -77,10 +79,10 @@ def needed(server: "Server", request: Request, scopes: Iterable[str]) -> tuple[s
     Raises:
         ValueError: A missing scope is not a valid scope name.
     """
-    spec = asked_for(server.registry, request)
+    _, spec = server.registry.subject_of(request)
     required = (server.options.requires, None if spec is None else spec.requires)
     known = [scope for each in required if each is not None for scope in each.scopes]
-    return as_scopes([*known, *scopes])
+    return types.as_scopes([*known, *scopes])
 
 
 def denial(inbound: InboundRequest, scopes: Sequence[str], transport: str) -> McpError:
@@ -97,7 +99,7 @@ def denial(inbound: InboundRequest, scopes: Sequence[str], transport: str) -> Mc
     # cannot tell why.
     if inbound.envelope.origin.principal is None:
         text += "; nobody has verified who is calling"
-        seldom.warning(
+        throttled_log.warning(
             (method, names),
             "%s needs the scopes %s, and nobody verifies who calls on %s: serve it with auth= over"
             " HTTP, else with principal=",
@@ -106,37 +108,3 @@ def denial(inbound: InboundRequest, scopes: Sequence[str], transport: str) -> Mc
             transport,
         )
     return McpError(INSUFFICIENT_SCOPE, text, {"requiredScopes": list(scopes)})
-
-
-def asked_for(registry: "Registry", request: Request) -> Scoped | None:
-    """Find the component that a request names; None if it names none."""
-    # Before the features check the params: each value may be of any type here. A malformed one
-    # finds nothing, and its feature refuses it with a better text.
-    params: Mapping[str, Any] = request.params or {}
-    match request.method:
-        case "tools/call":
-            return registry.tools.specs.get(_text(params, "name"))
-        case "prompts/get":
-            return registry.find_prompt(_text(params, "name"))
-        case "resources/read" | "resources/subscribe":
-            found = registry.find_resource(_text(params, "uri"))
-            return None if found is None else found[0]
-        case "skills/get":
-            return registry.skills.specs.get(_text(params, "uri"))
-        case "completion/complete":
-            return _completed(registry, params.get("ref"))
-    return None
-
-
-def _completed(registry: "Registry", reference: Any) -> Scoped | None:
-    if not isinstance(reference, Mapping):
-        return None
-    if reference.get("type") == "ref/prompt":
-        return registry.find_prompt(_text(reference, "name"))
-    return registry.templates.specs.get(_text(reference, "uri"))
-
-
-def _text(params: Mapping[str, Any], name: str) -> str:
-    """Read a text member; another type counts as empty here, and its feature refuses it later."""
-    value = params.get(name)
-    return value if isinstance(value, str) else ""

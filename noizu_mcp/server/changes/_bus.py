@@ -11,7 +11,7 @@ merger sends nothing; its windows end by themselves.
 
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from functools import partial
 from typing import Final
 
@@ -43,13 +43,19 @@ class Bus:
         with self._lock:
             self._listeners.pop(listener, None)
 
+    def __iter__(self) -> Iterator[Callable[[Hashable], None]]:
+        # A copy: a listener may add or discard one.
+        with self._lock:
+            return iter(list(self._listeners))
+
     def publish(self, change: Hashable) -> None:
         """Report a change: a kind of list, or the URI of a resource. From any thread."""
-        with self._lock:
-            # Called outside of the lock: a listener may add or discard one.
-            listeners = list(self._listeners)
-        for listener in listeners:
+        for listener in self:
             listener(change)
+
+
+#: Seconds by which a window may end early, together with the one before it.
+TOGETHER: Final = MERGE_WINDOW / 10
 
 
 class MergeWindows:
@@ -82,10 +88,14 @@ class MergeWindows:
 
     async def _run(self) -> None:
         while self._open:
-            end, at_its_end = self._open.popleft()
-            await trio.sleep_until(end)
-            with crashes_logged("a change could not be told"):
-                at_its_end()
+            await trio.sleep_until(self._open[0][0])
+            # A change that many are told of opens as many windows, one right after the other: to
+            # sleep for each of them would cost more than the window.
+            due = trio.current_time() + TOGETHER
+            while self._open and self._open[0][0] <= due:
+                _, at_its_end = self._open.popleft()
+                with crashes_logged("a change could not be told"):
+                    at_its_end()
         # No checkpoint since the deque was seen empty: a window opened now starts a new task.
         self._running = False
 

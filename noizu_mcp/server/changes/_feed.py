@@ -18,16 +18,17 @@ import trio
 from ...engine import InFlight, crashes_logged, logger, run_user_code
 from ...jsonrpc import Id, Notification
 from ...protocol import ACKNOWLEDGED, Listening, Subscriptions
-from ...types import META_SUBSCRIPTION_ID, Principal
-from ..tasks._running_task import RunningTask
-from ..tasks._task_store import TaskChange
+from ...types import META_SUBSCRIPTION_ID
+from ..tasks._task_change import TaskChange
 from ._bus import Merger
 
 if TYPE_CHECKING:
     from ...components import Context
+    from ...types import Principal
     from .._request_context import RequestContext
     from .._running import RunningServer
     from .._session import Session
+    from ..tasks._running_task import RunningTask
 
 #: Seconds that `unsubscribe` gets after the end of a subscription. It is shielded for that long, so
 #: the bound also limits how long a shutdown can take; stopping a watcher takes far less.
@@ -69,7 +70,7 @@ class ChangeFeed:
         found: Session = session
         return found
 
-    def reader(self, id_: Id | None) -> Principal | None:
+    def reader(self, id_: Id | None) -> "Principal | None":
         """Return the caller of a listen request, or for None the caller of the session."""
         if id_ is None:
             return self.session.peer.origin.principal
@@ -93,6 +94,10 @@ class ChangeFeed:
             McpError: The limit is reached.
         """
         self.subscriptions.watch(uri)
+
+    def unwatch(self, uri: str) -> None:
+        """Stop watching a resource that is watched."""
+        self.subscriptions.unwatch(uri)
 
     # Changes
 
@@ -140,7 +145,7 @@ class ChangeFeed:
             return self.subscriptions.updated(change[0], partial(self.may_hear, change[0]))
         return self.subscriptions.changed(str(change))
 
-    def _notices_of_task(self, task: RunningTask) -> list[Notification]:
+    def _notices_of_task(self, task: "RunningTask") -> list[Notification]:
         # The call may have needed more scopes since the subscription was agreed on.
         return self.subscriptions.task_changed(
             task.id, task.to_wire(), lambda id_: task.admits(self.reader(id_))
@@ -180,10 +185,9 @@ class ChangeFeed:
 
     def _follow(self, ids: Iterable[str]) -> None:
         """Follow tasks, and send their present state: they may have ended before."""
-        tasks = self.running.tasks
         for id_ in ids:
-            if tasks.get(id_) is not None:
-                tasks.follow(id_, self.report)
+            if self.running.tasks.get(id_) is not None:
+                self.running.tasks.follow(id_, self.report)
                 self.report(TaskChange(id_))
 
     def hang_up(self, ctx: "RequestContext") -> None:
@@ -258,7 +262,7 @@ def leave(running: "RunningServer", uris: Collection[str], context: "Context") -
         uris: The resources.
         context: The request that watched them, or the session.
     """
-    if uris and running.server.overrides("unsubscribe"):
+    if uris and running.server.registry.overrides("unsubscribe"):
         running.linger(partial(_unsubscribe, running.server, uris, context))
 
 

@@ -14,7 +14,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from ..._errors import McpError, RequestTimeout
-from ...components import ResourceSpec
 from ...engine import Ending, Job
 from ...jsonrpc import Batch, Decoded, ErrorResponse, Id, Notification, Rendered, Request
 from ...protocol import Dispatch, Fanout, Revision, Send
@@ -23,7 +22,6 @@ from ._event import ENDS, Event, EventKind, Outcome
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
-    from .._server import Server
     from .._session import Session
     from ._telemetry import Telemetry
 
@@ -33,14 +31,6 @@ MAX_TEXT: Final = 256
 #: Where W3C trace context travels (2026-07-28 `basic/index`, `_meta`), and the characters that its
 #: formats give it at most: Trace Context 3.2.2 and 3.3.1.5, Baggage 3.3.2.
 TRACE_KEYS: Final[Mapping[str, int]] = {"traceparent": 256, "tracestate": 8192, "baggage": 8192}
-#: The param that names the subject of a request.
-_NAMED_BY: Final[Mapping[str, str]] = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "resources/subscribe": "uri",
-    "resources/unsubscribe": "uri",
-}
 _keys: Final = itertools.count(1)
 
 
@@ -119,7 +109,7 @@ class RequestRecording(_Span):
     def observe_result(self, result: Mapping[str, Any] | Rendered) -> None:
         """Note the result; see `RequestObserver`."""
         # A mark goes first: a timeout is answered with an `isError` result, and is no error of the
-        # tool. A `Rendered` result is a list, which is always complete.
+        # tool. A `Rendered` result is a list or a text, which are always complete.
         if self._ending is None and isinstance(result, Mapping):
             if result.get("isError") is True:
                 self._ending = "tool_error"
@@ -319,15 +309,15 @@ def _cut(id_: Id | None) -> Id | None:
 
 def _start_of(ctx: "RequestContext") -> Event:
     request, envelope = ctx.request, ctx.envelope
-    name, target = _subject(ctx.running.server, request)
+    name, spec = ctx.running.server.registry.subject_of(request)
     principal = envelope.origin.principal
     if ctx.dispatcher is None:
         place = Place(ctx.running.transport, envelope.revision.name)
     else:
         place = _place(ctx.dispatcher, envelope.revision)
     return _event("start", request.method, place)._replace(
-        name=name,
-        target=target,
+        name=None if name is None else name[:MAX_TEXT],
+        target=None if spec is None else str(spec.definition[spec.key]),
         request_id=_cut(request.id),
         principal=None if principal is None else str(principal.key),
         trace=_trace_of(envelope.meta),
@@ -343,32 +333,3 @@ def _trace_of(meta: Mapping[str, Any]) -> dict[str, str]:
         for key, value in found.items()
         if isinstance(value, str) and len(value) <= TRACE_KEYS[key]
     }
-
-
-def _subject(server: "Server", request: Request) -> tuple[str | None, str | None]:
-    """Return the name of the subject of a request, as sent and as registered."""
-    params = request.params or {}
-    if request.method == "completion/complete":
-        ref = params.get("ref")
-        name = ref.get("name", ref.get("uri")) if isinstance(ref, Mapping) else None
-    else:
-        name = params.get(_NAMED_BY.get(request.method, ""))
-    if not isinstance(name, str):
-        return None, None
-    return name[:MAX_TEXT], _registered(server, request.method, name)
-
-
-def _registered(server: "Server", method: str, name: str) -> str | None:
-    registry = server.registry
-    if method == "tools/call":
-        return name if registry.find_tool(name) else None
-    if method == "prompts/get":
-        return name if registry.find_prompt(name) else None
-    if method == "completion/complete":
-        templates = registry.templates.specs
-        return name if registry.find_prompt(name) or name in templates else None
-    found = registry.find_resource(name)
-    if found is None:
-        return None
-    spec = found[0]
-    return str(spec.definition["uri" if isinstance(spec, ResourceSpec) else "uriTemplate"])

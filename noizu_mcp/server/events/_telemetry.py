@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from ..._errors import Problem
-from ...engine import MOST_CRASHES, SHOWN, Seldom, call_user_code, crashes_logged
+from ...engine import MOST_CRASHES, SHOWN, ThrottledLog, call_user_code, crashes_logged
 from ._event import Event, Listen, Listener
 
 _FAILED: Final = "the listener %r failed"
@@ -35,7 +35,7 @@ class Telemetry:
 
     def __init__(self, listeners: Iterable[Listen] = ()) -> None:
         self.listeners: list[Listen] = list(listeners)
-        self._log = Seldom(shown=SHOWN, most=MOST_CRASHES)
+        self._log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
         self.sessions: set[object] = set()
         self.streams: set[object] = set()
         self._stores: set[Iterable[Held]] = set()
@@ -111,7 +111,7 @@ class Telemetry:
 
 
 @contextmanager
-def _guarded(listener: Listener, event: Event, log: Seldom) -> Iterator[None]:
+def _guarded(listener: Listener, event: Event, log: ThrottledLog) -> Iterator[None]:
     """Enter and leave the context manager of a listener; its exceptions are logged."""
     entered: AbstractContextManager[object] | None = None
     with crashes_logged(_FAILED, listener, log=log):

@@ -1,23 +1,28 @@
 """Features: the table from a method to the function that serves it."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
+from ...engine import Job
+from .._request_context import RequestContext
 from .._running import Route
 from ._complete import complete
 from ._lifecycle import discover, initialize, ping, set_level
-from ._prompts import get_prompt, list_prompts
-from ._resources import (
-    list_resources,
-    list_templates,
-    read_resource,
-    subscribe,
-    unsubscribe,
-)
-from ._skills import get_skill, list_skills, read_directory
+from ._lists import list_page
+from ._prompts import get_prompt
+from ._resources import get_skill, read_directory, read_resource, subscribe, unsubscribe
 from ._subscriptions import listen
-from ._tasks import cancel_task, get_task, update_task
-from ._tools import call_tool, list_tools
+from ._tools import call_tool
+
+
+def _serve_task(function: str, ctx: RequestContext) -> Job | None:
+    """Answer a method of `_tasks`, which loads with the first request for a task."""
+    from . import _tasks
+
+    route: Route = getattr(_tasks, function)
+    return route(ctx)
+
 
 #: Every method of both eras. The protocol layer has refused the methods that the revision of a
 #: request does not have, before this table is read.
@@ -26,21 +31,21 @@ ROUTES: Final[Mapping[str, Route]] = {
     "ping": ping,
     "server/discover": discover,
     "subscriptions/listen": listen,
-    "tools/list": list_tools,
+    "tools/list": partial(list_page, "tools", "list_tools"),
     "tools/call": call_tool,
-    "resources/list": list_resources,
-    "resources/templates/list": list_templates,
+    "resources/list": partial(list_page, "resources", "list_resources"),
+    "resources/templates/list": partial(list_page, "templates", "list_resource_templates"),
     "resources/read": read_resource,
     "resources/subscribe": subscribe,
     "resources/unsubscribe": unsubscribe,
-    "prompts/list": list_prompts,
+    "prompts/list": partial(list_page, "prompts", "list_prompts"),
     "prompts/get": get_prompt,
     "completion/complete": complete,
     "logging/setLevel": set_level,
-    "tasks/get": get_task,
-    "tasks/update": update_task,
-    "tasks/cancel": cancel_task,
-    "skills/list": list_skills,
+    "tasks/get": partial(_serve_task, "get_task"),
+    "tasks/update": partial(_serve_task, "update_task"),
+    "tasks/cancel": partial(_serve_task, "cancel_task"),
+    "skills/list": partial(list_page, "skills", "list_skills"),
     "skills/get": get_skill,
     "resources/directory/read": read_directory,
 }

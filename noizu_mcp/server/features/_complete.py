@@ -1,14 +1,21 @@
 """`completion/complete` (`server/utilities/completion`)."""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from ... import components
+from ... import components, types
 from ..._errors import McpError, ProtocolError
+from ...components import Context
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
-from ...types import Reference
 from .._request_context import RequestContext
+from ..calls._invoke import invoke_handler
+from ..calls._scope_checks import demand
+
+if TYPE_CHECKING:
+    from ...types import Completion, Reference
+    from .._server import Server
 
 
 def complete(ctx: RequestContext) -> Job | None:
@@ -23,7 +30,7 @@ def complete(ctx: RequestContext) -> Job | None:
     # On the context: an override of `complete` has no parameter for them.
     ctx.completion_arguments = _filled_in(params)
     try:
-        reference = Reference.from_wire(params.get("ref"), "ref")
+        reference = types.Reference.from_wire(params.get("ref"), "ref")
     except ProtocolError:
         raise McpError(INVALID_PARAMS, "completion/complete requires a valid ref") from None
 
@@ -51,3 +58,44 @@ def _filled_in(params: Mapping[str, Any]) -> Mapping[str, str]:
     # `context` exists since 2025-06-18 and is optional: a malformed entry is left out, and the
     # completion is merely less precise.
     return {name: value for name, value in arguments.items() if isinstance(value, str)}
+
+
+async def complete_registered(
+    server: "Server",
+    reference: "Reference",
+    name: str,
+    prefix: str,
+    context: Context,
+) -> "Completion":
+    """Complete an argument of a registered prompt or template.
+
+    Raises:
+        McpError: There is no such prompt, template, argument or variable (-32602).
+        InsufficientScope: The caller may not use it.
+    """
+    source = _completed_from(server, reference, name, context)
+    if isinstance(source, components.Completer):
+        invoke = partial(source.invoke, prefix, context)
+        return components.to_completion(await invoke_handler(context, source.mode, invoke))
+    # A known argument without completions has none to offer: an empty list, not an error.
+    return components.complete_from(source or (), prefix)
+
+
+def _completed_from(
+    server: "Server", reference: "Reference", name: str, context: Context
+) -> "components.Source | None":
+    if reference.type == "ref/prompt":
+        prompt = server.registry.find_prompt(reference.name or "")
+        if prompt is None:
+            raise McpError(INVALID_PARAMS, f"Unknown prompt: {reference.name}")
+        demand(prompt, context)
+        if name not in prompt.arguments:
+            raise McpError(INVALID_PARAMS, f"Unknown prompt argument: {name}")
+        return prompt.complete(name)
+    template = server.registry.templates.specs.get(reference.uri or "")
+    if template is None:
+        raise McpError(INVALID_PARAMS, f"Unknown resource template: {reference.uri}")
+    demand(template, context)
+    if name not in template.variables:
+        raise McpError(INVALID_PARAMS, f"Unknown template variable: {name}")
+    return template.complete(name)

@@ -3,9 +3,8 @@
 2026-07-28 has no `logging/setLevel`: there each request names its level.
 """
 
-from typing import Any
-
 from ..._errors import McpError
+from ..._value import JSONObject
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import SUPPORTED_VERSIONS, adapt_implementation
 from ...types import LOG_LEVELS
@@ -19,9 +18,9 @@ def initialize(ctx: RequestContext) -> None:
     # Before the capabilities are read: a list that changes after this line is told once the client
     # is ready. In the other order a change between the two would be lost.
     ctx.handshake_session.feed.await_ready()
-    result: dict[str, Any] = {
+    result: JSONObject = {
         "protocolVersion": revision.name,
-        "capabilities": server.capabilities(),
+        "capabilities": server.registry.capabilities(),
         "serverInfo": adapt_implementation(server.info, revision),
     }
     if server.options.instructions is not None:
@@ -32,9 +31,9 @@ def initialize(ctx: RequestContext) -> None:
 def discover(ctx: RequestContext) -> None:
     """Answer `server/discover` (2026-07-28 `server/discover`)."""
     server = ctx.running.server
-    extensions = server.extensions()
-    capabilities = server.capabilities()
-    result: dict[str, Any] = {
+    extensions = server.registry.extensions()
+    capabilities = server.registry.capabilities()
+    result: JSONObject = {
         "supportedVersions": list(SUPPORTED_VERSIONS),
         # Only here: `capabilities.extensions` is a member of 2026-07-28, and `initialize` answers
         # older revisions.

@@ -1,47 +1,58 @@
-"""The list methods: `tools/list`, `prompts/list`, `resources/list`, `resources/templates/list`."""
+"""The list methods: `tools/list`, `prompts/list`, `resources/list` and their kin."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from ...components import Context
-from ...engine import Job, run_user_code
+from ... import components
+from ..._errors import InsufficientScope
+from ...components import Context, TemplateSpec
+from ...engine import Job, crashes_logged, run_user_code
 from .._request_context import RequestContext
+from ..calls._invoke import invoke_handler
+from ..calls._scope_checks import holds
 from ..registry._collection import Collection
 
-Ask = Callable[[str | None, Context], Awaitable[Any]]
+if TYPE_CHECKING:
+    from .._server import Server
+
+#: Computes a list for the caller; returns a `Page`, or a list without further pages.
+_Compute = Callable[[str | None, Context], Awaitable[Any]]
 
 
-def list_page(
-    ctx: RequestContext,
-    collection: Collection[Any],
-    cache: str,
-    ask: Ask | None,
-) -> Job | None:
+def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     """Answer a list method.
 
     Args:
+        name: The collection of the registry; also the kind of cache hints.
+        override: The method of the server that computes the list, if a class overrides it.
         ctx: The request.
-        collection: The registrations, and the wire form of their lists.
-        cache: The kind of cache hints.
-        ask: The author's code that computes the list for the caller; returns a `Page`, or a list
-            without further pages. None: the answer is the rendered list of registrations.
 
     Raises:
         McpError: The cursor is invalid (-32602).
     """
+    server = ctx.running.server
+    collection: Collection[Any] = getattr(server.registry, name)
     cursor = (ctx.request.params or {}).get("cursor")
+    compute: _Compute | None = None
+    if server.registry.overrides(override):
+        compute = getattr(server, override)
+    # Only then: a list without instances is served from rendered bytes.
+    elif name == "resources" and any(each.list for each in server.registry.templates.shown):
+        compute = _list_with_instances
     # Registrations are listed to everybody; a computed list may be for this caller alone. A shared
     # cache must not give it to another one (2026-07-28 `server/utilities/caching`).
-    guarded = ask is not None and ctx.envelope.origin.principal is not None
-    caching = ctx.running.server.options.cache_of(cache, guarded=guarded)
-    if ask is None:
+    guarded = compute is not None and ctx.envelope.origin.principal is not None
+    caching = server.options.cache_of(name, guarded=guarded)
+    if compute is None:
         # Bytes that the collection keeps: a list is rendered once per change, not once per request.
         body = collection.rendered(cursor, ctx.envelope.revision)
         ctx.complete_rendered(body, caching.tail())
         return None
 
     async def work() -> None:
-        page = collection.read(await run_user_code(ask(cursor, ctx)))
+        page = collection.read(await run_user_code(compute(cursor, ctx)))
         revision = ctx.envelope.revision
         result = collection.write(page, revision)
         if revision.stateless:
@@ -49,3 +60,29 @@ def list_page(
         ctx.complete(result)
 
     return ctx.in_time(work)
+
+
+async def _list_with_instances(cursor: str | None, context: Context) -> Any:
+    server = context.server
+    collection = server.registry.resources
+    found: list[Any] = list(collection.shown)
+    for template in server.registry.templates.shown:
+        if template.list is not None and holds(template, context.auth):
+            found += await _list_instances(server, template, template.list, context)
+    return collection.cut(found, cursor)
+
+
+async def _list_instances(
+    server: "Server", template: TemplateSpec, method: Callable[[Context], Any], context: Context
+) -> Sequence[Any]:
+    """List the instances of one template; a failing one is empty, and does not hide others."""
+    found: Sequence[Any] = ()
+    text = "%s.list failed; its resources are left out"
+    # Resources that the caller may not see are left out in silence, as everywhere in lists.
+    with (
+        crashes_logged(text, template.source, log=server.crash_log),
+        suppress(InsufficientScope),
+    ):
+        listed = await invoke_handler(context, template.list_mode, partial(method, context))
+        found = components.to_listed(template, listed)
+    return found

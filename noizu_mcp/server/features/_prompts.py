@@ -1,28 +1,24 @@
-"""`prompts/list` and `prompts/get` (`server/prompts`)."""
+"""`prompts/get` (`server/prompts`)."""
 
-from collections.abc import Awaitable
-from typing import Any
+from collections.abc import Awaitable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ... import components
 from ..._errors import McpError
+from ..._value import JSONObject
+from ...components import Context, PromptSpec
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...protocol import adapt_block
 from ...types import InputRequired
 from .._request_context import RequestContext
-from ..calls._invoke import get_found, settle
-from ._lists import list_page
+from ..calls._invoke import invoke_handler, settle, within
+from ..calls._scope_checks import demand
 
-
-def list_prompts(ctx: RequestContext) -> Job | None:
-    """Answer `prompts/list`.
-
-    Raises:
-        McpError: The cursor is invalid (-32602).
-    """
-    server = ctx.running.server
-    ask = server.list_prompts if server.overrides("list_prompts") else None
-    return list_page(ctx, server.registry.prompts, "prompts", ask)
+if TYPE_CHECKING:
+    from ...types import PromptResult
+    from .._server import Server
 
 
 def get_prompt(ctx: RequestContext) -> Job | None:
@@ -43,7 +39,7 @@ def get_prompt(ctx: RequestContext) -> Job | None:
     spec = server.registry.find_prompt(name)
 
     def get() -> Awaitable[Any]:
-        if server.overrides("get_prompt"):
+        if server.registry.overrides("get_prompt"):
             return run_user_code(server.get_prompt(name, arguments or {}, ctx))
         return run_user_code(get_found(spec, name, arguments or {}, ctx))
 
@@ -55,7 +51,7 @@ def get_prompt(ctx: RequestContext) -> Job | None:
     return ctx.in_time(work, spec)
 
 
-def _write(ctx: RequestContext, result: dict[str, Any]) -> dict[str, Any]:
+def _write(ctx: RequestContext, result: JSONObject) -> JSONObject:
     # 2025-03-26 has no `resource_link` block: its clients may refuse the whole message.
     if ctx.envelope.revision.resource_links:
         return result
@@ -63,3 +59,38 @@ def _write(ctx: RequestContext, result: dict[str, Any]) -> dict[str, Any]:
         {**message, "content": adapt_block(message["content"])} for message in result["messages"]
     ]
     return {**result, "messages": messages}
+
+
+async def get_registered(
+    server: "Server", name: str, arguments: Mapping[str, Any], context: Context
+) -> Any:
+    """Get a registered prompt within its timeout; see `get_found`.
+
+    Raises:
+        McpError: The time is over (-32603), or see `get_found`.
+        InsufficientScope: See `get_found`.
+    """
+    spec = server.registry.find_prompt(name)
+    return await within(server, spec, partial(get_found, spec, name, arguments, context))
+
+
+async def get_found(
+    spec: PromptSpec | None, name: str, arguments: Mapping[str, Any], context: Context
+) -> "PromptResult | InputRequired":
+    """Get a prompt, given the result of the registry's search.
+
+    Returns:
+        The `PromptResult`; or an `InputRequired` of the handler.
+
+    Raises:
+        McpError: The prompt is unknown, or its arguments are invalid (-32602).
+        InsufficientScope: The caller may not get it.
+    """
+    if spec is None:
+        raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
+    demand(spec, context)
+    # Raises -32602: unlike those of a tool, a person chose these arguments, and there is no result
+    # that could carry the error (2025-11-25 `server/prompts`, "Error Handling").
+    args = spec.prepare(arguments)
+    value = await invoke_handler(context, spec.mode, partial(spec.invoke, args, context))
+    return value if isinstance(value, InputRequired) else components.to_prompt_result(spec, value)

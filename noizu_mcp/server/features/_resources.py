@@ -1,24 +1,21 @@
-"""Resources: lists, `resources/read` and subscriptions (`server/resources`)."""
+"""Resources (`server/resources`) and skills (SEP-2640), but for their lists."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from ... import components
-from ..._errors import InsufficientScope, McpError
-from ...components import Context, TemplateSpec
-from ...engine import Job, crashes_logged, run_user_code
+from ..._errors import McpError
+from ..._value import JSONObject
+from ...components import Context
+from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
 from .._request_context import RequestContext
-from ..calls._invoke import invoke_handler, read_any, settle
-from ..calls._scope_checks import holds
-from ..changes._feed import leave
+from ..calls._invoke import read_any, read_found, settle, within
+from ..changes._feed import ChangeFeed, leave
 from ..registry._server_options import Cache
-from ._lists import Ask, list_page
 
 if TYPE_CHECKING:
     from .._server import Server
@@ -26,60 +23,6 @@ if TYPE_CHECKING:
 #: Characters of a resource URI, as many as common web servers accept in a URL. A watched URI is
 #: kept for as long as its connection, so its length must have a bound.
 MAX_URI: Final = 8 * 1024
-
-
-def list_resources(ctx: RequestContext) -> Job | None:
-    """Answer `resources/list`: the resources, and the instances that templates list.
-
-    Raises:
-        McpError: The cursor is invalid (-32602).
-    """
-    server = ctx.running.server
-    ask: Ask | None = None
-    if server.overrides("list_resources"):
-        ask = server.list_resources
-    # Only then: a list without instances is served from rendered bytes.
-    elif any(template.list for template in server.registry.templates.shown):
-        ask = _list_with_instances
-    return list_page(ctx, server.registry.resources, "resources", ask)
-
-
-async def _list_with_instances(cursor: str | None, context: Context) -> Any:
-    server = context.server
-    collection = server.registry.resources
-    found: list[Any] = list(collection.shown)
-    for template in server.registry.templates.shown:
-        if template.list is not None and holds(template, context.auth):
-            found += await _list_instances(server, template, template.list, context)
-    return collection.cut(found, cursor)
-
-
-async def _list_instances(
-    server: "Server", template: TemplateSpec, method: Callable[[Context], Any], context: Context
-) -> Sequence[Any]:
-    """List the instances of one template; a failing one is empty, and does not hide others."""
-    found: Sequence[Any] = ()
-    text = "%s.list failed; its resources are left out"
-    # Resources that the caller may not see are left out in silence, as everywhere in lists.
-    with (
-        crashes_logged(text, template.source, log=server.crash_log),
-        suppress(InsufficientScope),
-    ):
-        listed = await invoke_handler(context, template.list_mode, partial(method, context))
-        found = components.to_listed(template, listed)
-    return found
-
-
-def list_templates(ctx: RequestContext) -> Job | None:
-    """Answer `resources/templates/list`.
-
-    Raises:
-        McpError: The cursor is invalid (-32602).
-    """
-    server = ctx.running.server
-    overridden = server.overrides("list_resource_templates")
-    ask = server.list_resource_templates if overridden else None
-    return list_page(ctx, server.registry.templates, "templates", ask)
 
 
 def read_resource(ctx: RequestContext) -> Job | None:
@@ -107,7 +50,7 @@ def read_resource(ctx: RequestContext) -> Job | None:
     return ctx.in_time(work, spec)
 
 
-def _write(ctx: RequestContext, result: dict[str, Any], caching: Cache) -> dict[str, Any]:
+def _write(ctx: RequestContext, result: JSONObject, caching: Cache) -> JSONObject:
     revision = ctx.envelope.revision
     if revision.stateless:
         return {**result, **caching.to_wire()}
@@ -121,6 +64,17 @@ def _write(ctx: RequestContext, result: dict[str, Any], caching: Cache) -> dict[
     return result
 
 
+async def read_registered(server: "Server", uri: str, context: Context) -> Any:
+    """Read a registered resource within its timeout; see `read_found`.
+
+    Raises:
+        McpError: The time is over (-32603), or see `read_found`.
+        InsufficientScope: See `read_found`.
+    """
+    found = server.registry.find_resource(uri)
+    return await within(server, found and found[0], partial(read_found, uri, found, context))
+
+
 def subscribe(ctx: RequestContext) -> Job | None:
     """Answer `resources/subscribe` (up to 2025-11-25).
 
@@ -128,10 +82,7 @@ def subscribe(ctx: RequestContext) -> Job | None:
         McpError: The resource is unknown, or nobody may watch it.
     """
     server = ctx.running.server
-    if not server.can_be_watched:
-        ctx.refuse_method()
-        return None
-    uri, feed = _uri(ctx), ctx.handshake_session.feed
+    uri, feed = _watched(ctx)
 
     async def work() -> None:
         # A second subscription of one session changes nothing: `Server.subscribe` and `unsubscribe`
@@ -154,19 +105,60 @@ def subscribe(ctx: RequestContext) -> Job | None:
 def unsubscribe(ctx: RequestContext) -> Job | None:
     """Answer `resources/unsubscribe`; a URI that is not watched is fine."""
     server = ctx.running.server
-    if not server.can_be_watched:
-        ctx.refuse_method()
-        return None
-    uri, feed = _uri(ctx), ctx.handshake_session.feed
+    uri, feed = _watched(ctx)
 
     async def work() -> None:
         if feed.subscriptions.watches(uri):
             # First, without a checkpoint after the test: two of these at a time call the hook once.
-            feed.subscriptions.unwatch(uri)
+            feed.unwatch(uri)
             await run_user_code(server.unsubscribe(uri, ctx))
         ctx.complete({})
 
     return ctx.in_time(work)
+
+
+def get_skill(ctx: RequestContext) -> None:
+    """Answer `skills/get`.
+
+    Raises:
+        McpError: There is no such skill (-32602).
+    """
+    server = ctx.running.server
+    uri = _uri(ctx)
+    spec = server.registry.skills.specs.get(uri)
+    if spec is None:
+        raise McpError(INVALID_PARAMS, "Skill not found", {"uri": uri})
+    # A skill with scopes is private to its caller, whatever the option says: a shared cache checks
+    # no scopes.
+    caching = server.options.cache_of("skills", guarded=spec.requires is not None)
+    ctx.complete({"skill": spec.definition, **caching.to_wire()})
+
+
+def read_directory(ctx: RequestContext) -> None:
+    """Answer `resources/directory/read`; its result carries no cache hints.
+
+    Raises:
+        McpError: There is no such directory, or the cursor is invalid (-32602).
+    """
+    registry = ctx.running.server.registry
+    uri = _uri(ctx)
+    children = registry.directories.get(uri)
+    if children is None:
+        raise McpError(INVALID_PARAMS, "Directory not found", {"uri": uri})
+    collection = registry.resources
+    page = collection.cut(list(children.values()), (ctx.request.params or {}).get("cursor"))
+    ctx.complete(collection.write(page, ctx.envelope.revision))
+
+
+def _watched(ctx: RequestContext) -> tuple[str, ChangeFeed]:
+    """Return the URI of a subscription and the feed of its session.
+
+    Raises:
+        McpError: No resource can be watched (-32601), or the URI is missing or too long (-32602).
+    """
+    if not ctx.running.server.registry.can_be_watched:
+        raise ctx.unknown_method()
+    return _uri(ctx), ctx.handshake_session.feed
 
 
 def _uri(ctx: RequestContext) -> str:

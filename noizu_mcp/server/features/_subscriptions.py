@@ -11,7 +11,6 @@ from ...protocol import Listening
 from .._request_context import RequestContext
 from ..changes._feed import ListenFeed, leave
 from ..registry._registry import Registry
-from ._task_call import owner_of, require_tasks
 
 
 def listen(ctx: RequestContext) -> Job | None:
@@ -26,14 +25,14 @@ def listen(ctx: RequestContext) -> Job | None:
     """
     server = ctx.running.server
     params = ctx.request.params or {}
-    offered = {**server.capabilities(), "extensions": server.extensions()}
+    offered = {**server.registry.capabilities(), "extensions": server.registry.extensions()}
     # Over HTTP the request has no session: the feed is its own.
     feed = ListenFeed(ctx) if ctx.dispatcher is None else ctx.dispatcher.feed
     wanted = _read(ctx, feed.subscriptions.read(ctx.id, params, offered))
     if server.registry.scoped:
         wanted = wanted._replace(uris=_readable(ctx, server.registry, wanted.uris))
     # No author's code to wait for: the acknowledgement goes out in this very step.
-    if not wanted.uris or not server.overrides("can_watch", "subscribe"):
+    if not wanted.uris or not server.registry.overrides("can_watch", "subscribe"):
         allowed = frozenset(filter(server.registry.is_subscribable, wanted.uris))
         feed.listen(ctx, wanted._replace(uris=allowed))
         return None
@@ -62,6 +61,9 @@ def _read(ctx: RequestContext, wanted: Listening) -> Listening:
     """Leave out unknown tasks, tasks of other owners, and those that the caller may not see."""
     if not wanted.tasks:
         return wanted
+    # Loaded with the first filter that names a task.
+    from ._tasks import owner_of, require_tasks
+
     require_tasks(ctx.envelope)
     owner, caller = owner_of(ctx.envelope), ctx.envelope.origin.principal
     found = map(ctx.running.tasks.get, wanted.tasks)

@@ -1,29 +1,81 @@
-"""`tasks/get`, `tasks/update`, `tasks/cancel` (the extension `io.modelcontextprotocol/tasks`)."""
+"""Tasks (the extension `io.modelcontextprotocol/tasks`): their methods, and calls that begin one.
 
-from collections.abc import Mapping
+Theory of operation. An `Opening` decides once for each call. A tool with `starts_task` runs in its
+request until the handler awaits `ctx.start_task()`; any other begins its task before the handler
+runs. `_begin` enters the task in the store, starts it and answers the request with it. The handler
+in the request is then cancelled, and the task runs it from the start, with the answers and steps
+of the request. `_left` keeps the two from overlapping: the task waits until the handler has left
+the request. It is set in a `finally`, so the task cannot wait for ever.
+"""
 
-from ..._errors import McpError
-from ...jsonrpc import INVALID_PARAMS
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from ..._errors import InsufficientScope, McpError
+from ..._value import JSONObject
+from ...components import Context, ToolSpec
+from ...engine import ClientThreads, Job
+from ...jsonrpc import INVALID_PARAMS, MISSING_CLIENT_CAPABILITY, memory_of
+from ...protocol import Envelope
+from ...types import TASKS, ToolResult
 from .._request_context import RequestContext
+from ..asking._live import LiveAsker
+from ..asking._replay import ReplayAsker
+from ..calls._invoke import Answer, as_result, ending_of
+from ..calls._scope_checks import denial, needed
+from ..calls._time_limit import enter_task
+from ..events._recording import observe_task
 from ..tasks._running_task import RunningTask
-from ._task_call import owner_of, require_tasks
+
+if TYPE_CHECKING:
+    from ...types import RequireScopes
+
+#: The result for a handshake client: it cannot declare the extension, so an error could not help.
+_NEEDED: Final = ToolResult.error(
+    f"This tool runs as a task: it needs a client of 2026-07-28 with the extension {TASKS}"
+)
+
+
+def declares_tasks(envelope: Envelope) -> bool:
+    """Tell whether the request declares tasks; 2026-07-28 forbids to remember earlier ones."""
+    extensions = envelope.client_capabilities.get("extensions")
+    declared = isinstance(extensions, Mapping) and isinstance(extensions.get(TASKS), Mapping)
+    return envelope.revision.stateless and declared
+
+
+def require_tasks(envelope: Envelope) -> None:
+    """Check that a request declares tasks.
+
+    Raises:
+        McpError: It does not (-32021).
+    """
+    if not declares_tasks(envelope):
+        # An object in the form of `ClientCapabilities`, not a list of names (2026-07-28
+        # `basic/index`).
+        data: JSONObject = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+        raise McpError(MISSING_CLIENT_CAPABILITY, "Missing required client capability", data)
+
+
+def owner_of(envelope: Envelope) -> str | None:
+    """Return the key of the principal of a request; None without authentication."""
+    principal = envelope.origin.principal
+    return None if principal is None else str(principal.key)
 
 
 def get_task(ctx: RequestContext) -> None:
     """Answer `tasks/get`: the present state, with questions, result or error."""
     task = _find(ctx)
-    if task is not None:
-        ctx.complete(task.to_wire())
-        # After the answer, and here only for an ended task: from now on it may make room for
-        # others.
-        ctx.running.tasks.note_told(task)
+    ctx.complete(task.to_wire())
+    # After the answer, and here only for an ended task: from now on it may make room for others.
+    ctx.running.tasks.note_told(task)
 
 
 def update_task(ctx: RequestContext) -> None:
     """Answer `tasks/update`: take answers to some or all questions of the task."""
     task = _find(ctx)
-    if task is None:
-        return
     answers = (ctx.request.params or {}).get("inputResponses")
     if not isinstance(answers, Mapping):
         raise McpError(INVALID_PARAMS, "tasks/update requires an inputResponses object")
@@ -33,25 +85,190 @@ def update_task(ctx: RequestContext) -> None:
 
 def cancel_task(ctx: RequestContext) -> None:
     """Answer `tasks/cancel` at once; the cancellation is cooperative (extension)."""
-    task = _find(ctx)
-    if task is not None:
-        task.cancel()
-        ctx.complete({})
+    _find(ctx).cancel()
+    ctx.complete({})
 
 
-def _find(ctx: RequestContext) -> RunningTask | None:
-    """Find the task of a request; without any tasks, refuse the method and return None.
+def _find(ctx: RequestContext) -> RunningTask:
+    """Find the task of a request.
 
     Raises:
-        McpError: The request does not declare tasks (-32021), or the task is unknown (-32602).
+        McpError: The server has no tasks (-32601), the request does not declare them (-32021), or
+            the task is unknown (-32602).
         InsufficientScope: The caller lacks scopes that the call needed.
     """
     # Both: a tool with tasks may be removed while one of its tasks is still kept.
     if not ctx.running.server.registry.has_tasks and not len(ctx.running.tasks):
-        ctx.refuse_method()
-        return None
+        raise ctx.unknown_method()
     require_tasks(ctx.envelope)
     id_ = (ctx.request.params or {}).get("taskId")
     task = ctx.running.tasks.find(id_, owner_of(ctx.envelope))
     task.admit(ctx.envelope.origin.principal)
     return task
+
+
+class TaskContext(RequestContext):
+    """The call of a tool in its task: questions and progress go into the task.
+
+    Args:
+        ctx: The request that began the task; it is answered.
+        task: The task.
+        asker: Asks the client through the task.
+    """
+
+    def __init__(self, ctx: RequestContext, task: RunningTask, asker: LiveAsker) -> None:
+        # The request is over, and the extension forbids progress and log notices for tasks: one
+        # with the old token would be a protocol error of ours.
+        envelope = ctx.envelope._replace(progress_token=None, log_level=None)
+        super().__init__(ctx.in_flight, ctx.request, envelope, ctx.channel, key=ctx.key)
+        self.running = ctx.running
+        self.dispatcher = ctx.dispatcher
+        # Nothing may be sent on the channel of the request any more.
+        self.answered = True
+        self.task = task
+        self.asker = asker
+        self.input_responses, self.request_state = asker.responses, asker.state
+
+    @property
+    def cancelled(self) -> bool:
+        """True once the task was cancelled or has ended."""
+        return self.task.cancelling or self.task.ended
+
+    def check_scopes(self, scopes: "RequireScopes") -> None:
+        """Check the scopes of the caller; access to the task needs them from now on."""
+        super().check_scopes(scopes)
+        self.running.portal.run(lambda: self.task.require(scopes))
+
+    @property
+    def threads(self) -> ClientThreads:
+        """The threads of sync handlers in tasks: long tasks must not use up those of requests."""
+        return self.running.server.task_threads.of(self.envelope.origin.client)
+
+    def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> Awaitable[None]:
+        """Show progress as the status message: the extension has no progress notices of tasks."""
+        nothing = super().report_progress(progress, total, message)
+        far = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+        # Through the portal: a sync handler calls this in its own thread.
+        self.running.portal.run(lambda: self.task.say(message or far))
+        return nothing
+
+
+class Opening:
+    """The call of a tool that may go on as a task.
+
+    Args:
+        ctx: The request.
+        spec: The tool.
+        work: Calls it.
+
+    Attributes:
+        possible: True if the request declares tasks and, for an optional task, there is room.
+        begin_task: Begins the task for `ctx.start_task()`; None for a task that begins at once.
+    """
+
+    def __init__(
+        self,
+        ctx: RequestContext,
+        spec: ToolSpec,
+        work: Callable[[Context], Awaitable[Answer]],
+    ) -> None:
+        self.possible = declares_tasks(ctx.envelope)
+        self.begin_task = self._begin_for if spec.starts_task else None
+        self._ctx = ctx
+        self._spec = spec
+        self._work = work
+        self._left = trio.Event()  # set once the handler has left the request, or never entered it
+
+    def enter(self) -> bool:
+        """Begin the task, or refuse the call, if the handler need not run for either.
+
+        Returns:
+            True if the request is answered.
+
+        Raises:
+            McpError: The request does not declare tasks (-32021), or a limit is reached.
+        """
+        if self.begin_task is None and self._has_room():
+            self._left.set()
+            self._begin(None)
+            return True
+        if self.possible or self._spec.task == "optional":
+            return False
+        if self._ctx.envelope.revision.stateless:
+            require_tasks(self._ctx.envelope)
+        self._ctx.complete(_NEEDED.to_wire())
+        return True
+
+    @cached_property
+    def _size(self) -> int:
+        """Bytes that the task holds while it runs: the size of its request."""
+        return memory_of(self._ctx.request.params)
+
+    def leaving(self, job: Job) -> Job:
+        """Wrap the job of the request, to note when its handler has left it."""
+
+        async def whole() -> None:
+            try:
+                await job()
+            finally:
+                self._left.set()
+
+        return whole
+
+    async def _begin_for(self, call: RequestContext) -> None:
+        """Begin the task for a handler; its call in the request ends with that."""
+        if not self.possible:
+            return
+        ctx = self._ctx
+        # The client may have cancelled, or another task of the handler may have begun the task.
+        if not ctx.cancelled:
+            if not self._has_room():
+                return
+            self._begin(call.asker)
+            ctx.stop()
+        # The cancellation of the request ends this call. Returning would let the handler go on
+        # twice.
+        await trio.sleep_forever()
+
+    def _has_room(self) -> bool:
+        """Tell whether a task may begin; without room an optional one runs in its request."""
+        if self.possible and self._spec.task == "optional":
+            owner = owner_of(self._ctx.envelope)
+            self.possible = self._ctx.running.tasks.make_room(owner, self._size)
+        return self.possible
+
+    def _begin(self, asker: LiveAsker | ReplayAsker | None) -> None:
+        """Start the task and then answer the request: `tasks/get` must find it at once."""
+        before = asker if isinstance(asker, ReplayAsker) else None
+        timeout = self._spec.timeout if isinstance(self._spec.timeout, float) else None
+        store = self._ctx.running.tasks
+        task = store.create(owner_of(self._ctx.envelope), self._size)
+        if self._spec.requires is not None:
+            task.require(self._spec.requires)
+        record = observe_task(self._ctx, task)
+        store.start(task, partial(self._run, task, before), timeout, record)
+        answer = task.to_wire(detailed=False)
+        self._ctx.complete({"resultType": "task", **answer})
+
+    async def _run(self, task: RunningTask, before: ReplayAsker | None) -> Mapping[str, Any]:
+        # A step of the request may still run. It must be over and recorded before the task looks
+        # for it, or its side effect would happen twice.
+        await self._left.wait()
+        asker = LiveAsker(task, before)
+        ctx = TaskContext(self._ctx, task, asker)
+        ctx.begin_task = _begun if self.begin_task else None
+        try:
+            enter_task()
+            result = as_result(await self._work(ctx))
+            task.ending = ending_of(result)
+            return result.to_wire()
+        except InsufficientScope as error:
+            running = self._ctx.running
+            scopes = needed(running.server, self._ctx.request, error.scopes)
+            raise denial(self._ctx, scopes, running.transport) from None
+
+
+async def _begun(_: RequestContext) -> None:
+    """Do nothing: the handler of a running task passes `ctx.start_task()` again."""

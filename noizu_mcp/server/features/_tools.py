@@ -1,109 +1,83 @@
-"""`tools/list` and `tools/call` (`server/tools`)."""
+"""`tools/call` (`server/tools`)."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._errors import InsufficientScope, McpError
+from ..._value import JSONObject
 from ...components import Context, ToolSpec, prepare
 from ...engine import Job
-from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS
-from ...protocol import Mirrored, adapt_tool_result, param_fault
+from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, Rendered, render
+from ...protocol import adapt_tool_result, param_fault
 from ...types import ToolResult
-from .._request_context import BeginTask, RequestContext
-from ..calls._invoke import CRASHED, TIMED_OUT, run, run_inline, run_override, unknown_tool
-from ._lists import list_page
-from ._task_call import Opening
+from .._request_context import RequestContext
+from ..calls._invoke import (
+    CRASHED,
+    TIMED_OUT,
+    Answer,
+    as_result,
+    run,
+    run_inline,
+    run_override,
+)
+from ..calls._scope_checks import demand
+from ..calls._time_limit import OutOfTime, in_time
 
-
-def list_tools(ctx: RequestContext) -> Job | None:
-    """Answer `tools/list`.
-
-    Raises:
-        McpError: The cursor is invalid (-32602).
-    """
-    server = ctx.running.server
-    ask = server.list_tools if server.overrides("list_tools") else None
-    return list_page(ctx, server.registry.tools, "tools", ask)
+if TYPE_CHECKING:
+    from .._server import Server
 
 
 def call_tool(ctx: RequestContext) -> Job | None:
-    """Find the tool, check the arguments, and begin the call.
+    """Find the tool, check the arguments, and begin the call, in its request or as a task.
 
     Bad arguments are answered with a result that the model can act on (2025-11-25
-    `server/tools`, "Error Handling"); an unknown tool and a malformed request with an error.
+    `server/tools`, "Error Handling"); an unknown tool and a malformed request with an error. The
+    headers, the timeout and the task of a tool hold for an override of `call_tool`, too.
 
     Raises:
         McpError: The tool is unknown, or the request is malformed (-32602).
     """
     server = ctx.running.server
     name, arguments = _read(ctx.request.params or {})
-    if "call_tool" in server.overridden:
-        return _call_override(ctx, name, arguments)
     spec = server.registry.tools.specs.get(name)
-    if spec is None:
-        raise unknown_tool(name)
     # Headers before arguments: a proxy has routed or refused by them, so a mismatch makes the whole
     # request invalid, whatever its arguments.
-    if spec.mirrored:
-        _check_headers(spec, arguments, ctx.envelope.origin.headers)
-    args, refusal = prepare(spec, arguments)
-    if refusal is not None:
-        _reply(ctx, spec, refusal)
-        return None
-    # No deadline and no task: a short handler is done before either could matter, and this is the
-    # fastest path.
-    if spec.mode == "inline":
-        ctx.take_up_rounds()
-        _reply(ctx, spec, run_inline(server, spec, args, ctx))
-        return None
-    if spec.task is None:
-        return _run_in_request(ctx, spec, args)
-    in_request = partial(_run_in_request, ctx, spec, args)
-    return _run_in_task(ctx, spec, partial(run, server, spec, args), in_request)
+    if spec is not None and spec.mirrored:
+        _check_headers(ctx, spec, arguments)
+    work: Callable[[Context], Awaitable[Answer]]
+    if "call_tool" in server.registry.overridden:
+        work = partial(run_override, server, spec, name, arguments)
+    elif spec is None:
+        raise _unknown(name)
+    else:
+        args, refusal = prepare(spec, arguments)
+        if refusal is not None:
+            _reply(ctx, spec, refusal)
+            return None
+        # No deadline and no task: a short handler is done before either could matter, and this is
+        # the fastest path.
+        if spec.mode == "inline":
+            ctx.take_up_rounds()
+            _reply(ctx, spec, run_inline(server, spec, args, ctx))
+            return None
+        work = partial(run, server, spec, args)
+    opening = None
+    if spec is not None and spec.task is not None:
+        # Most tools are never a task.
+        from ._tasks import Opening
 
-
-def _run_in_request(
-    ctx: RequestContext, spec: ToolSpec, args: Any, begin_task: BeginTask | None = None
-) -> Job:
+        opening = Opening(ctx, spec, work)
+        if opening.enter():
+            return None
+        ctx.begin_task = opening.begin_task
     ctx.limit_time(spec)
     ctx.take_up_rounds()
-    ctx.begin_task = begin_task
-
-    async def call() -> None:
-        try:
-            result = await run(ctx.running.server, spec, args, ctx)
-        except (McpError, InsufficientScope) as error:
-            ctx.send_failure(error)
-        else:
-            _reply(ctx, spec, result)
-
-    return call
+    job = partial(_answer, ctx, spec, work)
+    return job if opening is None else opening.leaving(job)
 
 
-def _run_in_task(
-    ctx: RequestContext,
-    spec: ToolSpec,
-    work: Callable[[Context], Awaitable[ToolResult]],
-    in_request: Callable[[BeginTask | None], Job],
-) -> Job | None:
-    """Begin a call as a task, or run it in its request."""
-    opening = Opening(ctx, spec, work)
-    if opening.enter():
-        return None
-    return opening.leaving(in_request(opening.begin_task))
-
-
-def _check_headers(spec: ToolSpec, arguments: Mapping[str, Any], headers: Mirrored | None) -> None:
-    """Refuse a call whose `Mcp-Param-*` headers differ (2026-07-28 `server/tools`)."""
-    # On stdio there are no headers, and nothing to compare.
-    if spec.mirrored and headers is not None:
-        fault = param_fault(spec.mirrored, arguments, headers)
-        if fault is not None:
-            raise McpError(HEADER_MISMATCH, fault)
-
-
-def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _read(params: Mapping[str, Any]) -> tuple[str, JSONObject]:
     name, arguments = params.get("name"), params.get("arguments")
     if not isinstance(name, str):
         raise McpError(INVALID_PARAMS, "tools/call requires a tool name")
@@ -112,7 +86,41 @@ def _read(params: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return name, arguments or {}
 
 
-def _reply(ctx: RequestContext, spec: ToolSpec | None, result: ToolResult) -> None:
+def _check_headers(ctx: RequestContext, spec: ToolSpec, arguments: Mapping[str, Any]) -> None:
+    """Refuse a call whose `Mcp-Param-*` headers differ (2026-07-28 `server/tools`)."""
+    headers = ctx.envelope.origin.headers
+    # On stdio there are no headers, and nothing to compare.
+    fault = None if headers is None else param_fault(spec.mirrored, arguments, headers)
+    if fault is not None:
+        raise McpError(HEADER_MISMATCH, fault)
+
+
+def _unknown(name: str) -> McpError:
+    """Make the error for a tool that is not registered (-32602, `server/tools`)."""
+    return McpError(INVALID_PARAMS, f"Unknown tool: {name}")
+
+
+async def _answer(
+    ctx: RequestContext,
+    spec: ToolSpec | None,
+    work: Callable[[Context], Awaitable[Answer]],
+) -> None:
+    """Run the handler, and answer with its result."""
+    try:
+        answer = await work(ctx)
+    except (McpError, InsufficientScope) as error:
+        ctx.send_failure(error)
+    else:
+        _reply(ctx, spec, answer)
+
+
+def _reply(ctx: RequestContext, spec: ToolSpec | None, result: Answer) -> None:
+    if isinstance(result, str):
+        # Most answers are one text, alike in all revisions. Put together from bytes: the objects
+        # and dicts of a result would take five times as long.
+        body = b'{"content":[{"type":"text","text":%b}]}' % render(result)
+        ctx.complete_rendered(Rendered(body))
+        return
     if result is CRASHED or result is TIMED_OUT:
         ctx.mark_ending("crashed" if result is CRASHED else "timed_out")
     wire = result.to_wire()
@@ -125,29 +133,29 @@ def _reply(ctx: RequestContext, spec: ToolSpec | None, result: ToolResult) -> No
     ctx.complete(wire)
 
 
-def _call_override(ctx: RequestContext, name: str, arguments: dict[str, Any]) -> Job | None:
-    """Begin a call of the server's own `call_tool`, with the rules of the registered tool.
+async def call_registered(
+    server: "Server", name: str, arguments: Mapping[str, Any], context: Context
+) -> ToolResult:
+    """Call a registered tool with unchecked arguments, within its timeout.
 
-    The tool's headers, timeout and task hold for the override, too.
+    Returns:
+        The result; `TIMED_OUT` itself when the time of the tool was over.
 
     Raises:
-        McpError: A header differs from the arguments.
+        McpError: There is no such tool, or the tool raised it.
+        InsufficientScope: The caller may not call it.
     """
-    server = ctx.running.server
     spec = server.registry.find_tool(name)
-    if spec is not None:
-        _check_headers(spec, arguments, ctx.envelope.origin.headers)
-    work = partial(run_override, server, spec, name, arguments)
-
-    def in_request(begin_task: BeginTask | None) -> Job:
-        ctx.take_up_rounds()
-        ctx.begin_task = begin_task
-
-        async def ask() -> None:
-            _reply(ctx, spec, await work(ctx))
-
-        return ctx.in_time(ask, spec)
-
-    if spec is None or spec.task is None:
-        return in_request(None)
-    return _run_in_task(ctx, spec, work, in_request)
+    if spec is None:
+        raise _unknown(name)
+    # Scopes before arguments: a caller without access must not learn the schema from the errors.
+    demand(spec, context)
+    # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
+    # `server/tools`, "Error Handling").
+    args, refusal = prepare(spec, arguments)
+    if refusal is not None:
+        return refusal
+    try:
+        return as_result(await in_time(server, spec, partial(run, server, spec, args, context)))
+    except OutOfTime:
+        return TIMED_OUT

@@ -102,10 +102,12 @@ def _check_overrides(declaration: Declaration, base: type) -> None:
     """Check that overrides take the arguments of the engine, before a client calls them."""
     for name in OVERRIDABLE:
         method, original = getattr(declaration.cls, name), getattr(base, name)
+        if method is original:
+            continue
         wanted = list(inspect.signature(original).parameters)
         given = positional(method)
         right = inspect.iscoroutinefunction(method) and given == len(wanted)
-        if not right or (method is not original and _misplaces_context(declaration, method)):
+        if not right or _misplaces_context(declaration, method):
             text = f"must be `async def {name}({', '.join(wanted)})`"
             declaration.problem(name, text, member=name)
 
@@ -159,6 +161,8 @@ def _check_lifespan(declaration: Declaration, base: Any) -> None:
     """
     cls: Any = declaration.cls
     method = cls.lifespan
+    if method is base.lifespan:
+        return
     if positional(method) != 1:
         text = f"must be {_LIFESPAN}"
     elif inspect.iscoroutinefunction(method):
@@ -181,7 +185,7 @@ def _check_lifespan(declaration: Declaration, base: Any) -> None:
     declaration.problem("lifespan", text, member="lifespan")
 
 
-def _ignore(_: str) -> None:
+def _ignore(*_: str, **__: str) -> None:
     """Ignore a problem that another check reports."""
 
 

@@ -3,14 +3,18 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ..._errors import DefinitionError, Problem
+from ..._value import JSONObject
 from ...components import expand
 from ...jsonrpc import Rendered, render
 from ...protocol import Revision
-from ...types import RequireScopes, Wire
+from ...types import Wire
 from ._pages import Page, find_start, write_cursor
+
+if TYPE_CHECKING:
+    from ...types import RequireScopes
 
 
 class Spec(Protocol):
@@ -21,7 +25,7 @@ class Spec(Protocol):
     @property
     def definition(self) -> Mapping[str, Any]: ...
     @property
-    def requires(self) -> RequireScopes | None: ...
+    def requires(self) -> "RequireScopes | None": ...
 
 
 SpecType = TypeVar("SpecType", bound=Spec)
@@ -35,14 +39,14 @@ class Kind(NamedTuple):
         listed: The member of a list result that holds it: `tools`.
         key: The member of a definition that names it: `name` or `uri`.
         adapt: Writes a definition with the fields that a revision has.
-        definition: Reads a definition in the shape of the wire, which checks it.
+        definition: Returns the class of its definitions, which loads with the first use.
     """
 
     name: str
     listed: str
     key: str
-    adapt: Callable[[Mapping[str, Any], Revision], dict[str, Any]]
-    definition: type[Wire]
+    adapt: Callable[[Mapping[str, Any], Revision], JSONObject]
+    definition: Callable[[], type[Wire]]
 
 
 class _Listed(NamedTuple):
@@ -160,7 +164,7 @@ class Collection(Generic[SpecType]):
             page = listed.pages[start, revision.name] = render(self.write(cut, revision))
         return page
 
-    def write(self, page: Page[Any], revision: Revision) -> dict[str, Any]:
+    def write(self, page: Page[Any], revision: Revision) -> JSONObject:
         """Write a page as the result of its list method.
 
         Args:
@@ -172,20 +176,21 @@ class Collection(Generic[SpecType]):
             ProtocolError: A mapping on the page is not a valid definition.
         """
         items = [self.kind.adapt(self._definition_of(item), revision) for item in page.items]
-        result: dict[str, Any] = {self.kind.listed: items}
+        result: JSONObject = {self.kind.listed: items}
         if page.next_cursor is not None:
             result["nextCursor"] = page.next_cursor
         return result
 
     def _definition_of(self, item: Any) -> Mapping[str, Any]:
-        if isinstance(item, self.kind.definition):
-            return item.to_wire()
-        if isinstance(item, Mapping):
-            # An invalid definition must not reach a client: reading it is the check.
-            return self.kind.definition.from_wire(item, self.kind.name).to_wire()
         definition = getattr(item, "definition", None)
         if isinstance(definition, Mapping):
             return definition
+        wire = self.kind.definition()
+        if isinstance(item, wire):
+            return item.to_wire()
+        if isinstance(item, Mapping):
+            # An invalid definition must not reach a client: reading it is the check.
+            return wire.from_wire(item, self.kind.name).to_wire()
         raise TypeError(f"{item!r} is no {self.kind.name}: give specs, definitions or mappings")
 
     def read(self, answer: Any) -> Page[Any]:
@@ -279,7 +284,7 @@ class RunningSet:
         return sum(len(collection.specs) for collection in self._collections)
 
     def add(self, *items: Any) -> None:
-        """Add classes, instances or registrations, at the end of the list.
+        """Add classes, instances, functions or registrations, at the end of the list.
 
         Names made at run time may be any printable string.
 
@@ -303,7 +308,7 @@ class RunningSet:
         self._changed()
 
     def replace(self, *items: Any) -> None:
-        """Put classes, instances or registrations in the places of those with the same names.
+        """Put classes, instances, functions or registrations in the places of equal names.
 
         Raises:
             DefinitionError: One is of another kind; nothing is replaced then.

@@ -1,42 +1,66 @@
-"""The registrations of a server: a collection for each kind of component."""
+"""The registrations of a server, a collection for each kind, and what the server offers by them."""
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
+import trio
+
+from ... import types
+from ..._value import JSONObject
 from ...components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
+from ...jsonrpc import Request
 from ...protocol import adapt_definition, adapt_tool
-from ...types import (
-    PromptDefinition,
-    RequireScopes,
-    ResourceDefinition,
-    ResourceTemplateDefinition,
-    SkillDefinition,
-    ToolDefinition,
-)
+from ...types import DIRECTORY, TASKS, ToolDefinition
+from ...types import SKILLS as SKILLS_EXTENSION
 from ._collection import Collection, Kind
-from ._directories import make_tree
 from ._pages import PAGE_SIZE, Page
 
 if TYPE_CHECKING:
     from ...skills import SkillSpec
+    from ...types import RequireScopes
 
-TOOLS: Final = Kind("tool", "tools", "name", adapt_tool, ToolDefinition)
-RESOURCES: Final = Kind("resource", "resources", "uri", adapt_definition, ResourceDefinition)
+TOOLS: Final = Kind("tool", "tools", "name", adapt_tool, lambda: ToolDefinition)
+RESOURCES: Final = Kind(
+    "resource", "resources", "uri", adapt_definition, lambda: types.ResourceDefinition
+)
 TEMPLATES: Final = Kind(
     "resource template",
     "resourceTemplates",
     "uriTemplate",
     adapt_definition,
-    ResourceTemplateDefinition,
+    lambda: types.ResourceTemplateDefinition,
 )
-PROMPTS: Final = Kind("prompt", "prompts", "name", adapt_definition, PromptDefinition)
-SKILLS: Final = Kind("skill", "skills", "uri", adapt_definition, SkillDefinition)
+PROMPTS: Final = Kind("prompt", "prompts", "name", adapt_definition, lambda: types.PromptDefinition)
+SKILLS: Final = Kind("skill", "skills", "uri", adapt_definition, lambda: types.SkillDefinition)
+
+#: The methods of a server whose override offers a feature, beside registrations.
+_OFFERED_BY: Final = {
+    "tools": ("list_tools", "call_tool"),
+    "resources": ("list_resources", "list_resource_templates", "read_resource"),
+    "prompts": ("list_prompts", "get_prompt"),
+    "completions": ("complete",),
+    "skills": (),
+}
+
+#: The param that names the component of a request.
+_NAMED_BY: Final = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "resources/subscribe": "uri",
+    "resources/unsubscribe": "uri",
+    "skills/get": "uri",
+    "completion/complete": "uri",
+}
 
 #: The spec that serves a URI, and for a template the values of its variables.
 Found = tuple[ResourceSpec | TemplateSpec, Any]
+#: The definitions of the entries of each directory, by the URI of the directory and their own.
+Tree = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
 class Registry:
@@ -51,6 +75,7 @@ class Registry:
         skills: The skills, in order; their files stand behind the resources.
         declared: The features whose lists the server declares, even if they are empty: `tools`,
             `resources`, `prompts`. Templates belong to the resources.
+        overridden: The methods that the class of the server overrides.
 
     Attributes:
         tools: The tools.
@@ -60,8 +85,11 @@ class Registry:
         skills: The skills.
         parts: The collections of each feature.
         directories: The contents of each directory of the skills.
-        offered: The features that the server offers: their lists are declared, or something was in
-            them. `tools`, `resources`, `prompts`, `completions`, `skills`.
+        overridden: See Args.
+        offered: The features that the server offers: `tools`, `resources`, `prompts`,
+            `completions`, `skills`, and always `logging`. The class declares the list, even an
+            empty one, or overrides its methods; or something of it was registered, hidden or not,
+            also if that was removed.
         scoped: True if any registration requires scopes.
     """
 
@@ -78,7 +106,10 @@ class Registry:
         prompts: Iterable[PromptSpec] = (),
         skills: Sequence["SkillSpec"] = (),
         declared: AbstractSet[str] = frozenset(),
+        overridden: AbstractSet[str] = frozenset(),
     ) -> None:
+        self.overridden = overridden
+        self._slots: dict[tuple[str, int], trio.CapacityLimiter] = {}
         files = [file for skill in skills for file in skill.files.values()]
         # One lock for all: `_refresh` reads all of them. Readers take none, a change replaces maps.
         lock = threading.RLock()
@@ -93,7 +124,7 @@ class Registry:
             PROMPTS, prompts, declared="prompts" in declared
         )
         self.skills: Collection[SkillSpec] = make(SKILLS, skills)
-        self.directories = make_tree(skills)
+        self.directories = _make_tree(skills)
         self.parts: dict[str, tuple[Collection[Any], ...]] = {
             "tools": (self.tools,),
             "resources": (self.resources, self.templates),
@@ -107,8 +138,10 @@ class Registry:
         """Compute the flags that every request reads, once for each change."""
         parts = self.parts.items()
         self.offered = frozenset(
-            feature for feature, found in parts if any(each.offered for each in found)
-        )
+            feature
+            for feature, found in parts
+            if any(each.offered for each in found) or self.overrides(*_OFFERED_BY[feature])
+        ) | {"logging"}
         self.scoped = any(
             each.scoped for each in (self.tools, self.resources, self.templates, self.prompts)
         )
@@ -119,9 +152,40 @@ class Registry:
         return any(spec.task is not None for spec in self.tools.specs.values())
 
     @property
-    def has_subscribable(self) -> bool:
-        """True once a resource or a template is, or was, subscribable."""
-        return self.resources.watchable or self.templates.watchable
+    def can_be_watched(self) -> bool:
+        """True if a resource is or was subscribable, or the server decides it by itself."""
+        registered = self.resources.watchable or self.templates.watchable
+        return registered or self.overrides("can_watch", "subscribe")
+
+    def overrides(self, *methods: str) -> bool:
+        """Tell whether the class overrides one of the methods that do something by default."""
+        return not self.overridden.isdisjoint(methods)
+
+    def capabilities(self) -> JSONObject:
+        """Return the capabilities of the server: the features that it offers."""
+        settings: dict[str, JSONObject] = {
+            "logging": {},
+            "tools": {"listChanged": True},
+            "resources": {"listChanged": True, "subscribe": self.can_be_watched},
+            "prompts": {"listChanged": True},
+            "completions": {},
+        }
+        return {name: each for name, each in settings.items() if name in self.offered}
+
+    def extensions(self) -> JSONObject:
+        """Return the extensions of 2026-07-28 that the server offers now, by id, with settings."""
+        extensions: JSONObject = {}
+        if "skills" in self.offered:
+            extensions[SKILLS_EXTENSION] = {"directoryRead": True}
+        if self.has_tasks:
+            extensions[TASKS] = {}
+        return extensions
+
+    def slots(self, spec: ToolSpec) -> trio.CapacityLimiter:
+        """Return the limiter of a tool that has `max_concurrency`."""
+        count = spec.max_concurrency or 1
+        # By name and count: a replaced tool with another limit gets a limiter of its own.
+        return self._slots.setdefault((spec.name, count), trio.CapacityLimiter(count))
 
     def find_tool(self, name: str) -> ToolSpec | None:
         """Find a tool by its wire name, hidden or not."""
@@ -148,7 +212,37 @@ class Registry:
                 return template, variables
         return None
 
-    def required_for(self, uri: str) -> RequireScopes | None:
+    def subject_of(self, request: Request) -> tuple[str | None, Any]:
+        """Find the component that a request names.
+
+        Returns:
+            Its name or URI as sent, and its spec; None for each that there is not.
+        """
+        method: str = request.method
+        params: Mapping[str, Any] = request.params or {}
+        if method == "completion/complete":
+            ref = params.get("ref")
+            params = ref if isinstance(ref, Mapping) else {}
+            if params.get("type") == "ref/prompt" or "uri" not in params:
+                method = "prompts/get"
+        # Before the features check the params: each value may be of any type here. A malformed one
+        # finds nothing, and its feature refuses it with a better text.
+        name = params.get(_NAMED_BY.get(method, ""))
+        if not isinstance(name, str):
+            return None, None
+        match method:
+            case "tools/call":
+                return name, self.find_tool(name)
+            case "prompts/get":
+                return name, self.find_prompt(name)
+            case "skills/get":
+                return name, self.skills.specs.get(name)
+            case "completion/complete":
+                return name, self.templates.specs.get(name)
+        found = self.find_resource(name)
+        return name, None if found is None else found[0]
+
+    def required_for(self, uri: str) -> "RequireScopes | None":
         """Return the scopes that a caller needs to read or watch a resource; None for none."""
         found = self.find_resource(uri) if self.scoped else None
         return None if found is None else found[0].requires
@@ -166,7 +260,7 @@ class Registry:
         """List the specs of all tools, with the overrides of their registrations applied."""
         return tuple(self.tools.specs.values())
 
-    def entries(self, kind: str) -> Iterator[tuple[dict[str, Any], bool]]:
+    def entries(self, kind: str) -> Iterator[tuple[JSONObject, bool]]:
         """Iterate over everything of a kind with its `hidden` flag.
 
         Args:
@@ -212,3 +306,33 @@ class Registry:
     ) -> Page[PromptSpec]:
         """Cut one page out of the list of prompts; see `list_tools`."""
         return self.prompts.page(cursor, include_hidden=include_hidden)
+
+
+def _make_tree(skills: Iterable["SkillSpec"]) -> Tree:
+    """Find every directory of skills, those above them too (SEP-2640, "Directory Resources").
+
+    Args:
+        skills: The skills; a hidden one is not seen from above.
+    """
+    tree: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for skill in skills:
+        for uri, spec in skill.files.items():
+            _put(tree, uri, spec.definition, skill.root)
+        if not skill.hidden:
+            first = "/".join(skill.root.split("/")[:3])  # skill://acme
+            _put(tree, skill.root, _directory(skill.root), first)
+    return tree
+
+
+def _put(
+    tree: dict[str, dict[str, Mapping[str, Any]]], uri: str, what: Mapping[str, Any], top: str
+) -> None:
+    """Put an entry into its directory, and each directory into its parent, up to the top."""
+    while uri != top:
+        home = uri.rpartition("/")[0]
+        tree.setdefault(home, {})[uri] = what
+        uri, what = home, _directory(home)
+
+
+def _directory(uri: str) -> JSONObject:
+    return {"uri": uri, "name": unquote(uri.rpartition("/")[2]), "mimeType": DIRECTORY}

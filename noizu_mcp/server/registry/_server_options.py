@@ -1,19 +1,21 @@
 """The options of a server, and their checks."""
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import attrs
 
 from ..._limits import DEFAULTS, Limits
 from ..._util import got
-from ..._value import Value
+from ..._value import JSONObject, Value
 from ...components import Table, read_flag, read_icons, read_requires, read_seconds, read_text
-from ...types import RequireScopes
 from ._pages import PAGE_SIZE
-from ._state_keys import STATE_TTL, read_secrets
+
+if TYPE_CHECKING:
+    from ...types import RequireScopes
 
 #: Seconds a tool may take unless it says otherwise. Models and people give up at about that time.
 TOOL_TIMEOUT: Final = 30.0
@@ -22,6 +24,17 @@ TOOL_TIMEOUT: Final = 30.0
 TASK_TTL: Final = 3600.0
 #: Seconds that a client is told to leave between two looks at a task.
 TASK_POLL_INTERVAL: Final = 1.0
+#: The variable that holds the key ring: secrets separated by commas, the first one seals.
+KEYS_VARIABLE: Final = "NOIZU_MCP_STATE_KEYS"
+#: Seconds that a client has to come back with answers: long enough for a person to be found, short,
+#: since a sealed state can be replayed until then.
+STATE_TTL: Final = 3600.0
+#: Characters of a secret. A client holds sealed state and can test guesses offline, without limit.
+MIN_SECRET: Final = 32
+#: Different characters of a secret: 32 random hexadecimal digits have fewer once in ten million.
+MIN_CHARACTERS: Final = 8
+#: The way to a good secret, for errors.
+KEY_COMMAND: Final = 'python -c "import secrets; print(secrets.token_urlsafe(32))"'
 #: The kinds of `cache`: results that a client may keep (2026-07-28 `server/utilities/caching`).
 CACHEABLE: Final = ("discover", "tools", "prompts", "resources", "templates", "read", "skills")
 
@@ -53,7 +66,7 @@ class Cache(Value):
         if value not in ("private", "public"):
             raise ValueError(f"scope must be 'private' or 'public', got {value!r}")
 
-    def to_wire(self) -> dict[str, Any]:
+    def to_wire(self) -> JSONObject:
         """Write the two members that a cacheable result carries."""
         return {"ttlMs": round(self.ttl * 1000), "cacheScope": self.scope}
 
@@ -105,7 +118,7 @@ class ServerOptions(NamedTuple):
     state_ttl: float = STATE_TTL
     task_ttl: float = TASK_TTL
     task_poll_interval: float = TASK_POLL_INTERVAL
-    requires: RequireScopes | None = None
+    requires: "RequireScopes | None" = None
 
     def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
         """Return the cache hints of a kind of results; by default they are stale at once.
@@ -147,6 +160,27 @@ def _read_state_keys(value: Any) -> Sequence[str]:
         raise ValueError("must be a list of texts, one at least")
     read_secrets(value)
     return tuple(value)
+
+
+def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
+    """Return the key ring: the given secrets, else the environment's, else an empty one.
+
+    Raises:
+        ValueError: A secret is too short, or can be guessed.
+    """
+    if secrets is None:
+        given = os.environ.get(KEYS_VARIABLE, "")
+        secrets = [part.strip() for part in given.split(",") if part.strip()]
+    if not all(map(_is_secret, secrets)):
+        text = f"a state key needs at least {MIN_SECRET} random characters; make one with"
+        raise ValueError(f"{text}: {KEY_COMMAND}")
+    return [secret.encode() for secret in secrets]
+
+
+def _is_secret(text: str) -> bool:
+    """Refuse what is short, has few characters, or repeats a part; no more can be told."""
+    repeats = text in (text * 2)[1:-1]
+    return len(text) >= MIN_SECRET and len(set(text)) >= MIN_CHARACTERS and not repeats
 
 
 def _read_some_seconds(value: Any) -> float:

@@ -18,16 +18,21 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from ... import types
 from ..._errors import ConnectionClosed, InsufficientScope, McpError, RequestTimeout
 from ..._util import UNSET, Unset
-from ...engine import Ending, seldom
+from ..._value import JSONObject
+from ...engine import Ending, throttled_log
 from ...jsonrpc import INTERNAL_ERROR, memory_of, render
-from ...types import InputRequest, Principal, RequireScopes, Task, TaskStatus
+from ...types import InputRequest
 from ..events._event import Outcome
+
+if TYPE_CHECKING:
+    from ...types import Principal, RequireScopes, TaskStatus
 
 #: Random bytes of an id: without authentication, anyone who knows the id can use the task. The
 #: extension wants ids that cannot be guessed; 192 bits also exclude collisions.
@@ -41,7 +46,7 @@ class _Question:
 
     __slots__ = ("answer", "closed", "wire")
 
-    def __init__(self, wire: dict[str, Any]) -> None:
+    def __init__(self, wire: JSONObject) -> None:
         self.wire = wire
         self.answer: Any = UNSET
         self.closed = trio.Event()  # set with the answer, or at the end of the task
@@ -118,14 +123,14 @@ class RunningTask:
         outcome, code = self._outcome
         return self.ending or outcome, code
 
-    def to_wire(self, *, detailed: bool = True) -> dict[str, Any]:
+    def to_wire(self, *, detailed: bool = True) -> JSONObject:
         """Write the task in its present state.
 
         Args:
             detailed: Include its questions, result or error. The extension forbids them in the
                 answer that begins a task.
         """
-        task = Task(
+        task = types.Task(
             self.id,
             self.status,
             created_at=self._created,
@@ -136,7 +141,7 @@ class RunningTask:
         ).to_wire()
         return {**task, **self._details()} if detailed else task
 
-    def _details(self) -> dict[str, Any]:
+    def _details(self) -> JSONObject:
         if self.status == "input_required":
             return {"inputRequests": {key: each.wire for key, each in self._questions.items()}}
         if self.status == "completed":
@@ -156,17 +161,17 @@ class RunningTask:
 
     # Access
 
-    def require(self, requires: RequireScopes) -> None:
+    def require(self, requires: "RequireScopes") -> None:
         """Note the scopes of its call: its questions and result are for their holders only."""
         self._required[requires] = None
 
-    def admits(self, caller: Principal | None) -> bool:
+    def admits(self, caller: "Principal | None") -> bool:
         """Tell whether a caller holds all scopes that the call needed."""
         # Checked at each access (the extension demands it): the owner may come back with a token
         # that has fewer scopes.
         return all(each.admits(caller) for each in self._required)
 
-    def admit(self, caller: Principal | None) -> None:
+    def admit(self, caller: "Principal | None") -> None:
         """Check that a caller holds all scopes that the call needed.
 
         Raises:
@@ -275,14 +280,14 @@ class RunningTask:
         try:
             text = render({"resultType": "complete", **result})
         except (ValueError, TypeError, RecursionError) as error:
-            seldom.crash("task", "the result of a task is not JSON", error=error)
+            throttled_log.crash("task", "the result of a task is not JSON", error=error)
             self.ending = "crashed"
             self.fail(INTERNAL_ERROR, "Result is not JSON")
             return
         # The request is released here: from now on only the result counts.
         if not self._hold(self, len(text)):
             entry = "the result of a task is not kept: Limits.task_memory is reached"
-            seldom.entry(logging.ERROR, entry, entry)
+            throttled_log.entry(logging.ERROR, entry, entry)
             self.fail(INTERNAL_ERROR, "The result could not be kept: tasks hold too many bytes")
             return
         self._outcome = "tool_error" if result.get("isError") is True else "ok", None
@@ -294,7 +299,7 @@ class RunningTask:
         try:
             text = render(bare if data is None else {**bare, "data": data})
         except (ValueError, TypeError, RecursionError) as error:
-            seldom.crash("task", "the data of an error is not JSON", error=error)
+            throttled_log.crash("task", "the data of an error is not JSON", error=error)
             # Data of the author's that is not JSON must not cost the client the error.
             text = render(bare)
         if not self._hold(self, len(text)):
@@ -310,7 +315,7 @@ class RunningTask:
         self._hold(self, 0)
         self._end("cancelled", None)
 
-    def _end(self, status: TaskStatus, message: str | None, kept: bytes = b"") -> None:
+    def _end(self, status: "TaskStatus", message: str | None, kept: bytes = b"") -> None:
         self.status = status
         self._kept = kept
         self._message = message

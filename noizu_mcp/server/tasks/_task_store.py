@@ -13,9 +13,8 @@ import math
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-import attrs
 import trio
 
 from ..._errors import McpError
@@ -27,6 +26,7 @@ from ..events._recording import TaskRecording
 from ..events._telemetry import Telemetry
 from ..registry._server_options import ServerOptions
 from ._running_task import RunningTask
+from ._task_change import TaskChange
 
 Spawn = Callable[[Callable[[], Awaitable[object]]], object]
 #: The rest of a call; returns its result in the form of the wire.
@@ -37,18 +37,17 @@ Work = Callable[[], Awaitable[Mapping[str, Any]]]
 SWEEPS: Final = 4
 
 
-@attrs.frozen
-class TaskChange:
-    """The change of a task, for its followers.
-
-    Attributes:
-        id: The id of the task. The state is read when the notice is sent, so it is never stale.
-    """
-
-    id: str
-
-
 Follower = Callable[[TaskChange], None]
+
+
+class TaskMemory(Protocol):
+    """The memory that tasks share with everything else of a transport."""
+
+    def make_room(self, owner: str | None, size: int, /) -> bool:
+        """Make room for more bytes of an owner, and tell whether there is room."""
+
+    def count(self, owner: str | None, change: int, /) -> None:
+        """Count more bytes of an owner, after `make_room`; below 0: fewer."""
 
 
 class TaskQuota:
@@ -56,10 +55,12 @@ class TaskQuota:
 
     Args:
         limits: The limits of number and memory.
+        memory: Counts the bytes as well; None where the limits alone bound them.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, memory: TaskMemory | None = None) -> None:
         self._limits = limits
+        self._memory = memory
         self._count = 0
         self._held = 0
         self._owned: Counter[str | None] = Counter()
@@ -94,6 +95,8 @@ class TaskQuota:
     def _weigh(self, owner: str | None, size: int) -> None:
         self._held += size
         self._held_of[owner] += size
+        if self._memory is not None:
+            self._memory.count(owner, size)
 
     def resize(self, task: RunningTask, size: int) -> None:
         """Change the bytes of a task; the caller has checked that there is room."""
@@ -114,7 +117,12 @@ class TaskQuota:
         """
         # A task that shrinks always fits, even if the limit is exceeded at that moment.
         heavy = size > 0 and self._held + size > self._limits.task_memory
-        return heavy or self._count + tasks > self._limits.tasks or self.has_all(owner, size, tasks)
+        full = heavy or self._count + tasks > self._limits.tasks
+        return full or self.has_all(owner, size, tasks) or not self._has_memory(owner, size)
+
+    def _has_memory(self, owner: str | None, size: int) -> bool:
+        # Asked last: it gives something up to make room.
+        return self._memory is None or size <= 0 or self._memory.make_room(owner, size)
 
     def has_all(self, owner: str | None, size: int, tasks: int = 1) -> bool:
         """Tell whether more bytes or tasks would exceed the share of one principal."""
@@ -149,14 +157,21 @@ class TaskStore:
         options: The options of the server.
         spawn: Runs a function in a nursery of the connection or the application.
         telemetry: Counts the store while it has tasks.
+        memory: See `TaskQuota`.
     """
 
-    def __init__(self, options: ServerOptions, spawn: Spawn, telemetry: Telemetry) -> None:
+    def __init__(
+        self,
+        options: ServerOptions,
+        spawn: Spawn,
+        telemetry: Telemetry,
+        memory: TaskMemory | None = None,
+    ) -> None:
         self._options = options
         self._spawn = spawn
         self._telemetry = telemetry
         self._tasks: dict[str, RunningTask] = {}
-        self._quota = TaskQuota(options.limits)
+        self._quota = TaskQuota(options.limits, memory)
         self._followers: dict[str, dict[Follower, None]] = {}  # by task; no empty ones
         self._running: set[RunningTask] = set()
         self._idle = trio.Event()

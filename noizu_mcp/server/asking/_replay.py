@@ -1,9 +1,9 @@
-"""Questions to the client in the middle of a handler: one way to write them in both eras.
+"""Questions on 2026-07-28: each ends the round, and its answer is replayed in the next one.
 
-Up to 2025-11-25 a question is a live request to the client, and the handler waits. 2026-07-28 has
-no such requests: there the round ends with an `InputRequiredResult` that carries every question
-that the handler waits for, and the client retries with the answers. The handler then runs again
-from the start, and each question finds its recorded answer (`basic/patterns/mrtr`).
+The revision has no live requests to a client: a round ends with an `InputRequiredResult` that
+carries every question that the handler waits for, and the client retries with the answers. The
+handler then runs again from the start, and each question finds its recorded answer
+(`basic/patterns/mrtr`).
 
 Theory of operation. A `ReplayAsker` lives for one round. Its handler runs until each of its tasks
 waits for an unanswered question or has ended. The first such question starts `_end` as a task that
@@ -11,35 +11,28 @@ outlives the request. `_end` waits until no new question comes and no step runs,
 steps into `requestState`, answers the request, and cancels the handler. The server keeps nothing
 between two rounds, so an abandoned round costs nothing. A task that asks sleeps until `_end`
 cancels it: it holds no lock, so it cannot block another task. `MAX_ROUNDS`, `MAX_REASKS` and
-`MAX_STATE` bound the rounds, the repeats of one question and the size of the state. A `LiveAsker`
-has no rounds to end: each question is a request that the handler awaits.
+`MAX_STATE` bound the rounds, the repeats of one question and the size of the state.
 """
 
 import hashlib
 import inspect
 import json
-import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from ..._errors import McpError, ProtocolError
-from ..._util import UNSET, Unset, json_text
-from ...components import TIMEOUTS
+from ..._util import Unset, json_text
+from ..._value import JSONObject
 from ...engine import call_in_thread
 from ...jsonrpc import INVALID_PARAMS, parse_json
 from ...types import InputRequest, InputRequired
-from ..calls._concurrency_limit import given_back
-from ..calls._refusal import ClientRefusal
-from ..calls._time_limit import clocks_stopped
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
-    from .._session import Session
 
 #: Rounds of questions in one request. A handler with more of them asks in circles, and each round
 #: runs it again from the start.
@@ -61,7 +54,7 @@ PATIENCE: Final = 1.0
 Reader = Callable[[Any], Any]
 
 
-class _Record:
+class Record:
     """Answers and side effects of a handler, under keys that are stable when it runs again.
 
     Args:
@@ -70,9 +63,7 @@ class _Record:
         refused: The number of invalid answers to a question, by key.
     """
 
-    def __init__(
-        self, answers: dict[str, Any], steps: dict[str, Any], refused: Mapping[str, int]
-    ) -> None:
+    def __init__(self, answers: JSONObject, steps: JSONObject, refused: Mapping[str, int]) -> None:
         self.answers = answers
         self.steps = steps
         self.refused = Counter(refused)
@@ -91,7 +82,7 @@ class _Record:
         name = kind.partition("/")[0]
         # 64 bits of the digest: the questions of one handler are few, and each character of a key
         # travels in every retry.
-        digest = _digest([kind, content])[:16]
+        digest = digest_of([kind, content])[:16]
         self._counts[digest] += 1
         return f"{name}-{digest}-{self._counts[digest]}"
 
@@ -102,7 +93,7 @@ class _Record:
             McpError: It was answered wrongly too often.
         """
         if self.refused[key] > MAX_REASKS:
-            text = f"No valid answer to {_asked(request)} in {MAX_REASKS + 1} tries"
+            text = f"No valid answer to {text_of(request)} in {MAX_REASKS + 1} tries"
             raise McpError(INVALID_PARAMS, text)
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
@@ -116,161 +107,20 @@ class _Record:
         return parse_json(json_text(self.steps[key]).encode())
 
 
-class Line(Protocol):
-    """The connection over which a `LiveAsker` asks: a request channel or a task."""
-
-    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Any:
-        """Ask, and wait for the unchecked answer.
-
-        Args:
-            request: The question.
-            timeout: Seconds; None for no limit, UNSET for the default of this line.
-        """
-
-    def stop_clock(self) -> None:
-        """Stop the clock of the handler, until `resume_clock`."""
-
-    def resume_clock(self) -> None:
-        """Resume the clock with the time that was left."""
+def too_many_rounds() -> McpError:
+    """Make the error for a handler that exceeds `MAX_ROUNDS`."""
+    return McpError(INVALID_PARAMS, f"More than {MAX_ROUNDS} rounds of questions")
 
 
-class RequestLine:
-    """Asks with live requests to the client (up to 2025-11-25).
-
-    Args:
-        ctx: The request whose handler asks.
-        session: The session of the request.
-    """
-
-    def __init__(self, ctx: "RequestContext", session: "Session") -> None:
-        self._ctx = ctx
-        self._session = session
-        self.stop_clock = ctx.stop_clock
-        self.resume_clock = ctx.resume_clock
-
-    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Mapping[str, Any]:
-        """Send the request, and wait for its answer; see `Dispatcher.send_request`.
-
-        Raises:
-            ClientRefusal: The client answered with an error.
-        """
-        if isinstance(timeout, Unset):
-            timeout = TIMEOUTS.get(request.method)
-        session, observer = self._session, self._ctx.observer
-        message = session.peer.ledger.open(request.method, _live_params(request))
-        try:
-            # On the channel of its request: over HTTP the client reads it in that answer.
-            with nullcontext() if observer is None else observer.surround_question(message):
-                return await session.send_request(
-                    message, channel=self._ctx.channel, patience=timeout
-                )
-        except McpError as error:
-            # A class of its own: `failure` must tell the client's refusal from an McpError that the
-            # handler raised on purpose.
-            raise ClientRefusal(request.method, error) from None
+def text_of(request: InputRequest) -> str:
+    """Return the text of a question for an error; its method if it has none."""
+    return json_text(request.params.get("message", request.method))
 
 
-class LiveAsker:
-    """Asks a client that answers while the handler waits.
-
-    Args:
-        line: The way to the client.
-        before: The asker of the request that began a task: its answers and steps are taken over.
-
-    Attributes:
-        responses: The answers to an earlier `InputRequired` of the handler; empty in a first run.
-        state: The state of an earlier `InputRequired` of the handler.
-    """
-
-    def __init__(self, line: Line, before: "ReplayAsker | None" = None) -> None:
-        self.responses: Mapping[str, Any] = {} if before is None else before.responses
-        self.state: str | None = None if before is None else before.state
-        self._line = line
-        self._record = _Record({}, {}, {}) if before is None else before.record
-        # The handler of a task runs again from the start, and counts its questions anew.
-        self._record.rewind()
-        self._rounds = 0
-        self._waiting = 0
-
-    async def ask(self, request: InputRequest, read: Reader, timeout: float | Unset | None) -> Any:
-        """Send the request, and repeat it while the answer is invalid.
-
-        Raises:
-            McpError: The client refused, or its answers were invalid too often.
-            RequestTimeout: The client did not answer in time; the request was cancelled.
-        """
-        key = self._record.key(request.method, request.params)
-        if key in self._record.answers:
-            # Asked before the handler was run again. A checkpoint all the same: an await that
-            # sometimes does not yield surprises its caller.
-            await trio.lowlevel.checkpoint()
-            return read(self._record.answers[key])
-        while True:
-            self._record.check_patience(key, request)
-            self._count_round()
-            answer = await self._send(request, timeout)
-            try:
-                value = read(answer)
-            except ProtocolError:
-                self._record.refused[key] += 1
-                continue
-            # The raw answer, not the value: a replay reads it again, with the reader of that call.
-            self._record.answers[key] = answer
-            return value
-
-    def _count_round(self) -> None:
-        """Count a round; questions that wait at the same time belong to one round."""
-        if self._waiting == 0:
-            self._rounds += 1
-        if self._rounds > MAX_ROUNDS:
-            raise too_many_rounds()
-
-    async def _send(
-        self, request: InputRequest, timeout: float | Unset | None
-    ) -> Mapping[str, Any]:
-        # The order matters: the clocks resume before the slot is taken again. The second wait for a
-        # slot is time of the call, as the first one was.
-        async with given_back():
-            self._pause()
-            try:
-                with clocks_stopped():
-                    answer: Mapping[str, Any] = await self._line.ask(request, timeout)
-                return answer
-            finally:
-                self._resume()
-
-    def _pause(self) -> None:
-        """Stop the clock of the handler: a person who thinks must not use up its time."""
-        # Counted, not a flag: several tasks of one handler may ask at once, and the clock resumes
-        # with the last answer only.
-        if self._waiting == 0:
-            self._line.stop_clock()
-        self._waiting += 1
-
-    def _resume(self) -> None:
-        self._waiting -= 1
-        if self._waiting == 0:
-            self._line.resume_clock()
-
-    async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
-        """Run the side effect, or return its result from before the handler ran again."""
-        return await self._record.step(name, run)
-
-    async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
-        """Ask all questions at the same time; the handler then runs again with the answers."""
-        answers: dict[str, Any] = {}
-
-        async def one(key: str, request: InputRequest) -> None:
-            answers[key] = await self._send(request, UNSET)
-
-        self._record.rewind()
-        self._count_round()
-        # If one question fails the others are cancelled: the handler cannot run again without all
-        # of its answers.
-        async with trio.open_nursery() as nursery:
-            for key, request in required.requests.items():
-                nursery.start_soon(one, key, request)
-        return answers, required.state
+def digest_of(value: Any) -> str:
+    """Hash a JSON value; the order of keys in an object does not matter."""
+    # The one class of values here that `json` does not know is the read-only mapping.
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=dict).encode()).hexdigest()
 
 
 class ReplayAsker:
@@ -299,16 +149,16 @@ class ReplayAsker:
         self._given: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
         # No state: the first round, or a server that wants none. Everything below then has its
         # default.
-        recorded: dict[str, Any] = {}
+        recorded: JSONObject = {}
         if params.get("requestState") is not None:
             recorded = self._sealer.open(params["requestState"], self._binding)
         self._round: int = recorded.get("round", 0)
         parts = [recorded.get(name, {}) for name in ("answers", "steps", "refused")]
-        self.record = _Record(*parts)
+        self.record = Record(*parts)
         self._asked: list[str] = recorded.get("asked", [])
         # The answers to these: the newest ones, and those that no task has reached yet. The client
         # sends each answer once, so an unread one has to travel on in the state.
-        self._answered: dict[str, Any] = {**recorded.get("unread", {}), **self._given}
+        self._answered: JSONObject = {**recorded.get("unread", {}), **self._given}
         # A handler may mix both styles. Answers that belong to `asked` questions are not for its
         # `InputRequired`, whose own answers stay those of the round before.
         self.responses = recorded.get("given", {}) if self._asked else self._given
@@ -348,7 +198,11 @@ class ReplayAsker:
                 return answer
         self.record.check_patience(key, request)
         self._pending[key] = request
-        self._end_soon()
+        if not self._ending:
+            self._check_rounds()
+            self._ending = True
+            # Not in the nursery of the handler: `_end` cancels that, and would cancel itself.
+            self._ctx.running.linger(self._end)
         # `_end` cancels the whole handler. It must not see an exception of its own for that: a
         # broad `except` in the author's code would swallow it and go on without an answer.
         return await trio.sleep_forever()
@@ -379,13 +233,6 @@ class ReplayAsker:
         await trio.lowlevel.checkpoint()
         return None
 
-    def _end_soon(self) -> None:
-        if not self._ending:
-            self._check_rounds()
-            self._ending = True
-            # Not in the nursery of the handler: `_end` cancels that, and would cancel itself.
-            self._ctx.running.linger(self._end)
-
     def _check_rounds(self) -> None:
         if self._round >= MAX_ROUNDS:
             raise too_many_rounds()
@@ -411,7 +258,12 @@ class ReplayAsker:
         else:
             # Also kept as `asked`: in the next round these answers must count as answers to
             # questions.
-            unread = {key: self._answered[key] for key in self._unread()}
+            answered = self._answered
+            unread = {
+                key: answered[key]
+                for key in self._asked
+                if key in self._missing and key in answered
+            }
             asked = {"asked": [*self._pending, *unread], "unread": unread}
             content = {**asked, "given": self.responses, "state": self.state}
             self._reply(self._pending, content)
@@ -424,11 +276,9 @@ class ReplayAsker:
         own in the next round, and continues to its earlier questions then.
         """
         recorded = {*self.record.answers, *self._asked}
-        return any(_one_before(key) in recorded for key in self._pending)
-
-    def _unread(self) -> list[str]:
-        """List the answered questions that no task has reached in this round."""
-        return [key for key in self._asked if key in self._missing and key in self._answered]
+        # The number of a key counts equal questions: the one before is the previous equal one.
+        parts = (key.rpartition("-") for key in self._pending)
+        return any(f"{name}-{int(number) - 1}" in recorded for name, _, number in parts)
 
     async def _forgot(self) -> bool:
         """Tell whether a question of an earlier round is missing in this one.
@@ -449,7 +299,7 @@ class ReplayAsker:
             text = f"The answers and steps so far exceed {MAX_STATE} characters of sealed state"
             self._ctx.send_reason(text)
             return
-        result: dict[str, Any] = {"resultType": "input_required", "requestState": state}
+        result: JSONObject = {"resultType": "input_required", "requestState": state}
         # State without questions is a valid result: the client retries at once (2026-07-28
         # `basic/patterns/mrtr`). An empty `inputRequests` would be ambiguous.
         if requests:
@@ -457,40 +307,13 @@ class ReplayAsker:
         self._ctx.complete(result)
 
 
-def _one_before(key: str) -> str:
-    """Return the key of the previous equal question."""
-    name, _, number = key.rpartition("-")
-    return f"{name}-{int(number) - 1}"
-
-
-def _live_params(request: InputRequest) -> dict[str, Any]:
-    """Add the `elicitationId` of URL mode (2025-11-25 `client/elicitation`, "URL Mode")."""
-    params = dict(request.params)
-    if params.get("mode") == "url":
-        params.setdefault("elicitationId", os.urandom(16).hex())
-    return params
-
-
-def make_asker(ctx: "RequestContext") -> LiveAsker | ReplayAsker:
-    """Make the asker for the era of a request.
+def as_step(
+    function: Callable[..., Any], args: tuple[Any, ...]
+) -> tuple[str, Callable[[], Awaitable[Any]]]:
+    """Make the two arguments of an asker's `step` from those of `ctx.step`.
 
     Raises:
-        McpError: The request carries a state that is not valid for it (-32602).
-    """
-    # By the revision of the request, not by the transport: one pipe carries both eras (2026-07-28
-    # `basic/versioning`), and there a modern request has a session object as well.
-    if ctx.dispatcher is None or ctx.envelope.revision.stateless:
-        return ReplayAsker(ctx)
-    return LiveAsker(RequestLine(ctx, ctx.dispatcher))
-
-
-async def run_step(
-    rounds: LiveAsker | ReplayAsker, function: Callable[..., Any], args: tuple[Any, ...]
-) -> Any:
-    """Run a side effect once: `ctx.step`.
-
-    Raises:
-        TypeError: The arguments or the result are not JSON values.
+        TypeError: The arguments are not JSON values.
     """
     # Partials and callable objects have no name of their own.
     name = getattr(function, "__qualname__", type(function).__qualname__)
@@ -504,28 +327,26 @@ async def run_step(
             return await function(*args)
         return await trio.to_thread.run_sync(call_in_thread, partial(function, *args))
 
-    return await rounds.step(key, run)
+    return key, run
 
 
-def too_many_rounds() -> McpError:
-    """Make the error for a handler that exceeds `MAX_ROUNDS`."""
-    return McpError(INVALID_PARAMS, f"More than {MAX_ROUNDS} rounds of questions")
-
-
-def _asked(request: InputRequest) -> str:
-    """Return the text of a question for an error; its method if it has none."""
-    return json_text(request.params.get("message", request.method))
+def _as_json(key: str, value: Any) -> Any:
+    """Convert the result of a step into the JSON values that a replay will return."""
+    try:
+        return parse_json(json_text(value).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f"ctx.step needs a JSON value from {key}: {error}") from None
 
 
 def _not_deterministic(pending: Mapping[str, InputRequest]) -> str:
-    asked = ", ".join(map(_asked, pending.values()))
+    asked = ", ".join(map(text_of, pending.values()))
     return (
         "the handler is not deterministic: in an earlier round it asked something else than"
         f" {asked}; what it asks may depend on its arguments, on answers and on ctx.step only"
     )
 
 
-def _binding(ctx: "RequestContext", params: Mapping[str, Any]) -> dict[str, Any]:
+def _binding(ctx: "RequestContext", params: Mapping[str, Any]) -> JSONObject:
     """Return the owner of a state: server, caller, method and arguments.
 
     2026-07-28 `basic/patterns/mrtr` wants the principal, the method and a digest of the salient
@@ -544,19 +365,5 @@ def _binding(ctx: "RequestContext", params: Mapping[str, Any]) -> dict[str, Any]
         "principal": None if caller is None else caller.key,
         "method": ctx.request.method,
         "name": own.get("name", own.get("uri")),
-        "arguments": _digest(own),
+        "arguments": digest_of(own),
     }
-
-
-def _digest(value: Any) -> str:
-    """Hash a JSON value; the order of keys in an object does not matter."""
-    # The one class of values here that `json` does not know is the read-only mapping.
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=dict).encode()).hexdigest()
-
-
-def _as_json(key: str, value: Any) -> Any:
-    """Convert the result of a step into the JSON values that a replay will return."""
-    try:
-        return parse_json(json_text(value).encode())
-    except (TypeError, ValueError, RecursionError) as error:
-        raise TypeError(f"ctx.step needs a JSON value from {key}: {error}") from None

@@ -1,0 +1,185 @@
+"""Questions up to 2025-11-25, and in tasks: the handler waits while the client answers.
+
+A question is a live request to the client, or stands in the task until it is answered. There are no
+rounds to end. The clocks of the handler stop while the client is asked.
+"""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Protocol
+
+import trio
+
+from ..._errors import McpError, ProtocolError
+from ..._util import UNSET, Unset
+from ..._value import JSONObject
+from ...components import TIMEOUTS
+from ...types import InputRequest, InputRequired
+from ..calls._concurrency_limit import given_back
+from ..calls._invoke import ClientRefusal
+from ..calls._time_limit import clocks_stopped
+from ._replay import MAX_ROUNDS, Reader, Record, ReplayAsker, too_many_rounds
+
+if TYPE_CHECKING:
+    from .._request_context import RequestContext
+    from .._session import Session
+
+
+class Line(Protocol):
+    """The connection over which a `LiveAsker` asks: a request channel or a task."""
+
+    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Any:
+        """Ask, and wait for the unchecked answer.
+
+        Args:
+            request: The question.
+            timeout: Seconds; None for no limit, UNSET for the default of this line.
+        """
+
+    def stop_clock(self) -> None:
+        """Stop the clock of the handler, until `resume_clock`."""
+
+    def resume_clock(self) -> None:
+        """Resume the clock with the time that was left."""
+
+
+class RequestLine:
+    """Asks with live requests to the client (up to 2025-11-25).
+
+    Args:
+        ctx: The request whose handler asks.
+        session: The session of the request.
+    """
+
+    def __init__(self, ctx: "RequestContext", session: "Session") -> None:
+        self._ctx = ctx
+        self._session = session
+        self.stop_clock = ctx.stop_clock
+        self.resume_clock = ctx.resume_clock
+
+    async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Mapping[str, Any]:
+        """Send the request, and wait for its answer; see `Dispatcher.send_request`.
+
+        Raises:
+            ClientRefusal: The client answered with an error.
+        """
+        if isinstance(timeout, Unset):
+            timeout = TIMEOUTS.get(request.method)
+        session, observer = self._session, self._ctx.observer
+        message = session.peer.ledger.open(request.method, _live_params(request))
+        try:
+            # On the channel of its request: over HTTP the client reads it in that answer.
+            with nullcontext() if observer is None else observer.surround_question(message):
+                return await session.send_request(
+                    message, channel=self._ctx.channel, patience=timeout
+                )
+        except McpError as error:
+            # A class of its own: `failure` must tell the client's refusal from an McpError that the
+            # handler raised on purpose.
+            raise ClientRefusal(request.method, error) from None
+
+
+class LiveAsker:
+    """Asks a client that answers while the handler waits.
+
+    Args:
+        line: The way to the client.
+        before: The asker of the request that began a task: its answers and steps are taken over.
+
+    Attributes:
+        responses: The answers to an earlier `InputRequired` of the handler; empty in a first run.
+        state: The state of an earlier `InputRequired` of the handler.
+    """
+
+    def __init__(self, line: Line, before: "ReplayAsker | None" = None) -> None:
+        self.responses: Mapping[str, Any] = {} if before is None else before.responses
+        self.state: str | None = None if before is None else before.state
+        self._line = line
+        self._record = Record({}, {}, {}) if before is None else before.record
+        # The handler of a task runs again from the start, and counts its questions anew.
+        self._record.rewind()
+        self._rounds = 0
+        self._waiting = 0
+
+    async def ask(self, request: InputRequest, read: Reader, timeout: float | Unset | None) -> Any:
+        """Send the request, and repeat it while the answer is invalid.
+
+        Raises:
+            McpError: The client refused, or its answers were invalid too often.
+            RequestTimeout: The client did not answer in time; the request was cancelled.
+        """
+        key = self._record.key(request.method, request.params)
+        if key in self._record.answers:
+            # Asked before the handler was run again. A checkpoint all the same: an await that
+            # sometimes does not yield surprises its caller.
+            await trio.lowlevel.checkpoint()
+            return read(self._record.answers[key])
+        while True:
+            self._record.check_patience(key, request)
+            self._count_round()
+            answer = await self._send(request, timeout)
+            try:
+                value = read(answer)
+            except ProtocolError:
+                self._record.refused[key] += 1
+                continue
+            # The raw answer, not the value: a replay reads it again, with the reader of that call.
+            self._record.answers[key] = answer
+            return value
+
+    def _count_round(self) -> None:
+        """Count a round; questions that wait at the same time belong to one round."""
+        if self._waiting == 0:
+            self._rounds += 1
+        if self._rounds > MAX_ROUNDS:
+            raise too_many_rounds()
+
+    async def _send(
+        self, request: InputRequest, timeout: float | Unset | None
+    ) -> Mapping[str, Any]:
+        # The order matters: the clocks resume before the slot is taken again. The second wait for a
+        # slot is time of the call, as the first one was.
+        async with given_back():
+            # A person who thinks must not use up the time of the handler. Counted, not a flag:
+            # several tasks of one handler may ask at once, and the clock resumes with the last
+            # answer only.
+            if self._waiting == 0:
+                self._line.stop_clock()
+            self._waiting += 1
+            try:
+                with clocks_stopped():
+                    answer: Mapping[str, Any] = await self._line.ask(request, timeout)
+                return answer
+            finally:
+                self._waiting -= 1
+                if self._waiting == 0:
+                    self._line.resume_clock()
+
+    async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
+        """Run the side effect, or return its result from before the handler ran again."""
+        return await self._record.step(name, run)
+
+    async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
+        """Ask all questions at the same time; the handler then runs again with the answers."""
+        answers: JSONObject = {}
+
+        async def one(key: str, request: InputRequest) -> None:
+            answers[key] = await self._send(request, UNSET)
+
+        self._record.rewind()
+        self._count_round()
+        # If one question fails the others are cancelled: the handler cannot run again without all
+        # of its answers.
+        async with trio.open_nursery() as nursery:
+            for key, request in required.requests.items():
+                nursery.start_soon(one, key, request)
+        return answers, required.state
+
+
+def _live_params(request: InputRequest) -> JSONObject:
+    """Add the `elicitationId` of URL mode (2025-11-25 `client/elicitation`, "URL Mode")."""
+    params = dict(request.params)
+    if params.get("mode") == "url":
+        params.setdefault("elicitationId", os.urandom(16).hex())
+    return params
