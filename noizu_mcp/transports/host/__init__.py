@@ -1,10 +1,10 @@
-"""Hosts: serving any ASGI application on hypercorn's protocols, in trio, bounded."""
+"""Hosts: serving any ASGI application on trio, with our own HTTP/1.1 or on hypercorn."""
 
-from ..._util import publish
+from ..._util import publish as _publish
 from ._host import Host as Host
 from ._host import serve_asgi as serve_asgi
+from ._hypercorn import serve_hypercorn as serve_hypercorn
 from ._options import HostOptions as HostOptions
+from ._options import ListenError as ListenError
 
-__all__ = ["Host", "HostOptions", "serve_asgi"]
-
-publish(globals())
+_publish(globals())

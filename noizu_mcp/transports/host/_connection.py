@@ -1,226 +1,350 @@
-"""One connection: a reader, the applications of its requests, and its deadlines."""
+"""One connection: its requests, one after the other, and who reads from its socket.
 
+Theory of operation. One task runs a connection. It waits for a head, calls the application in the
+same task, writes what is left of the answer, and waits for the next head. What the client sends
+ahead stays in `data`, and is not looked at before the answer is complete, so there is never more
+than one request at a time. If an application works on after its answer, another task takes over the
+connection, and the one that runs the application no longer touches it.
+
+While the application runs, its tasks may read from the socket (`more`); one at a time does, and the
+others wait for news of it. When the application has returned, its reader is cancelled before the
+connection reads again. So a socket never has two readers, and no byte is lost between them.
+
+Deadlines. A step that is taken once, or by slow clients only (the handshake, the first byte, a head
+or a body in several parts, a write that must wait, the end), has a timeout of its own. Waiting for
+the next request is a step of every request; its deadline is watched by the one task of the `Pool`.
+"""
+
+from collections.abc import Awaitable, Callable
 from math import inf
-from typing import Final, cast
+from typing import Any, Final
 
+import attrs
 import trio
-from hypercorn.events import Closed, Event, RawData, Updated
-from hypercorn.protocol.h11 import H2ProtocolAssumedError
-from hypercorn.typing import ConnectionState, WorkerContext
 
-from ._application import Application, Endpoint
-from ._config import HostConfig
-from ._http1 import Http1
-from ._http2 import Http2
-from ._options import PACE, HostOptions
-from ._places import Places
+from ...engine import MOST_CRASHES, SHOWN, ThrottledLog, run_eager, split_cancellation
+from ._exchange import Exchange, refusal
+from ._head import TOO_LARGE, BadRequest, RequestHead, check_beginning
+from ._options import PACE, HostOptions, logger
+from ._pool import Pool
 from ._wire import Wire
+
+#: An ASGI application.
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+
+#: Failures of applications: so many a minute of each.
+failures: Final = ThrottledLog(log=logger, shown=SHOWN, most=MOST_CRASHES)
+
+_LINE_END: Final = b"\r\n"
+_HEAD_END: Final = b"\r\n\r\n"
+_REQUEST_TIMEOUT: Final = 408
+
+
+@attrs.define(eq=False)
+class Shared:
+    """The part of a host that its connections share.
+
+    Attributes:
+        app: The application.
+        options: The options of the host.
+        pool: All connections.
+        nursery: Runs them.
+        stopping: True once connections end after their answers.
+    """
+
+    app: Application
+    options: HostOptions
+    pool: "Pool[Connection]"
+    nursery: trio.Nursery
+    stopping: bool = False
 
 
 class Connection:
-    """Carries a protocol of hypercorn from a wire to an application, as its `TCPServer` does.
-
-    The reader waits for the client with a deadline that moves: for a whole head, or for the next
-    request. While requests are being answered it waits without one, for the client's end.
+    """A connection of one client.
 
     Args:
-        app: The application.
-        config: The settings of hypercorn.
-        options: Those of the host.
-        context: Tells the protocols that the host ends.
+        host: The part of the host that connections share.
         wire: The bytes; closed at the end.
-        client: Who it is.
-        server: What it is connected to.
-        places: Where it has a place, until the client has left or was left.
+        client: The address of the client; None on a Unix socket.
+        server: The address that it is connected to.
 
     Attributes:
-        running: Applications that have not returned.
+        host: See Args.
+        wire: See Args.
+        client: See Args.
+        server: See Args.
+        data: Received bytes that were not read yet; at most `PACE` and one read more.
+        gone: True once the client has ended the connection.
+        closing: True once the connection ends after this answer.
+        owed: True if the client may still be sending something that nobody will read.
     """
+
+    __slots__ = (
+        "_exchange",
+        "_news",
+        "_owner",
+        "_reader",
+        "_requests",
+        "_waits",
+        "_watched",
+        "client",
+        "closing",
+        "data",
+        "gone",
+        "host",
+        "owed",
+        "server",
+        "wire",
+    )
 
     def __init__(
         self,
-        *,
-        app: Application,
-        config: HostConfig,
-        options: HostOptions,
-        context: WorkerContext,
+        host: Shared,
         wire: Wire,
-        client: Endpoint,
-        server: Endpoint,
-        places: "Places[Connection]",
+        client: tuple[str, int] | None,
+        server: tuple[str, int] | None,
     ) -> None:
-        self.app = app
-        self.config = config
-        self.options = options
-        self.context = context
-        self.secure = wire.secure
+        self.host = host
+        self.wire = wire
         self.client = client
         self.server = server
-        self.state = ConnectionState({})
-        self.running = 0
-        self.nursery: trio.Nursery
-        self._wire: Final = wire
-        self._places: Final = places
-        self._protocol: Http1 | Http2
-        self._reading = trio.CancelScope()
-        self._due = inf
-        self._head_begun = False
-        self._stopped = False
-        self._finished = False
-        self._left = False
-        self._woken = False
-        self._receiving = False
-        self._quiet = 0.0  # seconds that the rest of a request is late
+        self.data = b""
+        self.gone = False
+        self.closing = False
+        self.owed = False
+        self._requests = 0
+        self._exchange: Exchange | None = None
+        self._owner: trio.lowlevel.Task | None = None
+        self._waits = False  # the application has waited for something
+        self._watched = False  # it receives, which tells the end of the client
+        self._reader: trio.CancelScope | None = None  # of the task that reads for an exchange
+        self._news: trio.Event | None = None  # for the others that wait
 
     async def run(self) -> None:
-        """Serve the client until one of both ends it, and every application has returned."""
-        try:
-            if await self._wire.open():
-                await self._serve()
-        finally:
-            self._close()
-
-    def end(self) -> None:
-        """Close at once if it is idle; else it closes after the answers that are under way."""
-        if self._due < inf:
-            self.stop()
+        """Serve the client until one of both ends it."""
+        await self._own(self._open)
 
     def drop(self) -> None:
         """Close at once, without a word."""
-        self._wire.close()
-        self.stop()
+        self.wire.close()
 
-    def stop(self) -> None:
-        """Read no other request, and end the connection when what is said has gone out."""
-        self._stopped = True
-        self._reading.cancel()
+    async def refuse(self, status: int) -> None:
+        """Answer in place of the application; the connection ends after that."""
+        self.closing = True
+        await self.write(refusal(status))
 
-    def wake(self) -> None:
-        """Let the reader go on with what it has read already."""
-        self._woken = True
-        self._reading.cancel()
+    async def write(self, before: bytes, body: bytes = b"", after: bytes = b"") -> None:
+        """Write pieces of an answer in order, in one write if they are small enough."""
+        if len(body) > PACE:
+            await self.wire.send(before, body, after)
+            return
+        data = before + body + after
+        written = self.wire.write(data)
+        if written < len(data):
+            await self.wire.send(memoryview(data)[written:])
 
-    async def deliver(self, event: Event) -> None:
-        """Take what the protocol sends: bytes, its end, whether it is idle."""
-        if isinstance(event, RawData):
-            await self._wire.send(event.data)
-            if self._wire.broken:
-                await self._protocol.handle(Closed())
-        elif isinstance(event, Closed):
-            self._finished = True
-            self.stop()
-            await self._protocol.handle(event)
+    async def more(self) -> None:
+        """Wait for anything new of the client while an exchange is under way; for any task.
+
+        Returns when bytes were added to `data`, when the client has gone, and when another task
+        has read or stopped reading; the caller looks again.
+        """
+        if self._reader is not None or len(self.data) > PACE:
+            self._news = self._news or trio.Event()
+            await self._news.wait()
+            return
+        try:
+            with trio.CancelScope() as self._reader:
+                data = await self.wire.receive()
+                if data:
+                    self.data += data
+                else:
+                    self._note_gone()
+        finally:
+            self._reader = None
+            self.tell()
+            if self._watched:
+                self._watched = False
+                self.host.pool.note_working(self)
+
+    def tell(self) -> None:
+        """Wake the tasks that wait in `more` without reading."""
+        if self._news is not None:
+            self._news.set()
+            self._news = None
+
+    def watch(self) -> None:
+        """Watch for the end of the client; for an application that works for long."""
+        if self._reader is None:
+            self.host.nursery.start_soon(self._watch, self._exchange)
         else:
-            self._set_idle(idle=cast(Updated, event).idle)
-            self._note_waiting(receiving=self._receiving)
+            self._watched = True  # by the application, for as long as it receives
 
-    @property
-    def is_free(self) -> bool:
-        """True while nothing is being written, and `write` writes."""
-        return self._wire.is_free
+    async def _watch(self, exchange: Exchange | None) -> None:
+        while exchange is not None and self._exchange is exchange and not self.gone:
+            if exchange.late:
+                self.data = b""
+            await self.more()
 
-    def write(self, data: bytes) -> int:
-        """Write what the system takes at once, while the wire is free; returns how much that is."""
-        return self._wire.write(data)
+    def _note_gone(self) -> None:
+        self.gone = self.closing = True
+        # It may have closed one direction only: an answer that is being written goes on. Else
+        # nothing is kept for a client that has gone, however long the application works.
+        if not self.wire.is_busy:
+            self.wire.close()
+            self.host.pool.remove(self)
 
-    async def _serve(self) -> None:
-        async with trio.open_nursery() as self.nursery:
-            self._protocol = Http2(self) if self._wire.protocol == "h2" else Http1(self)
-            self._set_idle(idle=True)
-            self._wait_for_head()
-            await self._protocol.initiate()
-            await self._read()
-            if self._stopped:
-                await self._protocol.farewell()
-            await self._protocol.handle(Closed())
-            await self._leave()
-            # Applications may go on, be it for hours: nothing of the client is kept for them.
-            self._close()
+    async def _own(self, begin: Callable[[], Awaitable[None]]) -> None:
+        """Be the task of the connection until its end, or until another task takes over."""
+        self._owner = task = trio.lowlevel.current_task()
+        try:
+            try:
+                await begin()
+                while self.data and await self._serve_next():
+                    if self.data:
+                        # A client that sends many requests ahead must not keep the loop to itself.
+                        await trio.lowlevel.checkpoint()
+                    else:
+                        await self._wait_for_request()
+            except BadRequest as error:
+                self.owed = True
+                await self.refuse(error.status)
+            if self._owner is task:
+                await self._leave()
+        finally:
+            if self._owner is task:
+                self.wire.close()
+                self.host.pool.remove(self)
+
+    async def _open(self) -> None:
+        """Do the handshake, and wait for the first bytes."""
+        if await self.wire.open():
+            with trio.move_on_after(self.host.options.header_timeout):
+                self.data = await self.wire.receive()
+
+    async def _take_over(self) -> None:
+        """Go on after an answer whose application goes on, too, in another task."""
+        await self._stop_reading()
+        if self.closing:
+            self.data = b""  # nothing after the last request is one
+        elif not self.data:
+            await self._wait_for_request()
+
+    async def _wait_for_request(self) -> None:
+        """Wait for the first bytes of the next request; none come at the end."""
+        if not self.host.stopping:
+            self.host.pool.idle[self] = trio.current_time()  # which closes it when it is time
+            self.data = await self.wire.receive()
+
+    async def _serve_next(self) -> bool:
+        """Serve the next request; False if this task has nothing more to do then."""
+        if self.data == _LINE_END:
+            self.data = b""
+            return True
+        head = self._take_head() or await self._complete_head()
+        if head is None:
+            return False
+        self.host.pool.idle.pop(self, None)
+        self._requests += 1
+        self.closing = head.closes or self._requests >= self.host.options.max_requests
+        exchange = self._exchange = Exchange(self, head)
+        # In this task: an answer that needs no waiting costs no task.
+        await run_eager(self._call(exchange), self._note_wait)
+        if self._exchange is not exchange:
+            return False  # another task has taken over
+        if not exchange.answered:
+            await exchange.finish()
+        exchange.close()
+        self._end_exchange()
+        await self._stop_reading()
+        return not self.closing
+
+    def _note_wait(self) -> bool:
+        """Note that the application begins to wait; True if that is to be noted again."""
+        exchange = self._exchange
+        if exchange is not None and exchange.answered:
+            # Its work goes on after the answer, for nobody knows how long; the next request does
+            # not wait for that.
+            exchange.close()
+            self._end_exchange()
+            self._owner = None
+            self.host.nursery.start_soon(self._own, self._take_over)
+            return False
+        if not self._waits:
+            self._waits = True
+            self.host.pool.note_working(self)
+        return True
+
+    def _end_exchange(self) -> None:
+        self._exchange = None
+        if self._waits:
+            self._waits = self._watched = False
+            self.host.pool.working.pop(self, None)
+
+    async def _stop_reading(self) -> None:
+        """Wait until no task of the last exchange reads or waits any more."""
+        self.tell()
+        while self._reader is not None:
+            self._reader.cancel()
+            await self.more()
+
+    async def _complete_head(self) -> RequestHead | None:
+        """Read the rest of a head that comes in several parts, within its time."""
+        self.host.pool.idle[self] = inf
+        head: RequestHead | None = None
+        with trio.move_on_after(self.host.options.header_timeout) as scope:
+            while head is None:
+                data = await self.wire.receive()
+                if not data:
+                    return None
+                self.data += data
+                head = self._take_head()
+        if scope.cancelled_caught:
+            if self.data:
+                await self.refuse(_REQUEST_TIMEOUT)
+            return None
+        return head
+
+    def _take_head(self) -> RequestHead | None:
+        """Take a complete head out of `data`; None if it is not complete.
+
+        Raises:
+            BadRequest: It is no acceptable head, and cannot become one.
+        """
+        # One empty line before a request is a relic of old clients (RFC 9112 section 2.2).
+        data = self.data = self.data.removeprefix(_LINE_END)
+        limit = self.host.options.max_header_size
+        end = data.find(_HEAD_END, 0, limit + len(_HEAD_END))
+        if end >= 0:
+            end += len(_HEAD_END)
+            self.data = data[end:]
+            return RequestHead(data[:end])
+        if data not in (b"", b"\r"):
+            check_beginning(data[: limit + 1])
+        if len(data) > limit:
+            raise BadRequest(TOO_LARGE)
+        return None
+
+    async def _call(self, exchange: Exchange) -> None:
+        scope = exchange.scope()
+        try:
+            await self.host.app(scope, exchange.receive, exchange)
+        except BaseException as error:  # noqa: BLE001 - the author's code; what must go on does
+            crash, going_on = split_cancellation(error)
+            if crash is not None:
+                # As it was sent: decoded, it could hold lines that look like log records.
+                path, method = scope["raw_path"].decode(), scope["method"]
+                text = "the application failed at %s %s"
+                failures.crash(method, text, method, path, error=crash)
+            if going_on is not None:
+                raise going_on from None
 
     async def _leave(self) -> None:
-        """Let what is said go out, then end the connection."""
-        if self._left:
-            # It may have ended its side only, and still take what was said to it by then.
-            await self._wire.flush()
+        """Let the client read the last answer before the connection is closed."""
+        if self.gone or self.wire.broken:
             return
-        self._places.set_idle(self, idle=True)
-        if self._due == inf and not self._finished:  # a body was given up
-            with trio.CancelScope() as self._reading:  # until the application says so
-                await self._wire.skip()
-        if self._due == inf or self._finished:
-            await self._wire.linger()
-
-    def _close(self) -> None:
-        self._wire.close()
-        self._places.remove(self)
-
-    async def _read(self) -> None:
-        """Feed the protocol until the client ends the connection, or has to be waited for."""
-        while not self._stopped:
-            if not self._woken:
-                data = await self._receive()
-                if data is not None:
-                    await self._feed(data)
-                    if data:
-                        continue
-                    self._left = True
-                    return
-            if not self._woken:
-                await self._expire()
-                return
-            self._woken = False
-            await self._protocol.resume()
-
-    async def _receive(self) -> bytes | None:
-        """Wait for the client; None if that was ended by the clock, or by somebody else."""
-        data, began, owing = None, trio.current_time(), self._protocol.unfinished
-        self._note_waiting(receiving=True)
-        with trio.CancelScope(deadline=self._due) as self._reading:
-            data = await self._wire.receive()
-        self._note_waiting(receiving=False)
-        # A byte now and then is worth next to nothing: a place costs a client more than that.
-        worth = len(data or b"") * self.options.body_timeout / PACE
-        late = self._quiet + trio.current_time() - began - worth
-        self._quiet = max(0.0, late) if owing else 0.0
-        if data == b"":
-            # An application that was started by the last bytes answers before it hears of the end.
-            await trio.lowlevel.checkpoint()
-        return data
-
-    def _note_waiting(self, *, receiving: bool) -> None:
-        # While nothing is received, it is the application that takes its time with a body.
-        self._receiving = receiving
-        waiting = receiving and self._protocol.unfinished
-        self._places.set_waiting(self, trio.current_time() - self._quiet if waiting else None)
-
-    async def _expire(self) -> None:
-        if not self._stopped:
-            self._stopped = True
-            await self._protocol.expire()
-
-    async def _feed(self, data: bytes) -> None:
-        try:
-            await self._protocol.handle(RawData(data))
-        except H2ProtocolAssumedError as error:
-            # HTTP/2 with prior knowledge (RFC 9113 3.3).
-            self._protocol = Http2(self)
-            await self._protocol.initiate()
-            await self._protocol.handle(RawData(error.data))
-        if self._due < inf and not self._head_begun and self._protocol.head_begun:
-            self._wait_for_head()
-
-    def _set_idle(self, *, idle: bool) -> None:
-        self._places.set_idle(self, idle=idle)
-        if not idle:
-            self._due = inf
-        elif self.context.terminated.is_set():
-            self.stop()
-        else:
-            self._head_begun = False
-            self._due = self._reading.deadline = (
-                trio.current_time() + self.options.keep_alive_timeout
-            )
-
-    def _wait_for_head(self) -> None:
-        self._head_begun = True
-        self._due = trio.current_time() + self.options.header_timeout
+        self.host.pool.idle[self] = inf
+        # What is left unread when a socket is closed resets the connection, and the client may
+        # lose the answer. At the end of the host, nobody waits for a client that has sent it all.
+        if self.closing and (self.owed or not self.host.stopping):
+            await self.wire.linger()

@@ -1,56 +1,189 @@
-"""Faults in the head of a request that h11 accepts, and that are not safe.
+"""The head of a request: parsed by llhttp, after every ambiguous form of it was refused.
 
-A proxy in front may read the same bytes in another way and let a second request slip through
-(RFC 9112 sections 2.2, 5.2, 6.1, 6.3; request smuggling, 11.2). So whatever can be read in two
-ways is refused.
+A proxy in front of the host may find other borders between requests than the host does, and then
+lets a second request slip through inside of the first one (RFC 9112 section 11.2, request
+smuggling). So every head that two parsers could read in two ways is refused: its sender is an
+attacker, or broken. llhttp alone is not strict enough for that; the checks before and after it
+belong to the rules of RFC 9112 sections 2.2, 3, 5 and 6.
 """
 
 import re
 from typing import Final
 
-#: Statuses of refusals.
+import httptools
+
+#: Statuses of refusals (RFC 9110 section 15.5, and RFC 6585 for 431).
 BAD_REQUEST: Final = 400
 TOO_LARGE: Final = 431
+NOT_IMPLEMENTED: Final = 501
+VERSION_NOT_SUPPORTED: Final = 505
+#: Headers of one request. Each takes more memory than its bytes on the wire, so the limit on those
+#: is not enough; browsers and proxies send some forty.
+MAX_HEADERS: Final = 200
 
-# What h11 takes for the end of a head.
-_END: Final = re.compile(rb"\n\r?\n")
-_CONTROLS: Final = bytes(each for each in (*range(32), 127) if each not in b"\t\n\r")
-_LENGTH: Final = b"\ncontent-length:"
-_CODING: Final = b"\ntransfer-encoding:"
-_LENGTHS: Final = re.compile(rb"\ncontent-length:[^\n]*,")
+#: A request line, strictly with single spaces (RFC 9112 section 3), with a fragment in no target.
+_REQUEST_LINE: Final = re.compile(
+    rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([!\"$-~]+) HTTP/([0-9]\.[0-9])\r\n"
+)
+_ABSOLUTE_FORM: Final = re.compile(rb"https?://([^/?]+)(.*)", re.IGNORECASE)
+#: The characters of a host and a port (RFC 3986 section 3.2); a comma would make it a list.
+_HOST: Final = re.compile(rb"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*")
+#: All but the control characters, which some parsers take for the end of something (RFC 9110
+#: section 5.5).
+_TEXT: Final = bytes(each for each in range(256) if each == 9 or 32 <= each != 127)  # 9: a tab
+#: Headers with a meaning for the host.
+_MEANINGFUL: Final = frozenset(
+    {b"host", b"content-length", b"transfer-encoding", b"connection", b"expect"}
+)
+#: Those of them that are lists, and may be repeated.
+_LISTS: Final = (b"connection", b"expect")
 
 
-def head_fault(data: bytes, limit: int) -> int | None:
-    """Look at a head before it is parsed.
+class BadRequest(Exception):
+    """Bytes that are not an acceptable request; nothing after them can be trusted.
 
     Args:
-        data: What was received of it, and what came after it.
-        limit: Bytes that it may have.
-
-    Returns:
-        The status to refuse it with; None if nothing is wrong, or it is not complete.
+        status: The HTTP status of the answer, after which the connection ends.
     """
-    end = _END.search(data)
-    if end is None:
-        return None  # h11 watches its size by then
-    if end.start() > limit:
-        return TOO_LARGE
-    return BAD_REQUEST if _is_ambiguous(data[: end.end()].lower()) else None
+
+    def __init__(self, status: int = BAD_REQUEST) -> None:
+        super().__init__(status)
+        self.status = status
 
 
-def _is_ambiguous(head: bytes) -> bool:
-    lengths, codings = head.count(_LENGTH), head.count(_CODING)
-    return (
-        # A bare LF, which not everybody takes for the end of a line.
-        head.count(b"\n") != head.count(b"\r\n")
-        # A folded line, which is one header or two (5.2).
-        or b"\n " in head
-        or b"\n\t" in head
-        # Two lengths, were they equal, or a length beside a coding (6.3).
-        or lengths + codings > 1
-        or _LENGTHS.search(head) is not None
-        # Characters that some take for the end of something (RFC 9110 5.5).
-        or len(head.translate(None, _CONTROLS)) != len(head)
-        # HTTP/1.0 knows no coding (6.1).
-        or (codings > 0 and b" http/1.0\r\n" in head)
-    )
+class RequestHead:
+    """The parsed head of a request; also the object that llhttp reports its headers to.
+
+    Args:
+        data: A head from its first byte to the end of the empty line.
+
+    Attributes:
+        method: The method.
+        version: `1.1` or `1.0`.
+        target: The target from its path on, as it was sent.
+        headers: The headers; names are in lower case, and no value has white space around it.
+        length: Bytes of the body; None if it comes in chunks.
+        closes: True if the client wants the connection to end after the answer.
+        expects_continue: True if the client waits for `100 Continue` before it sends the body.
+
+    Raises:
+        BadRequest: It is malformed or ambiguous, or has more than this host implements.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        line = _REQUEST_LINE.match(data)
+        if line is None or not _is_clean(data):
+            raise BadRequest
+        method, self.target, version = line.groups()
+        if version not in (b"1.1", b"1.0"):
+            raise BadRequest(VERSION_NOT_SUPPORTED)
+        self.method = method.decode("ascii")
+        self.version = version.decode("ascii")
+        self.headers: list[tuple[bytes, bytes]] = []
+        self._complete = False
+        self._parse(data)
+        self._frame()
+        if self.target[0] != 0x2F:  # a slash
+            self._find_path()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header from llhttp."""
+        self.headers.append((name.lower(), value.rstrip(b" \t")))
+
+    def on_headers_complete(self) -> None:
+        """Note that llhttp has found the end of the head, too."""
+        self._complete = True
+
+    def _parse(self, data: bytes) -> None:
+        try:
+            httptools.HttpRequestParser(self).feed_data(data)
+        except httptools.HttpParserUpgrade:
+            # A server may ignore an upgrade (RFC 9110 section 7.8). This one does: WebSocket and
+            # h2c would be ways around the rules of a proxy.
+            pass
+        except httptools.HttpParserInvalidMethodError:
+            raise BadRequest(NOT_IMPLEMENTED) from None
+        except httptools.HttpParserError:
+            raise BadRequest from None
+        # One header a line, so that none was folded (RFC 9112 section 5.2).
+        if not self._complete or len(self.headers) != data.count(b"\n") - 2:
+            raise BadRequest
+        if len(self.headers) > MAX_HEADERS:
+            raise BadRequest(TOO_LARGE)
+        if self.method == "CONNECT":
+            raise BadRequest(NOT_IMPLEMENTED)  # this is no proxy
+
+    def _frame(self) -> None:
+        """Find the length of the body, and whether the connection goes on."""
+        seen, is_old = dict(self.headers), self.version == "1.0"
+        if len(seen) < len(self.headers):
+            self._join_repeated(seen)
+        host = seen.get(b"host")
+        # RFC 9112 section 3.2: each request of HTTP/1.1 must name its host.
+        if _HOST.fullmatch(host or b"") is None or (host is None and not is_old):
+            raise BadRequest
+        coding = seen.get(b"transfer-encoding")
+        if coding is None:
+            self.length: int | None = int(seen.get(b"content-length", b"0"))
+        elif is_old:
+            raise BadRequest  # HTTP/1.0 has no codings (RFC 9112 section 6.1)
+        elif coding.lower() == b"chunked":
+            self.length = None
+        else:
+            raise BadRequest(NOT_IMPLEMENTED)  # llhttp has refused all but `…, chunked`
+        options = seen.get(b"connection", b"").lower()
+        self.closes = is_old or (
+            b"close" in options and b"close" in options.replace(b" ", b"").split(b",")
+        )
+        expected = seen.get(b"expect", b"").lower()
+        self.expects_continue = expected == b"100-continue" and self.length != 0 and not is_old
+
+    def _join_repeated(self, seen: dict[bytes, bytes]) -> None:
+        for name in _MEANINGFUL & seen.keys():
+            values = [value for each, value in self.headers if each == name]
+            if len(values) > 1 and name not in _LISTS:
+                # Two lengths or codings, even equal ones, or two hosts: parsers differ in which one
+                # counts (RFC 9112 sections 3.2 and 6.3).
+                raise BadRequest
+            seen[name] = b",".join(values)
+
+    def _find_path(self) -> None:
+        """Take the host out of a target in absolute form (RFC 9112 section 3.2.2).
+
+        It must be the one of `Host`. A server should ignore that header then, but a proxy in
+        front, or code that looks at the header later, may not: two hosts are one too many.
+        """
+        if self.target == b"*" and self.method == "OPTIONS":
+            return
+        match = _ABSOLUTE_FORM.fullmatch(self.target)
+        if match is None:
+            raise BadRequest
+        host, rest = match.groups()
+        named = dict(self.headers).get(b"host")
+        if named is None:  # HTTP/1.0
+            if _HOST.fullmatch(host) is None:
+                raise BadRequest
+            self.headers.insert(0, (b"host", host))
+        elif named.lower() != host.lower():
+            raise BadRequest
+        self.target = rest if rest.startswith(b"/") else b"/" + rest
+
+
+def check_beginning(data: bytes) -> None:
+    """Refuse the beginning of a head at once if no rest of it could make it acceptable.
+
+    Clients that speak TLS or another protocol to the port need not wait for the deadline then.
+
+    Raises:
+        BadRequest: It cannot be the beginning of a head.
+    """
+    # The last byte may be the first half of a line end. A folded line is one header to some parsers
+    # and two to others (RFC 9112 section 5.2).
+    lines = data.removesuffix(b"\r")
+    if data[:1] in b"\r\n" or not _is_clean(lines) or b"\n " in lines or b"\n\t" in lines:
+        raise BadRequest
+
+
+def _is_clean(data: bytes) -> bool:
+    """Tell whether bytes are free of control characters, but for whole line ends."""
+    return len(data.translate(None, _TEXT)) == 2 * data.count(b"\r\n")

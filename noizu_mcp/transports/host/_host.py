@@ -1,52 +1,59 @@
-"""Serving an ASGI application on hypercorn's protocols, in trio, bounded."""
+"""Serving an ASGI application over HTTP/1.1, in trio, bounded: listeners, and the end in order."""
 
 import contextlib
 import errno
 import logging
+import resource
 import socket
-import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import trio
 
-from ...engine import Seldom, single_failure, split_cancellation, unwrap_single
+from ..._util import network_of
+from ...engine import ThrottledLog, single_failure, split_cancellation, unwrap_single
 from ...server import GRACE
-from ._application import Application, logger
-from ._options import HostOptions
-from ._places import Places
-from ._sockets import accept_nowait, close_listener, endpoint, open_listeners, url_of
-from ._wire import MAX_RECEIVE, TlsWire, Wire
+from ._forwarded import TrustedProxies
+from ._listeners import Listener, endpoint, open_listeners
+from ._options import HostOptions, logger
+from ._pool import Pool
+from ._tls import make_context
+from ._wire import TlsContext, TlsWire, Wire
 
 if TYPE_CHECKING:
-    from ._config import HostConfig
-    from ._connection import Connection
+    from ._connection import Connection, Shared
+
+#: An ASGI application.
+Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 #: Seconds until a process that has no room for a connection tries again.
 NO_ROOM_PAUSE: Final = 0.1
 #: What it says then: no descriptor, here or in the system, or no memory.
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_BUSY: Final = (
-    b"HTTP/1.1 503 Service Unavailable\r\n"
-    b"retry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-)
+#: Descriptors for anything but connections: files of the application, listeners, kept places.
+FILES: Final = 128
+#: Places beside those of `max_connections`, for probes of the health; on a health port so many.
+KEPT_PLACES: Final = 8
+#: Seconds for a head there. A probe needs far less, and nobody else is served.
+PROBE_TIMEOUT: Final = 2.0
 
 
-def load_hypercorn() -> ModuleType:
-    """Load what needs hypercorn.
+def _load_library() -> ModuleType:
+    """Load the side of the connections, which needs httptools.
 
     Raises:
         ImportError: It is not installed.
     """
     try:
-        from . import _hypercorn
+        from . import _connection
     except ImportError as error:
-        text = "serving over HTTP needs hypercorn: pip install 'noizu-mcp[http]'"
+        text = "serving over HTTP needs httptools: pip install 'noizu-mcp[http]'"
         raise ImportError(text) from error
-    return _hypercorn
+    return _connection
 
 
 class Host:
@@ -54,41 +61,48 @@ class Host:
 
     Args:
         app: The application.
-        config: The settings of hypercorn, with the options of the host.
-        tls: What it is in TLS; None: it speaks plain HTTP.
+        options: The options of the host.
+        tls: The certificate and the rules of TLS; None: it speaks plain HTTP.
         listeners: Where it listens; closed at its end.
+        probes: Paths of the health checks.
+        health: Where it listens for these alone; closed at its end.
 
     Attributes:
         urls: Where it listens: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`.
         port: The port; None for a Unix socket.
+        health_urls: Where it listens for health checks alone.
     """
 
     def __init__(
         self,
         app: Application,
-        config: "HostConfig",
-        tls: ssl.SSLContext | None,
-        listeners: list[socket.socket],
+        options: HostOptions,
+        tls: TlsContext | None,
+        *,
+        listeners: list[Listener],
+        probes: Collection[str],
+        health: list[Listener],
     ) -> None:
-        options = config.options
-        self.urls: Final = tuple(url_of(each, options.scheme) for each in listeners)
-        self.port: int | None = None if options.uds else listeners[0].getsockname()[1]
-        self._app: Final = app
+        self.urls: Final = tuple(each.url for each in listeners)
+        self.port: Final = listeners[0].port
+        self.health_urls: Final = tuple(each.url for each in health)
+        self._proxies: Final = TrustedProxies(options.forwarded_allow_ips)
+        self._app: Final = self._proxies.wrap(app)
+        self._probes: Final = probes
+        self._health: Final = health
         self._options: Final = options
-        self._listeners: Final = listeners
-        self._config: Final = config
         self._tls: Final = tls
-        self._library: Final = load_hypercorn()
-        # The events of it are hypercorn's: it tells the protocols that the host ends.
-        self._context: Final = self._library.WorkerContext(None)
+        self._listeners: Final = listeners
+        self._library: Final = _load_library()
         self._stopping: Final = trio.Event()
-        self._connections: Final[Places[Connection]] = Places(options.max_connections)
-        self._log: Final = Seldom(trio.current_time, logger)
+        limit = _allowed_connections(options.max_connections)
+        self._pool: Final[Pool[Connection]] = Pool(limit, options.keep_alive_timeout)
+        self._log: Final = ThrottledLog(trio.current_time, logger)
 
     @property
     def connections(self) -> int:
         """The number of connections."""
-        return len(self._connections)
+        return len(self._pool)
 
     def stop(self) -> None:
         """End in order; `serve_asgi` returns when that is done."""
@@ -113,68 +127,79 @@ class Host:
             OSError: A listener fails.
             BaseException: What `stopping` raises.
         """
-        async with trio.open_nursery() as connections:
-            async with trio.open_nursery() as accepting:
+        make = self._library.Shared
+        # One request on each connection, so no deadline needs the sweeper of a pool.
+        few = attrs.evolve(self._options, max_requests=1, header_timeout=PROBE_TIMEOUT)
+        async with trio.open_nursery() as background:
+            background.start_soon(self._pool.sweep)
+            probes_only = _only(self._app, self._probes, 404)
+            plain = HostOptions(max_requests=1, header_timeout=PROBE_TIMEOUT)
+            health = make(probes_only, plain, Pool(KEPT_PLACES, PROBE_TIMEOUT), background)
+            for each in self._health:
+                # To the end: a probe is to hear that the application is not ready any more.
+                background.start_soon(self._accept, each, health)
+            async with trio.open_nursery() as connections:
+                shared = make(self._app, self._options, self._pool, connections)
+                probes_only = _only(self._app, self._probes, 503)
+                kept = make(probes_only, few, Pool(KEPT_PLACES, PROBE_TIMEOUT), connections)
+                async with trio.open_nursery() as accepting:
+                    for each in self._listeners:
+                        accepting.start_soon(self._accept, each, shared, kept)
+                    started()
+                    await self._stopping.wait()
+                    leaving()
+                    await trio.sleep(self._options.lead)
+                    accepting.cancel_scope.cancel()
                 for each in self._listeners:
-                    accepting.start_soon(self._accept, each, connections)
-                started()
-                await self._stopping.wait()
-                leaving()
-                await trio.sleep(self._options.lead)
-                accepting.cancel_scope.cancel()
-            for each in self._listeners:
-                close_listener(each)
-            await self._end(stopping, grace)
-            connections.cancel_scope.deadline = trio.current_time() + self._options.drain_timeout
+                    each.close()
+                shared.stopping = kept.stopping = True
+                for connection in [*self._pool.idle, *kept.pool.idle]:
+                    connection.drop()
+                with trio.move_on_after(grace):
+                    await stopping()
+                drain = self._options.drain_timeout
+                connections.cancel_scope.deadline = trio.current_time() + drain
+            background.cancel_scope.cancel()
 
-    async def _end(self, stopping: Callable[[], Awaitable[None]], grace: float) -> None:
-        await self._context.terminated.set()
-        for each in list(self._connections):
-            each.end()
-        with trio.move_on_after(grace):
-            await stopping()
-
-    async def _accept(self, listener: socket.socket, connections: trio.Nursery) -> None:
+    async def _accept(self, listener: Listener, *places: "Shared") -> None:
+        """Accept connections, each in the first of some places that has room for it."""
         while True:
-            await trio.lowlevel.wait_readable(listener)
+            await listener.wait()
             try:
-                accepted = accept_nowait(listener)
+                accepted = listener.accept()
             except OSError as error:
                 if error.errno not in _NO_ROOM:
                     raise
                 self._log.warning("room", "no room for another connection: %s", error.strerror)
-                await trio.sleep(NO_ROOM_PAUSE)
+                # A connection that is closed gives back its descriptor at once.
+                if not self._pool.drop_one():
+                    await trio.sleep(NO_ROOM_PAUSE)
                 continue
-            if accepted is not None and self._connections.make_room():
-                connections.start_soon(self._serve, self._connect(*accepted))
-            elif accepted is not None:
-                self._turn_away(accepted[0])
+            if accepted is None:
+                continue
+            client = endpoint(accepted[1])
+            address: Hashable = object()  # each client of a proxy counts for itself
+            if not self._proxies.trust(client):
+                address = network_of(client[0]) if client else "unix"
+            found = next((each for each in places if each.pool.make_room(address)), None)
+            if found is not places[0]:
+                text = "connections are turned away: max_connections=%d are busy"
+                self._log.warning("crowd", text, self._options.max_connections)
+            if found is None:
+                accepted[0].close()
+            else:
+                self._open(accepted[0], client, address, found)
 
-    def _turn_away(self, connection: socket.socket) -> None:
-        text = "connections are turned away: max_connections=%d are busy"
-        self._log.warning("crowd", text, self._options.max_connections)
-        with connection, contextlib.suppress(OSError):
-            if self._tls is None:  # else nothing could be said without a handshake
-                connection.send(_BUSY)
-                connection.shutdown(socket.SHUT_WR)
-                # What is left unread would reset the connection, and the answer would be lost.
-                connection.recv(MAX_RECEIVE)
-
-    def _connect(self, connection: socket.socket, address: Any) -> "Connection":
-        made: Connection = self._library.Connection(
-            app=self._app,
-            config=self._config,
-            options=self._options,
-            context=self._context,
-            wire=Wire(connection, self._options)
-            if self._tls is None
-            else TlsWire(connection, self._options, self._tls),
-            client=endpoint(address),
-            server=endpoint(connection.getsockname()),
-            places=self._connections,
-        )
-        self._connections.add(made)
-        return made
+    def _open(
+        self, accepted: socket.socket, client: Any, address: Hashable, shared: "Shared"
+    ) -> None:
+        wire = Wire(accepted, shared.options)
+        if self._tls is not None and shared.options.certfile is not None:
+            wire = TlsWire(accepted, shared.options, self._tls)
+        server = endpoint(accepted.getsockname())
+        connection = self._library.Connection(shared, wire, client, server)
+        shared.pool.add(connection, address)
+        shared.nursery.start_soon(self._serve, connection)
 
     async def _serve(self, connection: "Connection") -> None:
         try:
@@ -190,11 +215,43 @@ class Host:
                 raise going_on from None
 
 
-def _say_nothing() -> None:
+def _allowed_connections(wanted: int) -> int:
+    """Raise the limit of open files to what connections need; give how many it then allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + FILES
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return wanted
+    if hard == resource.RLIM_INFINITY or hard > soft:
+        more = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        with contextlib.suppress(OSError, ValueError):  # some systems have a limit below this one
+            resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
+            soft = more
+    allowed = min(wanted, max(soft - FILES, soft // 2))
+    if allowed < wanted:
+        text = "max_connections=%d needs %d open files, but the limit is %d (ulimit -n): %d at most"
+        logger.warning(text, wanted, needed, soft, allowed)
+    return allowed
+
+
+def _only(app: Application, paths: Collection[str], status: int) -> Application:
+    """Make an application that answers all requests but those for some paths with a status."""
+
+    async def only(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] in paths:
+            await app(scope, receive, send)
+            return
+        headers = [(b"retry-after", b"1")] if status == 503 else []
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+    return only
+
+
+def say_nothing() -> None:
     """Do nothing: the application has no health check to change before it is stopped."""
 
 
-async def _nothing() -> None:
+async def do_nothing() -> None:
     """Do nothing: the application has no streams to end before it is stopped."""
 
 
@@ -205,12 +262,13 @@ async def serve_asgi(
     port: int = 8000,
     config: HostOptions | None = None,
     lifespan: AbstractAsyncContextManager[Any] | None = None,
-    leaving: Callable[[], object] = _say_nothing,
-    stopping: Callable[[], Awaitable[None]] = _nothing,
+    leaving: Callable[[], object] = say_nothing,
+    stopping: Callable[[], Awaitable[None]] = do_nothing,
     grace: float = GRACE,
+    probes: Collection[str] = (),
     task_status: trio.TaskStatus[Host] = trio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Serve an ASGI application over HTTP/1.1 and HTTP/2 until its `Host` is stopped.
+    """Serve an ASGI application over HTTP/1.1 until its `Host` is stopped.
 
     `Host.stop` ends it in order: `leaving` is called, and for `config.lead` seconds all goes on;
     then nothing more is accepted, idle connections are closed, `stopping` has `grace` seconds,
@@ -232,26 +290,34 @@ async def serve_asgi(
         leaving: Lets the application say that it is not ready any more.
         stopping: Lets the application end its streams and its running requests.
         grace: Seconds that `stopping` gets.
+        probes: Paths of its health checks. They are answered also while `config.max_connections`
+            are busy, and on `config.health_port`, which serves nothing else (404).
         task_status: Started with the `Host` when connections are accepted.
 
     Raises:
-        ImportError: hypercorn is not installed.
-        OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
+        ImportError: httptools is not installed.
+        ListenError: It cannot listen, or a file of TLS cannot be read; an `OSError` whose text says
+            why, in one line.
         BaseException: What the lifespan or `stopping` raises.
     """
     options = config or HostOptions()
-    settings: HostConfig = load_hypercorn().HostConfig(options)
-    tls = settings.create_ssl_context()
+    _load_library()  # what is missing is said before anything is opened
+    tls = make_context(options)
     within = trio.CancelScope()
     with single_failure(), within:
         async with lifespan or nullcontext():
             listeners = await open_listeners(host, port, options)
+            health: list[Listener] = []
             try:
-                serving = Host(app, settings, tls, listeners)
+                if options.health_port is not None:
+                    plain = HostOptions(backlog=options.backlog)
+                    where = options.health_host or host
+                    health = await open_listeners(where, options.health_port, plain)
+                serving = Host(app, options, tls, listeners=listeners, probes=probes, health=health)
                 await serving.run(partial(task_status.started, serving), leaving, stopping, grace)
             finally:
-                for each in listeners:
-                    close_listener(each)
+                for each in (*listeners, *health):
+                    each.close()
                 within.deadline = trio.current_time() + options.lifespan_timeout
     if within.cancelled_caught:
         logger.warning("leaving the lifespan took too long and was cancelled")

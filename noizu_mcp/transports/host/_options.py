@@ -1,15 +1,26 @@
 """Every limit and setting of the host by name."""
 
+import ipaddress
+import logging
 import math
 import ssl
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
 
+logger: Final = logging.getLogger("noizu_mcp.http")
+
 KIB: Final = 1024
+#: Every peer, in `forwarded_allow_ips`.
+ANY: Final = "*"
 #: Bytes that must pass within `body_timeout` or `write_timeout`: the pace below which a client is
 #: too slow to be served. 64 KiB in 30 s is 2 KiB/s; a modem of 1996 was faster.
 PACE: Final = 64 * KIB
+
+
+class ListenError(OSError):
+    """A host cannot listen, or cannot set up TLS; the text is one line that says why."""
 
 
 def _seconds(default: float) -> Any:
@@ -33,6 +44,24 @@ def _count(default: int) -> Any:
     return attrs.field(default=default, validator=check)
 
 
+def _are_peers(_: object, field: "attrs.Attribute[Sequence[str]]", value: Any) -> None:
+    if not isinstance(value, list | tuple) or not all(map(_is_peer, value)):
+        wanted = "a list of addresses, networks like 10.0.0.0/8, or *"
+        raise ValueError(f"HostOptions.{field.name} must be {wanted}, not {value!r}")
+
+
+def _is_peer(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and (text == ANY or bool(ipaddress.ip_network(text)))
+    except ValueError:
+        return False
+
+
+def _is_port(_: object, field: "attrs.Attribute[int | None]", value: Any) -> None:
+    if value is not None and (type(value) is not int or not 0 <= value <= 65535):
+        raise ValueError(f"HostOptions.{field.name} must be from 0 to 65535, not {value!r}")
+
+
 @attrs.frozen(kw_only=True)
 class HostOptions:
     """Limits of a host for its clients, and its address. A breach costs one connection.
@@ -45,13 +74,25 @@ class HostOptions:
         keyfile_password: What the key is encrypted with.
         ca_certs: Path of the authorities that client certificates are checked against.
         verify_mode: Whether a client certificate is asked for, or required.
-        ciphers: TLS 1.2 ciphers in the words of OpenSSL; None: those of hypercorn.
-        max_connections: Connections at a time. One more takes the place of the one that has been
-            idle for longest, else of the one whose client has owed the rest of a request for
-            longest, if that is a second; where there is none it is answered with 503 and closed.
-            A client that leaves loses its place at once, whatever still runs for it.
+        ciphers: TLS 1.2 ciphers in the words of OpenSSL; None: forward secrecy with AEAD only.
+        forwarded_allow_ips: Addresses and networks of proxies whose `Forwarded` or
+            `X-Forwarded-For`, and `X-Forwarded-Proto`, are believed; `*`: every peer, also one on a
+            Unix socket. The client is the last address in the header that is none of these
+            networks.
+        health_port: A port of its own for `/healthz` and `/readyz`, which answers while
+            `max_connections` are busy and until the end; always plain HTTP. 0 for a free one.
+        health_host: The address of that port; None: that of the host.
+        max_connections: Connections at a time, fewer if the process may not open so many files.
+            One more takes the place of an idle one, else of one whose client has owed the rest of
+            a request for a second; an address that has more of them loses first. Where there is
+            none, an address with at least two connections more than that of the client loses its
+            oldest one. Else the client gets 503, but `/healthz` and `/readyz` are answered. An
+            address is an IPv4 address, a /64 of IPv6, or a Unix socket; each connection of a proxy
+            in `forwarded_allow_ips` counts as an address.
+            A client that leaves loses its place, within a second if the application
+            does not wait for it, whatever still runs for it.
         max_requests: Requests on one connection, after which it is closed.
-        max_streams: Requests at a time on one HTTP/2 connection.
+        max_streams: Requests at a time on one HTTP/2 connection, which hypercorn alone has.
         max_header_size: Bytes of a request line and headers together; past it the answer is 431.
             Room for a large bearer token.
         header_timeout: Seconds for a request line and headers, from their first byte, and from the
@@ -60,9 +101,9 @@ class HostOptions:
             clients keep theirs, so that they do not send into a connection that is being closed.
         body_timeout: Seconds in which `PACE` more bytes of a body, or its end, must come while the
             application waits for them; else it sees a disconnect, and if it says nothing to it
-            the answer is 408 (HTTP/2: the stream is reset).
+            the answer is 408. Each byte is worth its share of that time.
         write_timeout: Seconds in which a client must take `PACE` more bytes of an answer; else it
-            loses the connection (HTTP/2: that stream), and the application sees a disconnect.
+            loses the connection, and the application sees a disconnect.
         handshake_timeout: Seconds for a TLS handshake.
         linger_timeout: Seconds in which what a client still sends after the last answer is read
             and dropped: closing at once would reset the connection and lose that answer.
@@ -74,7 +115,7 @@ class HostOptions:
 
     Raises:
         ValueError: A limit is no number, or too low; a key is given without its certificate; `uds`
-            is empty.
+            is empty; a proxy is no address.
     """
 
     uds: str | None = None
@@ -85,6 +126,9 @@ class HostOptions:
     ca_certs: str | None = None
     verify_mode: ssl.VerifyMode | None = None
     ciphers: str | None = None
+    forwarded_allow_ips: Sequence[str] = attrs.field(default=(), validator=_are_peers)
+    health_port: int | None = attrs.field(default=None, validator=_is_port)
+    health_host: str | None = None
     max_connections: int = _count(1000)
     max_requests: int = _count(1_000_000)
     max_streams: int = _count(100)
@@ -96,7 +140,7 @@ class HostOptions:
     handshake_timeout: float = _seconds(10.0)
     linger_timeout: float = _seconds(2.0)
     lead: float = _seconds(0.0)
-    drain_timeout: float = _seconds(2.0)
+    drain_timeout: float = _seconds(1.0)
     lifespan_timeout: float = _seconds(2.0)
     backlog: int = _count(1024)
 

@@ -1,19 +1,49 @@
-"""Faults in the files of TLS: OpenSSL says `PEM lib` to nearly everything."""
+"""The TLS side of a host, and the faults in its files: OpenSSL says `PEM lib` to nearly all."""
 
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ._options import HostOptions
+from ._options import HostOptions, ListenError
+from ._wire import TlsContext
 
 _CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _KEY: Final = b"PRIVATE KEY-----"
 #: What a key begins with that needs a password, in the old form and in that of PKCS#8.
 _ENCRYPTED: Final = (b"Proc-Type: 4,ENCRYPTED", b"BEGIN ENCRYPTED PRIVATE KEY")
 _MISMATCH: Final = "KEY_VALUES_MISMATCH"
+#: TLS 1.2 with forward secrecy and authenticated encryption only; TLS 1.3 has nothing else.
+_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 
-def explain(options: HostOptions, error: OSError) -> OSError:
+def make_context(options: HostOptions) -> TlsContext | None:
+    """Make the context of TLS; None without a certificate.
+
+    Raises:
+        ListenError: A file cannot be read, or has not what it should have; the text says which one.
+    """
+    if options.certfile is None:
+        return None
+    context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
+    # BCP 195 (RFC 9325) section 3.1.1.
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # TLS 1.2 lets a client ask for another handshake for ever, and each costs the server more.
+    context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_NO_COMPRESSION
+    context.set_ciphers(options.ciphers or _CIPHERS)
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(options.certfile, options.keyfile, options.keyfile_password)
+        if options.ca_certs is not None:
+            context.load_verify_locations(options.ca_certs)
+    except OSError as error:
+        raise _explain(options, error) from None
+    if options.verify_mode is not None:
+        context.verify_mode = options.verify_mode
+    return context
+
+
+def _explain(options: HostOptions, error: OSError) -> ListenError:
     """Say which file is to blame for an error of `load_cert_chain`, and what should be in it.
 
     Args:
@@ -22,7 +52,7 @@ def explain(options: HostOptions, error: OSError) -> OSError:
     """
     files = ", ".join(filter(None, (options.certfile, options.keyfile, options.ca_certs)))
     said = f"{error.strerror or error}, with {files}"
-    return OSError(error.errno, f"cannot set up TLS: {next(_faults(options, error), said)}")
+    return ListenError(error.errno, f"cannot set up TLS: {next(_faults(options, error), said)}")
 
 
 def _faults(options: HostOptions, error: OSError) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Bytes to and from one client: writes in order and bounded, plain or TLS."""
+"""The bytes to and from one client: in order and bounded in time, plain or with TLS."""
 
 import contextlib
 import socket
@@ -12,44 +12,42 @@ from ._options import PACE, HostOptions
 
 #: Bytes taken from a socket at once.
 MAX_RECEIVE: Final = 64 * 1024
-# Close at once, and forget what was not sent: on, 0 seconds.
+# SO_LINGER: on, for 0 seconds. Closing drops unsent bytes then.
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
 class Wire:
-    """A connection without TLS, and what both kinds share.
+    """A connection without TLS, and the base of one with it.
 
-    A write that is given up half-way leaves half a frame, so it breaks the connection: whoever
-    gives it up, be it the clock or a cancelled task.
+    A write that is given up half-way leaves half of an answer, so it breaks the connection, whether
+    a timeout or a cancelled task gave it up.
 
     Args:
         connection: The socket, non-blocking; closed by `close`.
-        options: Those of the host.
+        options: The options of the host.
 
     Attributes:
-        broken: Nothing can be written any more.
-        secure: Whether it is TLS.
-        protocol: The protocol that was negotiated, in the words of ALPN.
+        broken: True once nothing can be written any more.
     """
 
-    secure = False
-    protocol: str | None = None
+    __slots__ = ("_lock", "_options", "_socket", "broken")
 
     def __init__(self, connection: socket.socket, options: HostOptions) -> None:
         self.broken = False
         self._socket = connection
         self._options = options
-        self._lock = trio.Lock()
+        self._lock: trio.Lock | None = None  # of those that write; most never have to wait
 
     async def open(self) -> bool:
-        """Do what comes before the first byte; False: the client failed at it."""
-        await trio.lowlevel.checkpoint()
+        """Do the handshake of TLS, if there is one; False if the client failed at it."""
         return True
 
     async def receive(self) -> bytes:
-        """Receive what there is; nothing at the end, however it came."""
+        """Wait for bytes of the client; none come at the end of the connection, however it ends."""
         while not self.broken:
             try:
+                # Waiting first: mostly nothing has come yet, and a failed `recv` is not for free.
+                # It also gives every other task its turn between two requests.
                 await trio.lowlevel.wait_readable(self._socket)
                 return self._socket.recv(MAX_RECEIVE)
             except BlockingIOError:
@@ -58,52 +56,47 @@ class Wire:
                 break
         return b""
 
-    async def send(self, data: bytes) -> None:
-        """Write; see `broken` for how it went. No checkpoint where the system takes it at once."""
-        if self.broken:
-            return
+    @property
+    def is_busy(self) -> bool:
+        """True while something is being written."""
+        return self._lock is not None and self._lock.locked()
+
+    @property
+    def is_free(self) -> bool:
+        """True if `write` writes."""
+        return not self.broken and (self._lock is None or not self._lock.locked())
+
+    def write(self, data: bytes) -> int:
+        """Write what the system takes at once, and return how much that is; 0 unless it is free."""
+        if not self.is_free:
+            return 0
         try:
-            if not self._lock.locked():
-                data = data[self._send_nowait(data) :]
-            if data:
-                async with self._lock:
-                    await self._send_all(data)
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            self.abort()
+            return 0
+
+    async def send(self, *pieces: bytes | memoryview) -> None:
+        """Write everything, after what is being written; `broken` tells if it failed."""
+        self._lock = self._lock or trio.Lock()
+        try:
+            async with self._lock:
+                for piece in pieces:
+                    await self._send_all(memoryview(piece))
         except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
             self.abort()
         except BaseException:
             self.abort()
             raise
 
-    @property
-    def is_free(self) -> bool:
-        """True while nothing is being written, and `write` writes."""
-        return not (self.broken or self._lock.locked())
-
-    def write(self, data: bytes) -> int:
-        """Write what the system takes at once, while the wire is free; returns how much that is.
-
-        A wire that breaks at it takes nothing, and says so when the rest is sent.
-        """
-        try:
-            return self._send_nowait(data)
-        except OSError:
-            return 0
-
     async def linger(self) -> None:
-        """Say that nothing more will come; read and drop what does, for a bounded time."""
+        """Say that nothing more will come; then read and drop what does, for a bounded time."""
         self._end()
         with trio.move_on_after(self._options.linger_timeout):
-            await self.skip()
-
-    async def skip(self) -> None:
-        """Read and drop what comes, until the client ends the connection."""
-        while await self.receive():
-            pass
-
-    async def flush(self) -> None:
-        """Wait for what is being written."""
-        async with self._lock:
-            pass
+            while await self.receive():
+                pass
 
     def abort(self) -> None:
         """Close at once and drop what the client has not taken."""
@@ -117,16 +110,12 @@ class Wire:
         """Close; what was written still goes out."""
         if not self.broken:
             self.broken = True
+            # Whoever waits for this socket wakes, and finds it closed.
             trio.lowlevel.notify_closing(self._socket)
             self._socket.close()
 
-    def _send_nowait(self, data: bytes) -> int:
-        try:
-            return self._socket.send(data)
-        except BlockingIOError:
-            return 0
-
-    async def _send_all(self, data: bytes) -> None:
+    async def _send_all(self, data: memoryview) -> None:
+        # Slices of a view are no copies.
         for start in range(0, len(data), PACE):
             if self.broken:
                 return
@@ -135,14 +124,37 @@ class Wire:
             if scope.cancelled_caught:
                 self.abort()
 
-    async def _send_piece(self, piece: bytes) -> None:
+    async def _send_piece(self, piece: memoryview) -> None:
         while piece:
-            await trio.lowlevel.wait_writable(self._socket)
-            piece = piece[self._send_nowait(piece) :]
+            try:
+                piece = piece[self._socket.send(piece) :]
+            except BlockingIOError:
+                await trio.lowlevel.wait_writable(self._socket)
 
     def _end(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
+
+
+class TlsContext(ssl.SSLContext):
+    """A context that tells which buffer its last connection writes to.
+
+    `trio.SSLStream` drops the alert of a handshake that fails; it is still in that buffer then.
+    """
+
+    outgoing: ssl.MemoryBIO
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        """Make the TLS side of a connection; see `ssl.SSLContext.wrap_bio`."""
+        self.outgoing = outgoing
+        return super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
 
 
 class TlsWire(Wire):
@@ -151,33 +163,32 @@ class TlsWire(Wire):
     Args:
         connection: As for `Wire`.
         options: As for `Wire`.
-        context: What the server is to be in TLS.
+        context: The certificate and the rules of the server.
     """
 
-    secure = True
+    __slots__ = ("_outgoing", "_tls")
 
     def __init__(
-        self, connection: socket.socket, options: HostOptions, context: ssl.SSLContext
+        self, connection: socket.socket, options: HostOptions, context: TlsContext
     ) -> None:
         super().__init__(connection, options)
-        # A socket of trio's with the same descriptor: closing that is left to this class.
+        # A socket of trio's with the same descriptor; this class closes it.
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(connection))
         self._tls = trio.SSLStream(stream, context, server_side=True, https_compatible=True)
-
-    @property
-    def is_free(self) -> bool:
-        return False  # TLS may have to wait for the client first
+        self._outgoing = context.outgoing
 
     async def open(self) -> bool:
         with trio.move_on_after(self._options.handshake_timeout) as scope:
             try:
                 await self._tls.do_handshake()
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
+            except trio.BrokenResourceError:
+                # The alert tells the client what is wrong: no version in common, no certificate.
+                with contextlib.suppress(OSError):
+                    self._socket.send(self._outgoing.read())
                 return False
-        if scope.cancelled_caught:
-            return False
-        self.protocol = self._tls.selected_alpn_protocol()
-        return True
+            except trio.ClosedResourceError:
+                return False
+        return not scope.cancelled_caught
 
     async def receive(self) -> bytes:
         try:
@@ -185,11 +196,13 @@ class TlsWire(Wire):
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             return b""
 
-    def _send_nowait(self, data: bytes) -> int:  # noqa: ARG002 - nothing goes out without TLS
-        return 0
+    @property
+    def is_free(self) -> bool:
+        return False  # TLS may have to wait for the client first
 
-    async def _send_piece(self, piece: bytes) -> None:
+    async def _send_piece(self, piece: memoryview) -> None:
         await self._tls.send_all(piece)
 
     def _end(self) -> None:
-        """TLS has no half of a connection to close: the end of the answer says as much."""
+        # TLS cannot close one direction. The end of the answer says that nothing more will come.
+        pass

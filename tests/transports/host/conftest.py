@@ -2,16 +2,13 @@
 
 import gc
 import socket
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
 
-from noizu_mcp.transports.host import _crumbs
-from noizu_mcp.transports.host._host import serve_asgi
-from noizu_mcp.transports.host._options import HostOptions
+from noizu_mcp.transports.host import HostOptions, serve_asgi
 
 
 class RawClient:
@@ -74,10 +71,18 @@ def serve(nursery):
     """Start a host for an application; gives the `Host`, with the end of `serve_asgi` in it."""
 
     async def start(
-        app, *, port=0, lifespan=None, grace=5.0, stopping=None, leaving=None, **options
+        app,
+        *,
+        port=0,
+        lifespan=None,
+        grace=5.0,
+        stopping=None,
+        leaving=None,
+        probes=(),
+        **options,
     ):
         ended = trio.Event()
-        given = {"stopping": stopping, "leaving": leaving}
+        given = {"stopping": stopping, "leaving": leaving, "probes": probes}
         given = {name: function for name, function in given.items() if function}
 
         async def run(task_status):
@@ -105,8 +110,9 @@ async def connect():
     """Connect to a host as a raw client."""
     streams = []
 
-    async def open_one(host, receive_buffer=None):
+    async def open_one(host, receive_buffer=None, address="127.0.0.1"):
         plain = trio.socket.socket()
+        await plain.bind((address, 0))  # the whole of 127.0.0.0/8 is this machine
         if receive_buffer:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         streams.append(trio.SocketStream(plain))
@@ -194,36 +200,6 @@ class Endless:
 @pytest.fixture
 def endless():
     return Endless()
-
-
-@pytest.fixture
-def crumbs_between_turns(monkeypatch):
-    """Count the pieces of bodies that are looked at between two turns of another task."""
-    seen = 0
-    add = _crumbs.Crumbs.add
-
-    def counted(self, *sizes, **pieces):
-        nonlocal seen
-        seen += 1
-        return add(self, *sizes, **pieces)
-
-    @asynccontextmanager
-    async def counting():
-        between = []
-
-        async def somebody():
-            while True:
-                before = seen
-                await trio.lowlevel.checkpoint()
-                between.append(seen - before)
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(somebody)
-            yield between
-            nursery.cancel_scope.cancel()
-
-    monkeypatch.setattr(_crumbs.Crumbs, "add", counted)
-    return counting
 
 
 @pytest.fixture

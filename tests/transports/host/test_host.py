@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from noizu_mcp.engine import single_failure
-from noizu_mcp.transports.host import _host
+from noizu_mcp.transports.host import _listeners, serve_asgi
 from noizu_mcp.transports.host._wire import Wire
 
 START = {"type": "http.response.start", "status": 200, "headers": []}
@@ -57,13 +57,13 @@ async def test_a_connection_serves_many_requests(serve, connect, echo):
 async def test_an_answer_is_one_write(serve, connect, echo, monkeypatch):
     """Head, body and end go out together."""
     writes = []
-    send = Wire.send
+    write = Wire.write
 
-    async def counted(self, data):
+    def counted(self, data):
         writes.append(data)
-        await send(self, data)
+        return write(self, data)
 
-    monkeypatch.setattr(Wire, "send", counted)
+    monkeypatch.setattr(Wire, "write", counted)
     client = await connect(await serve(echo))
     await client.request(b"hello")
     assert await client.answer() == (200, b"hello")
@@ -92,7 +92,7 @@ async def test_what_is_streamed_goes_out_at_once(serve, connect):
 
 
 async def test_a_failure_is_a_500_and_a_record(serve, connect, caplog):
-    """What failed stands in the log, and nothing of it in the answer."""
+    """The log has the failure, and the answer has nothing of it."""
 
     async def app(scope, receive, send):
         raise RuntimeError("secret")
@@ -198,6 +198,25 @@ async def test_a_half_closed_client_gets_all_that_is_being_written(serve, connec
 
     async def app(scope, receive, send):
         await answer(send, b"x" * 3_000_000)
+
+    client = await connect(await serve(app), receive_buffer=4096)
+    await client.request()
+    await client.stream.send_eof()
+    await trio.testing.wait_all_tasks_blocked(0.01)
+    assert (await client.rest()).count(b"x") == 3_000_000
+
+
+async def test_a_half_closed_client_gets_it_while_the_application_receives(serve, connect, answer):
+    """The news of the close does not cut off the answer."""
+
+    async def app(scope, receive, send):
+        async def hear():
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(hear)
+            await answer(send, b"x" * 3_000_000)
 
     client = await connect(await serve(app), receive_buffer=4096)
     await client.request()
@@ -339,7 +358,7 @@ async def test_continue_is_said_when_the_body_is_wanted(serve, connect, echo):
     client = await connect(await serve(echo))
     await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n")
     await client.send(b"Content-Length: 4\r\n\r\n")
-    assert await client.read_until(b"\r\n\r\n") == b"HTTP/1.1 100 \r\n\r\n"
+    assert await client.read_until(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
     await client.send(b"body")
     assert await client.answer() == (200, b"body")
 
@@ -374,6 +393,11 @@ async def test_a_closed_connection_was_announced(serve, connect, echo):
     assert await client.rest() == b"1"
 
 
+async def _is_turned_away(client):
+    await client.request(b"1")
+    return (await client.rest()).startswith(b"HTTP/1.1 503")
+
+
 async def test_the_connection_idle_for_longest_makes_room(serve, connect, echo):
     """At the cap a new client is served, and the client closed that used it least recently."""
     host = await serve(echo, max_connections=2)
@@ -390,13 +414,13 @@ async def test_the_connection_idle_for_longest_makes_room(serve, connect, echo):
 
 
 async def test_one_too_many_is_turned_away(serve, connect, held, caplog):
-    """Where every connection is busy the answer is 503; the log says so once."""
+    """The answer is 503 while every connection is busy; the log says so once."""
     host = await serve(held, max_connections=1)
     busy = await connect(host)
     await busy.request(path="/long")
     await held.started.wait()
     for _ in range(2):
-        assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
+        assert await _is_turned_away(await connect(host))
     assert [each.getMessage() for each in caplog.records] == [
         "connections are turned away: max_connections=1 are busy"
     ]
@@ -424,7 +448,7 @@ async def test_a_request_that_is_not_whole_makes_room(
         await each.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9001\r\n\r\n1")
         await trio.testing.wait_all_tasks_blocked()
         await trio.sleep(0.1)
-    assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
+    assert await _is_turned_away(await connect(host))
     await trio.sleep(1)
     for each in slow[1:]:
         await each.send(b"1" * 4000)  # one that is sending is not quiet
@@ -498,7 +522,7 @@ async def test_a_client_that_waits_for_continue_is_not_quiet(serve, connect, ech
     await client.send(b"Content-Length: 4\r\n\r\n")
     await trio.testing.wait_all_tasks_blocked()
     await trio.sleep(10)
-    assert (await (await connect(host)).rest()).startswith(b"HTTP/1.1 503")
+    assert await _is_turned_away(await connect(host))
     go_on.set()
     await client.read_until(b"\r\n\r\n")
     await client.send(b"body")
@@ -509,14 +533,14 @@ async def test_no_descriptor_left_is_waited_for(
     serve, connect, echo, caplog, monkeypatch, autojump_clock
 ):
     """A process that has no room for a connection says so and tries again."""
-    accept, failures = _host.accept_nowait, [OSError(24, "Too many open files")] * 9
+    accept, failures = _listeners.accept_nowait, [OSError(24, "Too many open files")] * 9
 
     def accept_nowait(listener):
         if failures:
             raise failures.pop()
         return accept(listener)
 
-    monkeypatch.setattr(_host, "accept_nowait", accept_nowait)
+    monkeypatch.setattr(_listeners, "accept_nowait", accept_nowait)
     client = await connect(await serve(echo))
     await client.request(b"1")
     assert await client.answer() == (200, b"1")
@@ -524,12 +548,12 @@ async def test_no_descriptor_left_is_waited_for(
 
 
 async def test_a_broken_listener_is_an_error(connect, echo, monkeypatch):
-    """What else goes wrong with a listening socket ends the host, as one exception."""
+    """Any other failure of a listening socket ends the host, as one exception."""
 
     def accept_nowait(listener):
         raise OSError(22, "Invalid argument")
 
-    monkeypatch.setattr(_host, "accept_nowait", accept_nowait)
+    monkeypatch.setattr(_listeners, "accept_nowait", accept_nowait)
 
     async def connect_to_it():
         async with trio.open_nursery() as nursery:
@@ -540,14 +564,14 @@ async def test_a_broken_listener_is_an_error(connect, echo, monkeypatch):
 
 
 async def _start(app, task_status):
-    await _host.serve_asgi(app, port=0, task_status=task_status)
+    await serve_asgi(app, port=0, task_status=task_status)
 
 
 async def test_a_client_gone_before_it_is_accepted_is_no_matter(serve, connect, echo, monkeypatch):
     """Accepting nothing changes nothing."""
-    accept, gone = _host.accept_nowait, [None]
+    accept, gone = _listeners.accept_nowait, [None]
     monkeypatch.setattr(
-        _host, "accept_nowait", lambda listener: gone.pop() if gone else accept(listener)
+        _listeners, "accept_nowait", lambda listener: gone.pop() if gone else accept(listener)
     )
     client = await connect(await serve(echo))
     await client.request(b"1")

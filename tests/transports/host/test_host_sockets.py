@@ -9,17 +9,16 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from noizu_mcp.transports.host import _sockets
-from noizu_mcp.transports.host._config import HostConfig
-from noizu_mcp.transports.host._host import serve_asgi
+from noizu_mcp.transports.host import _listeners, serve_asgi
+from noizu_mcp.transports.host._listeners import open_listeners
 from noizu_mcp.transports.host._options import HostOptions
-from noizu_mcp.transports.host._sockets import open_listeners, url_of
+from noizu_mcp.transports.host._tls import make_context
 
 OPTIONS = HostOptions()
 
 
 @pytest.fixture
-def listening():
+async def listening():
     """Give a function that listens; what it opens is closed after the test."""
     opened = []
 
@@ -45,29 +44,29 @@ async def _resolve_to(monkeypatch, *addresses):
 async def test_an_ipv4_address(listening):
     """It listens there and nowhere else."""
     [made] = await listening("127.0.0.1")
-    assert url_of(made, "http") == f"http://127.0.0.1:{made.getsockname()[1]}"
+    assert made.url == f"http://127.0.0.1:{made.port}"
 
 
 @pytest.mark.parametrize("host", ["::1", "[::1]"])
 async def test_an_ipv6_address(listening, host):
     """It may be written with brackets, as in a URL."""
     [made] = await listening(host)
-    assert url_of(made, "https") == f"https://[::1]:{made.getsockname()[1]}"
+    assert made.url == f"http://[::1]:{made.port}"
 
 
 async def test_a_name_with_both_families(listening, monkeypatch):
     """It listens at every address, with one port."""
     await _resolve_to(monkeypatch, "::1", "127.0.0.1", "127.0.0.1")
     made = await listening("both")
-    assert [each.family for each in made] == [socket.AF_INET6, socket.AF_INET]
-    assert len({each.getsockname()[1] for each in made}) == 1
+    port = made[0].port
+    assert [each.url for each in made] == [f"http://[::1]:{port}", f"http://127.0.0.1:{port}"]
 
 
 async def test_a_family_that_the_machine_lacks_is_left_out(listening, monkeypatch):
     """One address is enough; none is an error."""
     await _resolve_to(monkeypatch, "2001:db8::1", "127.0.0.1")
     [made] = await listening("both")
-    assert made.family == socket.AF_INET
+    assert made.url == f"http://127.0.0.1:{made.port}"
     await _resolve_to(monkeypatch, "2001:db8::1")
     with pytest.raises(OSError, match=r"cannot listen on http://none:0: cannot assign"):
         await listening("none")
@@ -76,7 +75,7 @@ async def test_a_family_that_the_machine_lacks_is_left_out(listening, monkeypatc
 async def test_a_port_that_is_taken_at_one_address_is_not_the_free_one(listening, monkeypatch):
     """With port 0 another port is tried, a bounded number of times."""
     await _resolve_to(monkeypatch, "127.0.0.1", "127.0.0.2")
-    bind, failures = _sockets._bind, []
+    bind, failures = _listeners._bind, []
 
     def failing(family, address, backlog):
         if address[0] == "127.0.0.2" and len(failures) < limit:
@@ -84,14 +83,14 @@ async def test_a_port_that_is_taken_at_one_address_is_not_the_free_one(listening
             raise failures[-1]
         return bind(family, address, backlog)
 
-    monkeypatch.setattr(_sockets, "_bind", failing)
+    monkeypatch.setattr(_listeners, "_bind", failing)
     limit = 2
     assert len(await listening("both")) == 2
     limit = 100
     failures.clear()
     with pytest.raises(OSError, match="already in use"):
         await listening("both")
-    assert len(failures) == _sockets.ATTEMPTS
+    assert len(failures) == _listeners.ATTEMPTS
 
 
 async def test_a_port_that_is_taken_is_one_line(serve, echo):
@@ -137,12 +136,29 @@ async def test_a_unix_socket(serve, echo, tmp_path):
 
 
 async def test_a_unix_socket_left_behind_is_replaced(listening, tmp_path):
-    """One that nobody listens on any more is in nobody's way."""
-    path = str(tmp_path / "mcp.sock")
-    for _ in range(2):
-        [made] = await listening("", options=HostOptions(uds=path, uds_mode=0o660))
-        made.close()
-    assert stat.S_IMODE((tmp_path / "mcp.sock").stat().st_mode) == 0o660
+    """The socket of a server that was killed is in nobody's way."""
+    path = tmp_path / "mcp.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    await listening("", options=HostOptions(uds=str(path), uds_mode=0o660))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+
+
+@pytest.mark.parametrize("other", ["file", "socket", "nothing"])
+async def test_the_path_of_a_unix_socket_is_removed_only_if_it_is_still_ours(
+    listening, tmp_path, other
+):
+    """Another server may have taken the path over by then."""
+    path = tmp_path / "mcp.sock"
+    [made] = await listening("", options=HostOptions(uds=str(path)))
+    path.unlink()
+    if other == "file":
+        path.write_text("mine")
+    elif other == "socket":
+        with socket.socket(socket.AF_UNIX) as taken:
+            taken.bind(str(path))
+    made.close()
+    assert path.exists() is (other != "nothing")
 
 
 @pytest.mark.parametrize("backlog", [0, 1])
@@ -172,9 +188,9 @@ def test_what_is_wrong_with_a_listener_is_told_from_what_is_gone():
         def accept(self):
             raise OSError(self.number, "text")
 
-    assert _sockets.accept_nowait(Listener(errno.ECONNABORTED)) is None
+    assert _listeners.accept_nowait(Listener(errno.ECONNABORTED)) is None
     with pytest.raises(OSError, match="text"):
-        _sockets.accept_nowait(Listener(errno.EMFILE))
+        _listeners.accept_nowait(Listener(errno.EMFILE))
 
 
 async def test_tls_is_served(serve, connect, echo, certificate):
@@ -259,7 +275,7 @@ def test_settings_of_tls_are_handed_through(certificate):
         verify_mode=ssl.CERT_REQUIRED,
         ciphers="ECDHE-ECDSA-AES256-GCM-SHA384",
     )
-    context = HostConfig(options).create_ssl_context()
+    context = make_context(options)
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.options & ssl.OP_NO_RENEGOTIATION
@@ -275,6 +291,12 @@ def test_settings_of_tls_are_handed_through(certificate):
         ({"write_timeout": 0}, "HostOptions.write_timeout must be seconds above 0, not 0"),
         ({"lead": -1}, "HostOptions.lead must be seconds from 0 on, not -1"),
         ({"lead": True}, "HostOptions.lead must be seconds from 0 on, not True"),
+        ({"health_port": 65536}, "HostOptions.health_port must be from 0 to 65535, not 65536"),
+        ({"health_port": "80"}, "HostOptions.health_port must be from 0 to 65535, not '80'"),
+        *(
+            ({"forwarded_allow_ips": each}, "forwarded_allow_ips must be a list of addresses, net")
+            for each in ("10.0.0.1", ["proxy"], [5], ["10.0.0.1/8"], None)
+        ),
         ({"uds": ""}, "HostOptions.uds must be the path of a Unix socket, not ''"),
         ({"body_timeout": "1"}, "HostOptions.body_timeout must be seconds above 0, not '1'"),
         ({"keyfile": "k"}, "HostOptions.keyfile needs certfile"),

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from noizu_mcp.transports.host._config import HostConfig
-from noizu_mcp.transports.host._host import serve_asgi
-from noizu_mcp.transports.host._options import HostOptions
+from noizu_mcp.transports.host import HostOptions, serve_asgi
+from noizu_mcp.transports.host._tls import make_context
 
 CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE.*", re.DOTALL)
 
@@ -70,8 +69,8 @@ def test_the_file_to_blame(files, given, text):
     names = [*(each.name for each in files.iterdir()), "no"]
     paths = {name: str(files / name) for name in names} | {"pipe": f"/dev/fd/{read}"}
     options = {option: paths[name] for option, name in given.items()}
-    config = HostConfig(HostOptions(**options, keyfile_password="wrong"))
+    given = HostOptions(**options, keyfile_password="wrong")
     with pytest.raises(OSError, match=r"^\[Errno \d+\] cannot set up TLS: ") as caught:
-        config.create_ssl_context()
+        make_context(given)
     os.close(read)
     assert text.format(**paths) in str(caught.value)

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import trio
 
-from ._options import HostOptions
+from ._options import HostOptions, ListenError
 
 #: With port 0 the system picks a port for the first address; another program may hold the same
 #: port at the next one. So often another one is tried.
@@ -24,19 +25,66 @@ _GONE: Final = (errno.EAGAIN, errno.EINTR, errno.ECONNABORTED, errno.EPROTO)
 _Address = tuple[int, Any]
 
 
-async def open_listeners(host: str, port: int, options: HostOptions) -> list[socket.socket]:
+@attrs.frozen(eq=False)
+class Listener:
+    """A non-blocking socket that listens.
+
+    Attributes:
+        url: The address: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`.
+        port: The port; None for a Unix socket.
+    """
+
+    url: str
+    port: int | None
+    _socket: socket.socket
+    _path: Path | None = None
+    _file: tuple[int, ...] = ()
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket."""
+        return self._socket.fileno()
+
+    async def wait(self) -> None:
+        """Wait until somebody connects."""
+        await trio.lowlevel.wait_readable(self._socket)
+
+    def accept(self) -> tuple[socket.socket, Any] | None:
+        """Accept a connection.
+
+        Returns:
+            The socket, non-blocking, and the address of the client; None if nobody waits any more.
+
+        Raises:
+            OSError: There is no room for it in this process or system.
+        """
+        return accept_nowait(self._socket)
+
+    def close(self) -> None:
+        """Stop listening; the path of a Unix socket is removed if it is still that of this one."""
+        if self._socket.fileno() == -1:
+            return
+        trio.lowlevel.notify_closing(self._socket)
+        self._socket.close()
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                # Another server may have replaced it: that one must stay reachable.
+                if _identify(self._path) == self._file:
+                    self._path.unlink()
+
+
+async def open_listeners(host: str, port: int, options: HostOptions) -> list[Listener]:
     """Listen where the options say, else at every address of a host.
 
     Args:
         host: An IPv4 or IPv6 address, or a name.
         port: The port; 0 for a free one, the same at every address.
-        options: Those of the host.
+        options: The options of the host.
 
     Returns:
-        Non-blocking listening sockets, at least one; the caller closes them.
+        At least one listener; the caller closes them.
 
     Raises:
-        OSError: It is not possible; the text is one line that says where and why.
+        ListenError: It is not possible; the text is one line that says where and why.
     """
     if options.uds is not None:
         with _explained(f"unix:{options.uds}"):
@@ -45,28 +93,8 @@ async def open_listeners(host: str, port: int, options: HostOptions) -> list[soc
         addresses = await _resolve(host, port)
         for _ in range(ATTEMPTS - 1 if port == 0 else 0):
             with contextlib.suppress(OSError):
-                return _bind_all(addresses, options.backlog)
-        return _bind_all(addresses, options.backlog)
-
-
-def url_of(listener: socket.socket, scheme: str) -> str:
-    """Write where a socket listens: `http://127.0.0.1:8000`, `https://[::1]:8000`, `unix:/path`."""
-    name = listener.getsockname()
-    if listener.family == socket.AF_UNIX:
-        return f"unix:{name}"
-    return f"{scheme}://{_bracketed(name[0])}:{name[1]}"
-
-
-def close_listener(listener: socket.socket) -> None:
-    """Close a listening socket, and take its path away if it is one with a path."""
-    if listener.fileno() == -1:
-        return
-    name = listener.getsockname()
-    trio.lowlevel.notify_closing(listener)
-    listener.close()
-    if isinstance(name, str):
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
+                return _bind_all(addresses, options)
+        return _bind_all(addresses, options)
 
 
 def accept_nowait(listener: socket.socket) -> tuple[socket.socket, Any] | None:
@@ -104,7 +132,7 @@ def _explained(where: str) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         text = f"cannot listen on {where}: {reason[:1].lower()}{reason[1:]}"
-        raise OSError(error.errno, text) from None
+        raise ListenError(error.errno, text) from None
 
 
 def _bracketed(host: str) -> str:
@@ -119,23 +147,26 @@ async def _resolve(host: str, port: int) -> list[_Address]:
     return list(dict.fromkeys((int(family), address) for family, _, _, _, address in found))
 
 
-def _bind_all(addresses: list[_Address], backlog: int) -> list[socket.socket]:
+def _bind_all(addresses: list[_Address], options: HostOptions) -> list[Listener]:
     """Listen at every address whose family this machine has, all at one port."""
     with contextlib.ExitStack() as stack:
-        listeners: list[socket.socket] = []
+        listeners: list[Listener] = []
         absent: OSError | None = None
-        for family, address in addresses:
-            if address[1] == 0 and listeners:
-                port = listeners[0].getsockname()[1]
-                address = (address[0], port, *address[2:])  # noqa: PLW2901 - the same, with a port
+        for family, (name, wanted, *rest) in addresses:
+            # For port 0 all get the one that the system has picked for the first of them.
+            port = listeners[0].port if wanted == 0 and listeners else wanted
+            address = (name, port, *rest)
             try:
-                listeners.append(_bind(family, address, backlog))
+                made = _bind(family, address, options.backlog)
             except OSError as error:
                 if error.errno not in _ABSENT:
                     raise
                 absent = error
             else:
-                stack.callback(listeners[-1].close)
+                stack.callback(made.close)
+                at, number, *_ = made.getsockname()
+                url = f"{options.scheme}://{_bracketed(at)}:{number}"
+                listeners.append(Listener(url, number, made))
         if not listeners and absent is not None:
             raise absent
         stack.pop_all()
@@ -150,12 +181,13 @@ def _bind(family: int, address: Any, backlog: int) -> socket.socket:
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind(address)
-        _listen(made, backlog)
+        made.listen(backlog)
+        made.setblocking(False)
         stack.pop_all()
     return made
 
 
-def _bind_path(path: str, options: HostOptions) -> socket.socket:
+def _bind_path(path: str, options: HostOptions) -> Listener:
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
         _remove_dead_socket(path)
@@ -165,18 +197,21 @@ def _bind_path(path: str, options: HostOptions) -> socket.socket:
             made.bind(path)
         finally:
             os.umask(mask)
-        _listen(made, options.backlog)
+        file = _identify(Path(path))
+        made.listen(options.backlog)
+        made.setblocking(False)
         stack.pop_all()
-    return made
+    return Listener(f"unix:{path}", None, made, Path(path), file)
 
 
-def _listen(made: socket.socket, backlog: int) -> None:
-    made.listen(backlog)
-    made.setblocking(False)
+def _identify(path: Path) -> tuple[int, ...]:
+    """Tell a file from another one that took its path; numbers of inodes are used again."""
+    found = path.stat()
+    return found.st_dev, found.st_ino, found.st_mtime_ns
 
 
 def _remove_dead_socket(path: str) -> None:
-    """Take away what a server left behind that was killed; whatever is alive stays."""
+    """Remove the socket of a server that was killed; any other file stays."""
     try:
         if not stat.S_ISSOCK(Path(path).stat().st_mode):
             return

@@ -1,0 +1,309 @@
+"""One request and its answer, as an ASGI application sees them.
+
+Theory of operation. The application is called in the task of the connection with the two sides of
+an `Exchange`: `receive`, and the exchange itself as `send`. Nothing else reads from the client
+while the application runs; bytes are read when the application asks for them:
+
+- A body that came with its head is there already. Else `receive` reads the next part from the
+  socket, so a body that the application does not take waits in the client.
+- After the body, `receive` waits for the end of the client. Meanwhile it keeps later requests, up
+  to `PACE` bytes. Any number of tasks may wait in it; `Connection.more` lets one of them read.
+
+The answer passes through these states: *not started*; *started*, when the application has sent the
+start, and nothing has been written; *begun*, when the head and the first part have been written
+together; *complete*. Until it has begun, a failure can still be answered with an error. Later, all
+that is left is to end the connection before the answer is complete, so that the client knows.
+"""
+
+import time
+from functools import cache, lru_cache
+from http import HTTPStatus
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+from wsgiref.handlers import format_date_time
+
+import trio
+
+from ._body import Body
+from ._head import BadRequest, RequestHead
+from ._options import PACE
+
+if TYPE_CHECKING:
+    from ._connection import Connection
+
+#: Answers up to this size are written together with their head, which copies them once.
+_COPIED: Final = PACE
+#: Before 2.4 of ASGI, `send` does nothing once the client has gone; since then it raises.
+_ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+#: Headers of answers that the host writes or interprets.
+_INTERPRETED: Final = frozenset(
+    {b"connection", b"content-length", b"date", b"server", b"transfer-encoding"}
+)
+_INTERNAL_ERROR: Final = 500
+_REQUEST_TIMEOUT: Final = 408
+_NO_CONTENT: Final = 204
+_NOT_MODIFIED: Final = 304
+_SERVER: Final = b"server: noizu-mcp\r\n"
+
+
+class Exchange:
+    """One request and its answer; when called, it is the `send` of ASGI.
+
+    Args:
+        connection: The connection.
+        head: The head of the request; the body comes next in `Connection.data`.
+
+    Attributes:
+        late: True once the body took too long: what still comes of it is dropped.
+        answered: True once the whole answer was written.
+    """
+
+    # Defaults of the class: most exchanges need no store for them.
+    late = False
+    answered = False
+    _partial = False  # a part of the body was delivered
+    _delivered = False  # the whole body was
+    _behind = 0.0  # seconds that the body is late
+    _start: Any = None
+    _begun = False
+    _complete = False
+    _chunked = False
+    _muted = False  # the answer has no body (RFC 9112 section 6.3)
+    _left: int | None = None  # bytes that the answer has promised, and not sent
+    _unsent = b""
+    _over = False  # the application has returned, or the host has answered
+
+    def __init__(self, connection: "Connection", head: RequestHead) -> None:
+        self._connection = connection
+        self._head = head
+        self._body = Body(head.length)
+        self._expected = head.expects_continue  # `100 Continue` was not sent yet
+
+    def scope(self) -> dict[str, Any]:
+        """Make the scope of ASGI."""
+        connection, head = self._connection, self._head
+        path, _, query = head.target.partition(b"?")
+        text = path.decode("ascii")
+        return {
+            "type": "http",
+            "asgi": _ASGI,
+            "http_version": head.version,
+            "method": head.method,
+            "scheme": connection.host.options.scheme,
+            "path": unquote(text) if "%" in text else text,
+            "raw_path": path,
+            "query_string": query,
+            "root_path": "",
+            "headers": head.headers,
+            "client": connection.client,
+            "server": connection.server,
+        }
+
+    # The request
+
+    async def receive(self) -> dict[str, Any]:
+        """Receive as an ASGI application does; no checkpoint where something is there."""
+        connection = self._connection
+        if self._partial and not (self._delivered or self._over):
+            # A client that sends quickly must not keep the loop to itself.
+            await trio.lowlevel.checkpoint()
+        body = self._body
+        while not (self._over or self.late):
+            if not self._delivered:
+                try:
+                    part, connection.data = body.read(connection.data)
+                except BadRequest as refusal:
+                    await self._refuse(refusal.status)
+                    break
+                connection.tell()
+                if part or body.complete:
+                    self._partial, self._delivered = True, body.complete
+                    return {"type": "http.request", "body": part, "more_body": not body.complete}
+            if connection.gone:
+                break
+            if self._delivered:
+                await connection.more()
+            else:
+                await self._wait_for_body()
+        return {"type": "http.disconnect"}
+
+    async def _wait_for_body(self) -> None:
+        """Wait for more of the body, as long as the pace of its client allows.
+
+        Each byte is worth some time, `PACE` bytes are worth `body_timeout`. What a client takes
+        longer than that adds up, so that a byte now and then is worth next to nothing.
+        """
+        connection = self._connection
+        if self._expected:
+            # Only now: a client whose request is refused by its head is spared the body.
+            self._expected = False
+            if not self._begun:
+                await connection.write(_CONTINUE)
+        host, size, start = connection.host, len(connection.data), trio.current_time()
+        patience = host.options.body_timeout
+        host.pool.owing[connection] = start - self._behind
+        try:
+            with trio.move_on_after(patience - self._behind) as scope:
+                await connection.more()
+        finally:
+            host.pool.owing.pop(connection, None)
+        worth = (len(connection.data) - size) * patience / PACE
+        self._behind = max(0.0, self._behind + trio.current_time() - start - worth)
+        if scope.cancelled_caught:
+            self.late = connection.closing = True
+            # Whatever the application does now, this client has lost its claim to a place.
+            host.pool.idle[connection] = inf
+            connection.tell()
+
+    # The answer
+
+    async def __call__(self, message: Any) -> None:
+        """Send as an ASGI application does; does nothing once the client has gone."""
+        more = message.get("more_body", False)
+        if not (self._over or self._connection.gone):
+            if message["type"] == "http.response.body":
+                await self._send_part(message.get("body", b""), more)
+            elif message["type"] != "http.response.start" or self._start is not None:
+                raise RuntimeError(f"{message['type']} must not be sent here")
+            else:
+                self._start = message
+        if more:
+            # An application that streams to a quick client must not keep the loop to itself.
+            await trio.lowlevel.checkpoint()
+
+    def write_nowait(self, data: bytes) -> int | None:
+        """Write a part of a streamed answer at once; see `WriteNowait`."""
+        wire = self._connection.wire
+        is_open = self._begun and not (self._complete or self._over or self._muted)
+        if not is_open or self._unsent or self._left is not None or not wire.is_free:
+            return None
+        part = b"%x\r\n%b\r\n" % (len(data), data) if self._chunked and data else data
+        self._unsent = part[wire.write(part) :]
+        return len(self._unsent)
+
+    async def _send_part(self, body: bytes, more: bool) -> None:
+        if self._start is None or self._complete:
+            when = "after the end of the answer" if self._complete else "before http.response.start"
+            raise RuntimeError(f"http.response.body must not be sent {when}")
+        before = self._unsent if self._begun else self._compose_head(body, more)
+        if self._muted:
+            body = b""
+        if self._left is not None:
+            self._left -= len(body)
+            if self._left < 0 or (self._left and not more):
+                raise RuntimeError("the body is not as long as its content-length")
+        after = b""
+        if self._chunked:
+            if body:
+                before, after = before + b"%x\r\n" % len(body), b"\r\n"
+            if not more:
+                after += b"0\r\n\r\n"
+        self._unsent, self._begun, self._complete = b"", True, not more
+        await self._connection.write(before, body, after)
+        self.answered = self._complete
+
+    def _compose_head(self, body: bytes, more: bool) -> bytes:
+        """Write the head of the answer, once its first part of the body is known."""
+        connection = self._connection
+        status: int = self._start["status"]
+        own: dict[bytes, bytes] = {}
+        lines = [_status_line(status)]
+        for name, value in self._start.get("headers", ()):
+            key = name.lower()
+            if key in _INTERPRETED:
+                own[key] = value
+            else:
+                lines.append(b"%b: %b\r\n" % (name, value))
+        lines += self._frame(status, own.get(b"content-length"), body, more)
+        if not (more or self._body.complete):
+            self._skip_body()
+        if connection.host.stopping or b"close" in own.get(b"connection", b"").lower():
+            connection.closing = True
+        if connection.closing:
+            lines.append(b"connection: close\r\n")
+        lines.append(b"date: %b\r\n" % own[b"date"] if b"date" in own else _date_line())
+        lines.append(b"server: %b\r\n" % own[b"server"] if b"server" in own else _SERVER)
+        head = b"".join(lines)
+        # A line end in a header would let whoever chose it write headers, or a second answer.
+        if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or b"\0" in head:
+            raise ValueError("a header of the answer has a line end or a null in it")
+        return head + b"\r\n"
+
+    def _frame(self, status: int, length: bytes | None, body: bytes, more: bool) -> list[bytes]:
+        """Decide how the client finds the end of the body (RFC 9112 section 6.3)."""
+        self._muted = status in (_NO_CONTENT, _NOT_MODIFIED) or self._head.method == "HEAD"
+        if length is None and not more and (body or not self._muted):
+            length = b"%d" % len(body)
+        if length is not None:
+            self._left = None if self._muted else int(length)
+            # 204 has no length (RFC 9110 section 8.6); the answer to HEAD has that of GET.
+            return [] if status == _NO_CONTENT else [b"content-length: %b\r\n" % length]
+        # A client of HTTP/1.0 finds the end of the body at that of the connection.
+        self._chunked = not self._muted and self._head.version == "1.1"
+        return [b"transfer-encoding: chunked\r\n"] if self._chunked else []
+
+    def _skip_body(self) -> None:
+        """Drop what has come of a body that nobody read, so that the next request can follow."""
+        connection, body = self._connection, self._body
+        try:
+            while not body.complete and connection.data:
+                _, rest = body.read(connection.data)
+                if rest == connection.data:
+                    break
+                connection.data = rest
+        except BadRequest:
+            pass  # the next request cannot be found: the connection ends
+        if not body.complete:
+            connection.closing = connection.owed = True
+
+    async def finish(self) -> None:
+        """End an answer that is not complete when the application has returned or failed."""
+        connection = self._connection
+        if not (self._over or connection.gone):
+            if not self._begun:
+                await self._refuse(_REQUEST_TIMEOUT if self.late else _INTERNAL_ERROR)
+            else:
+                # The client must see that something is missing. Only an answer whose end is that
+                # of the connection needs a reset for it.
+                connection.closing = True
+                if not self._chunked and self._left is None:
+                    connection.wire.abort()
+
+    def close(self) -> None:
+        """Let the application neither send nor receive any more."""
+        self._over = True
+        if not self._body.complete:
+            self._skip_body()
+
+    async def _refuse(self, status: int) -> None:
+        """Answer in place of the application, if it has not begun to, and end the connection."""
+        self._over = True
+        if self._begun:
+            self._connection.closing = True
+        else:
+            await self._connection.refuse(status)
+
+
+def refusal(status: int) -> bytes:
+    """Write a whole answer without a body, after which the connection ends."""
+    rest = b"content-length: 0\r\nconnection: close\r\n\r\n"
+    return b"".join((_status_line(status), _date_line(), _SERVER, rest))
+
+
+@cache
+def _status_line(status: int) -> bytes:
+    if type(status) is not int or not 200 <= status <= 999:
+        raise ValueError(f"the status of an answer must be an integer from 200, not {status!r}")
+    known = status in HTTPStatus.__members__.values()
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase if known else ''}\r\n".encode()
+
+
+def _date_line() -> bytes:
+    return _date_line_at(int(time.time()))
+
+
+@lru_cache(maxsize=1)
+def _date_line_at(now: int) -> bytes:
+    return b"date: %b\r\n" % format_date_time(now).encode()

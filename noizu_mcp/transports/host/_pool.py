@@ -1,0 +1,165 @@
+"""The connections of a host: bounded in number, shared by address, known by their idleness."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable
+from math import inf
+from typing import Final, Generic, Protocol, TypeVar
+
+import trio
+
+#: Seconds that a client may owe the rest of a body before it can lose its connection to another
+#: one: far more than lies between two packets of one that is sending.
+QUIET: Final = 1.0
+#: Seconds that an application may take before the host watches for the end of its client. An
+#: application that wants to know at once calls `receive`.
+WATCH_AFTER: Final = 1.0
+
+
+class Pooled(Protocol):
+    """A connection, as the pool sees it."""
+
+    def drop(self) -> None:
+        """Close at once."""
+        ...
+
+    def watch(self) -> None:
+        """Begin to watch for the end of the client."""
+        ...
+
+
+_Connection = TypeVar("_Connection", bound=Pooled)
+
+
+class Pool(Generic[_Connection]):
+    """All connections, and those that wait for something, each kind in the order of its beginning.
+
+    A connection is idle between two requests, and until the first one is complete. While it waits
+    for the answer to a complete request it keeps its place, however long that takes, unless its
+    address has more places than others.
+
+    One task, `sweep`, looks after the deadlines of all connections that go with each request. A
+    timer of its own for each request would cost as much as parsing it.
+
+    Args:
+        limit: How many there may be.
+        idle_timeout: Seconds that a connection may be idle between two requests.
+
+    Attributes:
+        idle: The idle connections, and since when, on trio's clock; infinity for those that have
+            another deadline, since no request of theirs was answered yet or one has begun.
+        owing: Connections whose clients owe a part of a body, and since when.
+        working: Connections whose application waits for something, and since when.
+    """
+
+    def __init__(self, limit: int, idle_timeout: float) -> None:
+        self.idle: Final[dict[_Connection, float]] = {}
+        self.owing: Final[dict[_Connection, float]] = {}
+        self.working: Final[dict[_Connection, float]] = {}
+        self._all: Final[dict[_Connection, Hashable]] = {}
+        self._counts: Final[Counter[Hashable]] = Counter()  # by address
+        self._limit: Final = limit
+        self._idle_timeout: Final = idle_timeout
+        self._due = inf  # when the sweeper wakes
+        self._sleeping = trio.CancelScope()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, connection: _Connection, address: Hashable) -> None:
+        """Take in a new connection of an address; nothing has come from it yet."""
+        self._all[connection] = address
+        self._counts[address] += 1
+        self.idle[connection] = inf
+
+    def remove(self, connection: _Connection) -> None:
+        """Forget a connection, if it is still known: it makes room for another one."""
+        self._give_up_place(connection)
+        self.working.pop(connection, None)
+
+    def note_working(self, connection: _Connection) -> None:
+        """Note that the application of a connection begins to wait."""
+        now = self.working[connection] = trio.current_time()
+        if now + WATCH_AFTER < self._due:
+            # Mostly the sweeper wakes within a second anyway: moving its deadline costs more.
+            self._due = self._sleeping.deadline = now + WATCH_AFTER
+
+    def make_room(self, address: Hashable) -> bool:
+        """Tell whether there is room for one more of an address; if necessary, one is closed.
+
+        No address with fewer connections than this one loses any. An idle one is closed first. A
+        busy one is closed if its address has two more than this one: so a client that keeps its
+        places busy, with calls or streams that hang, keeps nobody out, and two addresses never
+        take the same place from each other in turns.
+        """
+        if len(self._all) < self._limit:
+            return True
+        own = self._counts[address]
+        if self.drop_one(max(own, 1)):
+            return True
+        heaviest, count = self._counts.most_common(1)[0]
+        if count < own + 2:
+            return False
+        self._drop(next(each for each, its in self._all.items() if its == heaviest))
+        return True
+
+    def drop_one(self, least: int = 1) -> bool:
+        """Close the least useful connection, if there is any that nobody waits for.
+
+        It belongs to the address with the most connections. It is the one that was idle for
+        longest, else the one whose client has owed a part of a body for longest: thousands of
+        either cost a client next to nothing.
+
+        Args:
+            least: The number of connections that its address must have.
+        """
+        quiet_since = trio.current_time() - QUIET
+        quiet = [each for each, since in self.owing.items() if since <= quiet_since]
+        kinds: tuple[Iterable[_Connection], ...] = (
+            self.idle,  # the oldest first
+            sorted(quiet, key=self.owing.__getitem__),
+        )
+        for kind in kinds:
+            found = max(kind, key=self._count_beside, default=None)
+            if found is not None and self._count_beside(found) >= least:
+                self._drop(found)
+                return True
+        return False
+
+    def _count_beside(self, connection: _Connection) -> int:
+        """Count the connections of the address of a connection; 0 if it has lost its place."""
+        return self._counts[self._all.get(connection)]
+
+    def _drop(self, connection: _Connection) -> None:
+        self._give_up_place(connection)  # at once, so that it makes room for one only
+        connection.drop()
+
+    def _give_up_place(self, connection: _Connection) -> None:
+        # It may still be working: `sweep` lets its application know that the client has gone.
+        address = self._all.pop(connection, None)
+        if address is not None:
+            self._counts[address] -= 1
+            if not self._counts[address]:
+                del self._counts[address]
+        self.idle.pop(connection, None)
+        self.owing.pop(connection, None)
+
+    async def sweep(self) -> None:
+        """Close connections that were idle for too long; watch those that work for long."""
+        while True:
+            now = trio.current_time()
+            for each, since in list(self.idle.items()):
+                if since + self._idle_timeout <= now:
+                    each.drop()
+            while self.working:
+                each, since = next(iter(self.working.items()))
+                if since + WATCH_AFTER > now:
+                    break
+                del self.working[each]
+                each.watch()
+            # Both are in the order of time, but for idle ones with another deadline.
+            dues = [since + WATCH_AFTER for since in list(self.working.values())[:1]]
+            dues += [since + self._idle_timeout for since in self.idle.values() if since < inf][:1]
+            # A connection that is idle from now on has at least that long.
+            self._due = min([*dues, now + self._idle_timeout])
+            with trio.CancelScope(deadline=self._due) as self._sleeping:
+                await trio.sleep_forever()
