@@ -1,14 +1,15 @@
 """Transports: stdio, memory and HTTP."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._util import late, publish
+from .._util import late as _late
+from .._util import publish as _publish
+from ._process_end import ending_on_signals as ending_on_signals
 from .stdio._claimed_stdio import claimed_stdio as claimed_stdio
 from .stdio._claimed_stdio import diverted_stdio as diverted_stdio
 from .stdio._claimed_stdio import open_standard_descriptors as open_standard_descriptors
 from .stdio._claimed_stdio import take_stdio as take_stdio
 from .stdio._line_stream import LineStream as LineStream
-from .stdio._server import ending_on_signals as ending_on_signals
 from .stdio._server import serve_descriptors as serve_descriptors
 from .stdio._server import serve_stdio as serve_stdio
 
@@ -23,7 +24,7 @@ _LATE = {
     "open_process": ".stdio._child_process",
 }
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ._http_target import Http as Http
     from ._memory import MemoryStream as MemoryStream
     from ._memory import memory_pair as memory_pair
@@ -33,25 +34,6 @@ if TYPE_CHECKING:
     from .stdio._child_process import open_process as open_process
     from .stdio._command import Stdio as Stdio
 else:
-    __getattr__, __dir__ = late(globals(), _LATE)
+    __getattr__, __dir__ = _late(globals(), _LATE)
 
-__all__ = [
-    "Http",
-    "HttpStream",
-    "LineStream",
-    "MemoryStream",
-    "Stdio",
-    "Tap",
-    "TappedStream",
-    "claimed_stdio",
-    "diverted_stdio",
-    "ending_on_signals",
-    "memory_pair",
-    "open_process",
-    "open_standard_descriptors",
-    "serve_descriptors",
-    "serve_stdio",
-    "take_stdio",
-]
-
-publish(globals())
+_publish(globals(), _LATE)

@@ -1,4 +1,4 @@
-"""What the tests of transports share."""
+"""Fixtures that the tests of transports share."""
 
 import os
 from contextlib import ExitStack

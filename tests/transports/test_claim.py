@@ -65,7 +65,7 @@ def test_what_was_printed_before_does_not_reach_the_client(piped):
 
 
 def test_stdout_buffers_as_before_afterwards(piped):
-    """What is printed meanwhile shows at once; then the buffering is what it was."""
+    """Text that is printed meanwhile shows at once; then the former buffering is restored."""
     piped()
     with diverted_stdio():
         assert sys.stdout.line_buffering
@@ -117,7 +117,7 @@ def test_a_stdout_of_another_kind_is_left_alone(piped, monkeypatch):
 
 
 def test_taking_for_good(piped):
-    """What is taken stays taken."""
+    """The descriptors stay taken."""
     _, out, err = piped()
     taken = take_stdio()
     print("late")
@@ -144,7 +144,7 @@ def test_closed_standard_descriptors_are_filled(piped):
 
 
 def test_a_forked_child_loses_the_protocol(piped):
-    """What a child that was only forked would hold is closed in it; numbers stay taken."""
+    """A child that was only forked loses the descriptors, and keeps their numbers taken."""
     _, out, _ = piped()
     with claimed_stdio() as (stdin, stdout):
         child = subprocess.run(
@@ -182,7 +182,7 @@ os.write(out, b"%r " % held() + os.read(read, 10) + b"\\n")
 
 
 def test_a_c_library_without_a_known_stdout(piped, monkeypatch):
-    """Where the C library names its stdout otherwise, there is nothing to flush."""
+    """A C library with another name for its stdout has nothing to flush."""
     _, _, err = piped()
 
     def unknown(*_):

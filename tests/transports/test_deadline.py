@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import noizu_mcp
-from noizu_mcp.transports.stdio._exit_watchdog import OVERDUE, ending_within
+from noizu_mcp.transports._process_end import OVERDUE, ending_within
 
 PROGRAM = """
 import sys, time
-from noizu_mcp.transports.stdio._exit_watchdog import ending_within
+from noizu_mcp.transports._process_end import ending_within
 
 def tell():
     print("too late", flush=True)
@@ -31,9 +31,10 @@ STUCK = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", STUCK)
 def test_what_blocks_is_ended(parts):
-    """Whatever the main thread does, and whether or not the last words can be said."""
+    """The process ends whatever the main thread does, and even if the log entry hangs."""
     command = [sys.executable, "-c", PROGRAM.format(**parts)]
     root = str(Path(noizu_mcp.__file__).parents[1])
     done = subprocess.run(

@@ -31,7 +31,7 @@ async def stream(pipes):
 
 
 async def test_receives_the_lines_of_one_read_together(stream):
-    """What was written at once arrives at once, without blank lines."""
+    """Lines that were written together arrive together, without blank lines."""
     ours, _, out = stream
     os.write(out, b'{"a":1}\n\n  \r\n{"b":2}\r\n{"c"')
     assert await taken(ours) == [b'{"a":1}', b'{"b":2}\r']
@@ -102,7 +102,7 @@ async def test_sends_lines(stream):
 
 
 async def test_a_full_pipe_makes_send_wait(stream):
-    """What the pipe does not take is kept, in order, and written once there is room."""
+    """The bytes that the pipe does not take are kept, in order, and written once there is room."""
     ours, their_in, _ = stream
     big = b"x" * 300_000
     assert not ours.send_nowait([big, b"1"])
@@ -188,6 +188,7 @@ async def test_a_connection_that_is_reset_breaks_the_stream():
     await ours.aclose()
 
 
+@pytest.mark.slow
 async def test_files(tmp_path):
     """Files are read to their end and written to."""
     (tmp_path / "in").write_bytes(b"1\n" * 50_000)
@@ -247,3 +248,50 @@ async def test_closing_wakes_the_receiver(stream):
         await taken(ours)
     with pytest.raises(trio.BrokenResourceError):
         ours.send_nowait([b"1"])
+
+
+async def test_a_reader_that_goes_is_told(stream):
+    """While nothing is written, too; until then the waiting lasts, and closing ends it."""
+    ours, their_in, _ = stream
+    results = []
+
+    async def wait():
+        results.append(await ours.wait_unread())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        await ours.send([b"1"])
+        await trio.testing.wait_all_tasks_blocked()
+        assert results == []
+        os.close(their_in)
+    assert results == [True]
+    await ours.aclose()
+    assert not await ours.wait_unread()
+
+
+async def test_closing_ends_the_wait_for_the_reader(stream):
+    """It is no sign of the reader."""
+    ours, _, _ = stream
+
+    async def wait():
+        assert not await ours.wait_unread()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        await trio.testing.wait_all_tasks_blocked()
+        await ours.aclose()
+
+
+async def test_where_no_reader_can_be_told(tmp_path):
+    """A socket tells by its other direction, a file has none, a named pipe may be its own."""
+    here, there = socket.socketpair()
+    with here, there:
+        ours = LineStream(os.dup(here.fileno()), os.dup(here.fileno()), LIMIT)
+        assert not await ours.wait_unread()
+        await ours.aclose()
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    ours = LineStream(os.open(os.devnull, os.O_RDONLY), os.open(path, os.O_RDWR), LIMIT)
+    await ours.send([b"1"])
+    assert not await ours.wait_unread()
+    await ours.aclose()

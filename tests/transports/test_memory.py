@@ -4,7 +4,8 @@ import pytest
 import trio
 
 from noizu_mcp import Limits
-from noizu_mcp.transports import _memory, memory_pair
+from noizu_mcp.transports import memory_pair
+from noizu_mcp.transports._inbox import CAPACITY
 
 
 async def taken(stream):
@@ -13,7 +14,7 @@ async def taken(stream):
 
 
 async def test_messages_arrive_in_order():
-    """What one end sends the other receives, together if it was slow."""
+    """One end receives the messages of the other in order, together if it was slow."""
     ours, theirs = memory_pair()
     assert ours.send_nowait([b"1", b"2"])
     await ours.send([b"3"])
@@ -38,7 +39,7 @@ async def test_receiving_waits():
 async def test_a_full_end_makes_send_wait():
     """Past its capacity the other end must take something first, or close."""
     ours, theirs = memory_pair()
-    big = b"x" * (_memory.CAPACITY + 1)
+    big = b"x" * (CAPACITY + 1)
     assert not ours.send_nowait([big])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(ours.send, [b"1"])

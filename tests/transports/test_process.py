@@ -88,7 +88,7 @@ async def test_stderr_goes_where_it_is_sent(tmp_path):
 
 
 async def test_lines_that_are_no_messages_do_not_wake_the_receiver():
-    """What is skipped is waited out; the end still arrives as nothing."""
+    """Skipped lines do not wake the receiver; the end still arrives as an empty list."""
     async with open_process(_shell("echo noise; read line; echo noise")) as (stream, _):
         with trio.move_on_after(0.1) as scope:
             await stream.receive()
@@ -252,7 +252,7 @@ async def test_nothing_is_left_of_many_servers():
 
 
 def test_a_target_is_checked_when_it_is_made():
-    """What cannot be passed to a process is refused before there is one."""
+    """A value that no process can be given is refused when the target is made."""
     with pytest.raises(TypeError, match=r"env\['KEY'\] must be text, got 5"):
         Stdio("cat", env={"KEY": 5})
     with pytest.raises(TypeError, match="int"):

@@ -14,8 +14,7 @@ import trio
 
 from noizu_mcp import Server, Tool, serve_stdio
 from noizu_mcp._serving import run_stdio
-from noizu_mcp.transports import serve_descriptors
-from noizu_mcp.transports.stdio import _server as _stdio
+from noizu_mcp.transports import _process_end, serve_descriptors
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -71,7 +70,7 @@ def served(pipes):
 @pytest.fixture
 def handlers():
     """Put the signal handlers back after the test; gives them."""
-    before = {each: signal.getsignal(each) for each in _stdio.SIGNALS}
+    before = {each: signal.getsignal(each) for each in _process_end.SIGNALS}
     yield before
     for each, handler in before.items():
         signal.signal(each, handler)
@@ -86,6 +85,19 @@ async def test_serves_until_the_end_of_stdin(served):
         assert (await _read(out))["result"]["serverInfo"]["name"] == "waiting"
         os.close(feed)
     assert os.read(out, 1) == b""
+
+
+@pytest.mark.parametrize("calling", [False, True])
+async def test_serves_until_nobody_reads_stdout(served, calling):
+    """Idle or with a call that does not end, though stdin stays open."""
+    serve, feed, out = served
+    _write(feed, INITIALIZE, INITIALIZED, *([_call(1)] if calling else []))
+    with trio.fail_after(60):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(serve, Waiting(), grace=0.01))
+            assert (await _read(out))["id"] == 0
+            await trio.testing.wait_all_tasks_blocked()
+            os.close(out)
 
 
 async def test_what_still_runs_after_the_grace_period_is_answered(served, autojump_clock):
@@ -118,7 +130,7 @@ async def test_a_signal_ends_it_in_order(served, handlers, number):
 
 
 async def test_a_signal_after_the_end_of_stdin_cuts_the_grace_period_short(served, handlers):
-    """Whoever closes stdin and then sends SIGTERM does not wait for what still runs."""
+    """A client that closes stdin and then sends SIGTERM does not wait for running requests."""
     serve, feed, out = served
     _write(feed, INITIALIZE, INITIALIZED, _call(1))
     with trio.fail_after(10):
@@ -164,7 +176,7 @@ async def test_signals_are_left_as_they_were(served, handlers):
 
 
 async def test_a_failure_of_the_lifespan_is_one_exception(served):
-    """What the author's lifespan raises comes out as it is."""
+    """An exception of the author's lifespan comes out unchanged."""
     serve, _, out = served
 
     class Broken(Server, name="broken", version="1"):
@@ -194,20 +206,20 @@ async def test_the_end_of_the_parent_ends_it(served, monkeypatch):
 
 
 async def test_the_parent_is_watched_without_the_help_of_the_kernel(monkeypatch, autojump_clock):
-    """Where there is no pidfd, looking at the parent now and then does it."""
+    """Without a pidfd the parent is looked at now and then."""
     parents = iter([10, 10, 10, 1])
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
     monkeypatch.delattr(os, "pidfd_open")
     start = trio.current_time()
-    await _stdio.parent_exit()
-    assert trio.current_time() - start == pytest.approx(2 * _stdio.PARENT_POLL)
+    await _process_end.parent_exit()
+    assert trio.current_time() - start == pytest.approx(2 * _process_end.PARENT_POLL)
 
 
 async def test_a_parent_that_ended_in_between(monkeypatch):
     """A number that belongs to another process by now is not waited for."""
     parents = iter([os.getpid(), 1])
     monkeypatch.setattr(os, "getppid", lambda: next(parents))
-    await _stdio.parent_exit()
+    await _process_end.parent_exit()
 
 
 async def test_a_parent_that_ended_before():
@@ -216,14 +228,14 @@ async def test_a_parent_that_ended_before():
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_stdout=True
     )
     with trio.fail_after(30):
-        await _stdio.parent_exit(int(process.stdout))
+        await _process_end.parent_exit(int(process.stdout))
 
 
 async def test_a_process_without_a_parent(monkeypatch, autojump_clock):
     """The first process of a container, and an orphan, have no parent to lose."""
     monkeypatch.setattr(os, "getppid", lambda: 1)
     with trio.move_on_after(1000) as scope:
-        await _stdio.parent_exit()
+        await _process_end.parent_exit()
     assert scope.cancelled_caught
 
 
@@ -242,7 +254,7 @@ async def test_serve_stdio_in_an_app(piped_descriptors):
 
 
 def test_run_takes_the_descriptors_for_good(piped_descriptors):
-    """What is printed after the end must not reach the client."""
+    """Text that is printed after the end must not reach the client."""
     feed, out, _ = piped_descriptors()
     _write(feed, INITIALIZE)
     os.close(feed)

@@ -1,11 +1,12 @@
-"""Streamable HTTP: the ASGI application of a server, and serving it on hypercorn.
+"""Streamable HTTP: the ASGI application of a server, and serving it on a host.
 
 Its names load when they are first used: a server on stdio needs none of them.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from ..._util import late
+from ..._util import late as _late
+from ..._util import publish as _publish
 
 _LATE = {
     "Host": "..host",
@@ -13,27 +14,21 @@ _LATE = {
     "HttpApp": ".server._app",
     "HttpLimits": ".server._http_options",
     "HttpOptions": ".server._http_options",
+    "ListenError": "..host",
     "serve_asgi": "..host",
     "serve_http": ".server._serve_http",
 }
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ..host import Host as Host
     from ..host import HostOptions as HostOptions
+    from ..host import ListenError as ListenError
     from ..host import serve_asgi as serve_asgi
     from .server._app import HttpApp as HttpApp
     from .server._http_options import HttpLimits as HttpLimits
     from .server._http_options import HttpOptions as HttpOptions
     from .server._serve_http import serve_http as serve_http
 else:
-    __getattr__, __dir__ = late(globals(), _LATE)
+    __getattr__, __dir__ = _late(globals(), _LATE)
 
-__all__ = [
-    "Host",
-    "HostOptions",
-    "HttpApp",
-    "HttpLimits",
-    "HttpOptions",
-    "serve_asgi",
-    "serve_http",
-]
+_publish(globals(), _LATE)

@@ -11,7 +11,7 @@ import trio
 
 from ..._errors import ConnectionClosed, TransportError
 from ..._limits import DEFAULTS, Limits
-from ...engine import SHOWN, Seldom, single_failure
+from ...engine import SHOWN, ThrottledLog, single_failure
 from ...jsonrpc import Oversized
 from ._command import Stdio
 from ._line_stream import LineStream
@@ -31,7 +31,7 @@ class ServerStream(LineStream):
 
     def __init__(self, read_fd: int, write_fd: int, limits: Limits) -> None:
         super().__init__(read_fd, write_fd, limits)
-        self._log = Seldom(shown=SHOWN)
+        self._log = ThrottledLog(shown=SHOWN)
 
     def _keep_messages(self, lines: list[bytes | Oversized]) -> list[bytes | Oversized]:
         return [line for line in lines if self._may_be_message(line)]

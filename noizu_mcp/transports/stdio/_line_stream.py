@@ -1,6 +1,7 @@
 """Newline-framed messages over a pair of file descriptors (`basic/transports/stdio`)."""
 
 import os
+import select
 import stat
 from collections.abc import Sequence
 from typing import Final
@@ -108,6 +109,24 @@ class LineStream(MessageStream):
             else:
                 await trio.lowlevel.checkpoint()
             done = self.send_nowait(())
+
+    async def wait_unread(self) -> bool:
+        """Wait until the reader of what is written has gone.
+
+        Returns:
+            False if the system cannot tell: only for a pipe it does.
+        """
+        if self._closed or not stat.S_ISFIFO(os.fstat(self._write_fd).st_mode):
+            return False
+        try:
+            # The end for writing is never readable, but for the error that its reader has gone.
+            await trio.lowlevel.wait_readable(self._write_fd)
+        except trio.ClosedResourceError:
+            return False
+        # A named pipe that is open for both has no such error, and is readable.
+        poll = select.poll()
+        poll.register(self._write_fd, 0)
+        return bool(poll.poll(0))
 
     async def aclose(self) -> None:
         """Close both descriptors, and restore the blocking mode that other programs see."""

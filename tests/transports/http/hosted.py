@@ -1,11 +1,13 @@
-"""A server under a host of another make: `python hosted.py uvicorn|asyncio|trio|quart`.
+"""A server under a host of another make: `python hosted.py uvicorn`, or another one of `HOSTS`.
 
 It is mounted in another application, says its port on stdout, and ends when its stdin does.
 The commands of hosts serve `hosted:with_signals`, and end with a signal.
 """
 
 import asyncio
+import socket
 import sys
+import time
 from contextlib import asynccontextmanager
 
 import trio
@@ -41,6 +43,15 @@ def in_starlette():
 
     app = Hosted().asgi(path="/mcp")
     return Starlette(routes=[Mount("/api", app=app)], lifespan=app.lifespan)
+
+
+def in_fastapi():
+    from fastapi import FastAPI
+
+    app = Hosted().asgi(path="/mcp")
+    api = FastAPI(lifespan=lambda _: app.lifespan())
+    api.mount("/api", app)
+    return api
 
 
 def in_quart():
@@ -118,16 +129,43 @@ def on_uvicorn(app):
     Announced(settings).run()
 
 
-def main(host):
-    if host == "uvicorn":
-        on_uvicorn(in_starlette())
-    elif host == "asyncio":
-        asyncio.run(on_asyncio(in_starlette()))
-    elif host == "trio":
-        trio.run(on_trio, in_starlette())
-    else:
-        trio.run(on_trio, in_quart())
+async def on_granian(app):
+    from granian.constants import Interfaces
+    from granian.server.embed import Server as Granian
 
+    with socket.socket() as place:
+        # It shares its port with other sockets, so that this one can find it a free one.
+        place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        place.bind(("127.0.0.1", 0))
+        port = place.getsockname()[1]
+        options = {"interface": Interfaces.ASGI, "log_enabled": False}
+        granian = Granian(app, address="127.0.0.1", port=port, **options)
+        serving = asyncio.create_task(granian.serve())
+        await asyncio.to_thread(_connect, port)
+        print(port, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        granian.stop()
+        await serving
+
+
+def _connect(port):
+    """Wait until a host that does not say so listens."""
+    for _ in range(3000):
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.01)
+
+
+#: How to serve, by name.
+HOSTS = {
+    "uvicorn": lambda: on_uvicorn(in_starlette()),
+    "fastapi": lambda: on_uvicorn(in_fastapi()),
+    "asyncio": lambda: asyncio.run(on_asyncio(in_starlette())),
+    "trio": lambda: trio.run(on_trio, in_starlette()),
+    "quart": lambda: trio.run(on_trio, in_quart()),
+    "granian": lambda: asyncio.run(on_granian(in_starlette())),
+}
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    HOSTS[sys.argv[1]]()

@@ -13,6 +13,8 @@ from noizu_mcp import ConnectionClosed
 EVENTS = "text/event-stream"
 JSON = "application/json"
 CAPABILITIES = {"tools": {}}
+#: Seconds that a test may take, on its clock.
+PATIENCE = 300.0
 
 
 @attrs.frozen
@@ -83,17 +85,18 @@ class Script:
         self.url = ""
 
     def of(self, method):
-        """What was heard of one method."""
-        return [each for each in self.heard if self._name(each) == method]
+        """List the requests of one method."""
+        return [each for each in self.heard if self.name_of(each) == method]
 
-    def _name(self, heard):
+    def name_of(self, heard):
+        """Name a request by the method of its message, or by its HTTP method."""
         if heard.method != "POST":
             return heard.method
         return "array" if type(heard.message) is list else heard.message.get("method", "answer")
 
     async def answer(self, heard):
         self.heard.append(heard)
-        name = self._name(heard)
+        name = self.name_of(heard)
         found = self.answers.get(
             name.replace("/", "_"), getattr(self, name.replace("/", "_"), None)
         )
@@ -167,11 +170,18 @@ async def _serve(script, stream):
 
 @asynccontextmanager
 async def serving(script):
-    """Serve a script on a socket of this machine."""
+    """Serve a script on a socket of this machine; no test waits for longer than `PATIENCE`."""
+    with trio.fail_after(PATIENCE):
+        async with _open(script):
+            yield script
+
+
+@asynccontextmanager
+async def _open(script):
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(
             partial(trio.serve_tcp, partial(_serve, script), 0, host="127.0.0.1")
         )
         script.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}/mcp"
-        yield script
+        yield
         nursery.cancel_scope.cancel()

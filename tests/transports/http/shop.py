@@ -111,7 +111,7 @@ class Keep(Tool):
 
 
 class Board(Resource, uri="board://all", subscribable=True):
-    """What is written on it."""
+    """The text of the board."""
 
     async def read(self, uri, ctx):
         return "text"

@@ -11,7 +11,7 @@ from noizu_mcp.transports.http.server._endpoint import DRAIN_TIMEOUT
 from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
 from .shop import Shop
-from .wire import Exchange, Wire, call, message, serving, settled
+from .wire import Exchange, Wire, call, message, modern_request, serving, settled
 
 LISTEN = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["board://all"]}}
 
@@ -181,7 +181,8 @@ async def test_listening(autojump_clock):
         await settled()
         assert server.left == ["board://all"]
         server.notify_changed("tools")
-        assert len(server.bus._listeners) == 1
+        await settled()
+        assert len(listening.messages) == 3
         await wire.app.settle()
         await other.ended.wait()
         result = other.messages[-1]
@@ -267,15 +268,15 @@ async def test_no_new_work_at_the_end(autojump_clock):
         session = await wire.session()
         running = wire.modern(call("wait", {"seconds": 2}))
         late = wire.make("POST", call("echo"), session.headers)
-        (body,) = late._parts
-        late._parts = []
+        (body,) = late.parts
+        late.parts = []
         ready = trio.Event()
 
         async def receive():
             await ready.wait()
             return body
 
-        late._receive = receive
+        late.receive = receive
         wire.nursery.start_soon(late.run)
         await settled()
         wire.nursery.start_soon(wire.app.settle)
@@ -308,17 +309,17 @@ async def test_a_host_that_cannot_be_cancelled_at_the_end(autojump_clock):
             made = [
                 wire.make("GET", None, session.headers),
                 wire.make("POST", call("wait", {"seconds": 29}), session.headers),
-                wire.make("POST", *wire._modern(message("subscriptions/listen", LISTEN, 1), {})),
+                wire.make("POST", *modern_request(message("subscriptions/listen", LISTEN, 1))),
             ]
             for exchange in made:
                 exchanges.append(exchange)
-                send = exchange._send
+                send = exchange.send
 
                 async def shielded(part, send=send):
                     with trio.CancelScope(shield=True):
                         await send(part)
 
-                exchange._send = shielded
+                exchange.send = shielded
                 exchange.stall()
                 nursery.start_soon(exchange.run)
             await trio.sleep(2)

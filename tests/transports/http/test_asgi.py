@@ -5,7 +5,7 @@ import json
 import pytest
 import trio
 
-from noizu_mcp import Server
+from noizu_mcp import Server, Tool
 from noizu_mcp._limits import Limits
 
 from .shop import Echo, Shop
@@ -53,7 +53,7 @@ async def test_a_body_that_is_too_slow(autojump_clock):
             await trio.sleep(1)
             return part(b" ")
 
-        exchange._receive = receive
+        exchange.receive = receive
         await exchange.run()
         assert (exchange.status, exchange.error) == (408, -32600)
         assert trio.current_time() == pytest.approx(5)
@@ -65,7 +65,7 @@ async def test_a_client_that_leaves_in_its_body(autojump_clock, caplog):
         parts = [part(BODY[:10]), {"type": "http.disconnect"}]
         done = await wire.send("POST", None, MODERN, parts=parts)
         assert done.sent == []
-        assert not wire.endpoint._open
+        assert not wire.endpoint.open
     assert not caplog.records
 
 
@@ -77,3 +77,34 @@ async def test_headers_are_read_as_they_may_come(autojump_clock):
         assert done.status == 421
         done = await wire.send("POST", BODY, {**headers, "host": " localhost "})
         assert done.status == 200
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+async def test_a_slow_body_takes_no_time_from_its_handler(autojump_clock, era):
+    """The deadline of the body ends with it, and that of the handler begins then."""
+
+    class Late(Tool, timeout=2.0):
+        async def call(self, args):
+            await trio.sleep(args["seconds"])
+            return "done"
+
+    class Slow(Server, name="slow", version="1"):
+        tools = [Late]
+
+    async with serving(Slow(), limits={"body_time": 5, "silence": 60}) as wire:
+        headers = {**MODERN, "mcp-name": "late"}
+        if era != "2026-07-28":
+            headers = (await wire.session(era)).headers
+        meta = {"_meta": META} if era == "2026-07-28" else {}
+        for seconds, text in ((1.5, "done"), (3, "Tool execution timed out")):
+            exchange = wire.make("POST", call("late", {"seconds": seconds}, **meta), headers)
+            at_once, began = exchange.receive, trio.current_time()
+
+            async def receive(at_once=at_once):
+                await trio.sleep(4)
+                return await at_once()
+
+            exchange.receive = receive
+            await exchange.run()
+            assert exchange.json["result"]["content"][0]["text"] == text
+            assert trio.current_time() - began == pytest.approx(4 + min(seconds, 2))

@@ -49,7 +49,7 @@ class Wait(Tool):
 
 
 class State:
-    """What tests see of the other thread."""
+    """The thread and the loop of the server, as tests see them."""
 
     def __init__(self):
         self.started = threading.Event()
@@ -148,7 +148,7 @@ def of_tenant(app, tenant):
 
 @pytest.mark.parametrize("run", [asyncio.run, run_on_trio])
 def test_handlers_see_the_context_variables_of_the_host(run):
-    """What a middleware sets is seen by its requests, on either loop, and by no others."""
+    """Requests see the variables that a middleware set for them, on either loop."""
 
     async def main():
         app, said = make_app(Host()), []
@@ -256,7 +256,7 @@ def test_a_call_that_outlives_the_server_is_answered():
 
 @pytest.mark.parametrize(("at", "text"), [("start", "no database"), ("end", "no goodbye")])
 def test_a_lifespan_that_fails_fails_on_asyncio(at, text):
-    """What the author's lifespan raises comes out on the other side."""
+    """An exception of the author's lifespan comes out on the other side."""
     server = Host()
     server.fails_at = at
 
@@ -289,7 +289,7 @@ def test_work_that_is_left_when_the_loop_ends_is_told():
 
 
 def test_failures_cross_the_bridge():
-    """What one side raises is raised where it is awaited, on the other."""
+    """An exception of one side is raised where the other side awaits the work."""
 
     @asynccontextmanager
     async def nothing():

@@ -24,9 +24,10 @@ from noizu_mcp import (
 )
 from noizu_mcp.client import _connect
 from noizu_mcp.engine import Unanswered, single_failure
-from noizu_mcp.jsonrpc import _codec, read_message
+from noizu_mcp.jsonrpc import _decode, read_message
 from noizu_mcp.transports import HttpStream
-from noizu_mcp.transports.http.client import _client_state, _event_reader
+from noizu_mcp.transports._inbox import CAPACITY, Inbox
+from noizu_mcp.transports.http.client import _event_reader
 from noizu_mcp.transports.http.client import _stream as _client
 
 from .scripted import EVENTS, Heard, Holding, Script, call_closed, modern, serving
@@ -81,7 +82,7 @@ def test_what_is_no_text():
 
 
 def test_secrets_are_not_shown():
-    """What messages show has neither headers nor what follows the path."""
+    """Messages show neither headers nor the query."""
     target = Http("http://x/mcp?key=secret", headers={"authorization": "secret"})
     assert repr(target) == "Http('http://x/mcp')"
 
@@ -94,7 +95,7 @@ async def test_what_is_no_target():
 
 
 async def test_the_library_is_an_extra(monkeypatch):
-    """Who connects to a URL without it reads what to install."""
+    """Connecting to a URL without the library names the extra to install."""
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(TransportError, match=r"pip install 'noizu-mcp\[http\]'"):
         async with connect("http://127.0.0.1:9/mcp"):
@@ -105,12 +106,12 @@ async def test_the_library_is_an_extra(monkeypatch):
 
 
 async def test_a_session():
-    """What each request carries, from the probe to the end."""
+    """Each request carries the headers of its phase, from the probe to the end."""
     async with serving(Script(tools_call=done)) as script:
         async with connect(Http(script.url, headers={"X-Key": "k"})) as client:
             assert client.protocol_version == "2025-11-25"
             assert (await client.call_tool("t")).content[0].text == "done"
-    methods = [script._name(each) for each in script.heard]
+    methods = [script.name_of(each) for each in script.heard]
     assert sorted(methods) == sorted(
         [
             "server/discover",
@@ -175,7 +176,7 @@ async def test_a_modern_server_names_what_it_serves():
 
 @pytest.mark.parametrize("result", [{}, {"supportedVersions": []}, {"resultType": "complete"}])
 async def test_an_old_server_answers_the_probe_with_a_result(result):
-    """What lists no revision is no answer of 2026-07-28."""
+    """A result without a list of revisions is no answer of 2026-07-28."""
 
     async def answer(heard):
         await heard.result(result)
@@ -298,7 +299,7 @@ async def test_a_session_that_is_gone():
 
 
 async def test_an_error_with_a_status_is_an_error():
-    """Whatever the status: who asked gets the code and the text."""
+    """The caller gets the code and the text, whatever the status is."""
 
     async def refuse(heard):
         await heard.refuse(404, -32601, "Method not found")
@@ -352,7 +353,7 @@ async def test_a_message_that_is_not_taken(caplog):
 
 
 async def test_a_notification_comes_before_what_follows():
-    """What is sent behind it waits until it is taken, and it waits for what is before it."""
+    """A notification waits for earlier messages, and later messages wait until it is taken."""
     released = trio.Event()
 
     async def slow(heard):
@@ -700,8 +701,9 @@ async def test_a_standing_stream_that_is_refused(status, caplog):
 
     async with serving(Script(GET=refuse)) as script:
         async with connect(script.url, version="2025-11-25") as client:
-            while "refused the GET stream" not in caplog.text:
-                await client.ping()
+            with trio.fail_after(10):
+                while "refused the GET stream" not in caplog.text:
+                    await client.ping()
     assert len(script.of("GET")) == 1
 
 
@@ -720,7 +722,7 @@ class Opening:
 
 
 async def test_connect_waits_for_the_standing_stream():
-    """What a server says at once, or asks, finds somebody who listens."""
+    """A message or question that the server sends at once finds a listener."""
     stand, connected = Opening(), trio.Event()
 
     async def use():
@@ -792,7 +794,7 @@ async def test_a_server_that_asks_on_the_standing_stream_at_once(version):
 
 
 class Lost(Exception):
-    """What the block fails with."""
+    """The failure of a block."""
 
 
 async def leave_by_timeout(client, _):
@@ -843,13 +845,13 @@ def cancelled_of(script):
 @pytest.mark.parametrize("session", [True, False])
 @pytest.mark.parametrize("leave", LEAVING)
 async def test_leaving_by_a_failure_calls_off_what_runs(leave, session, version):
-    """Whatever leaves the block, the server hears of it, before its session ends."""
+    """The server hears of the cancelled call before its session ends."""
     async with a_call_that_never_ends(session=session) as (script, hold):
         with trio.fail_after(5), suppress(Lost, RequestTimeout), single_failure():
             async with connect(script.url, version=version) as client:
                 await leave(client, hold.began)
         assert cancelled_of(script)
-        names = [script._name(each) for each in script.heard]
+        names = [script.name_of(each) for each in script.heard]
         assert names[-1] == ("DELETE" if session else "notifications/cancelled")
 
 
@@ -885,7 +887,7 @@ async def test_a_cancellation_from_outside_calls_off_what_runs(session):
 
 @pytest.mark.parametrize("failure", [None, Lost()])
 async def test_the_end_calls_off_the_calls_of_other_tasks(failure):
-    """Who still waits reads that the connection ended; the server need not go on."""
+    """A waiting caller learns that the connection has ended, and the server is told to stop."""
     failed = []
     async with a_call_that_never_ends(session=False) as (script, hold):
         async with trio.open_nursery() as nursery:
@@ -909,14 +911,14 @@ async def test_leaving_a_server_that_takes_nothing(leave, monkeypatch):
         with trio.fail_after(5), suppress(Lost, RequestTimeout), single_failure():
             async with connect(script.url, version="2025-11-25") as client:
                 await leave(client, hold.began)
-        assert [script._name(each) for each in script.heard][-1] == "DELETE"
+        assert [script.name_of(each) for each in script.heard][-1] == "DELETE"
 
 
 # 2026-07-28
 
 
 async def test_an_error_that_never_ends():
-    """What is behind the part that is looked at is not read."""
+    """The body behind the first part is not read."""
 
     async def refuse(heard):
         await heard.head(500, "text/plain")
@@ -980,7 +982,7 @@ async def tools(heard):
 
 
 async def test_arguments_in_headers(caplog):
-    """What the listed definition says; a tool that says it wrongly is left out."""
+    """The listed definition names the headers; a tool with a wrong definition is left out."""
     async with serving(Script(server_discover=modern, tools_call=done, tools_list=tools)) as script:
         async with connect(script.url) as client:
             assert [tool.name for tool in await client.list_tools()] == ["t", "plain"]
@@ -1026,7 +1028,7 @@ async def test_headers_that_were_wrong(times):
     "page", [{"tools": 5}, {"tools": [5]}, {"tools": [{"name": 5, "inputSchema": {}}]}]
 )
 async def test_definitions_that_are_none(page):
-    """Who reads them says so."""
+    """The error names the fault of the definitions."""
 
     async def listed(heard):
         await heard.result({"resultType": "complete", **page})
@@ -1136,8 +1138,9 @@ async def test_headers_that_fail_in_the_background(caplog):
 
     async with serving(Script()) as script:
         async with connect(Http(script.url, headers=headers), version="2025-11-25"):
-            while "the GET stream of" not in caplog.text:
-                await trio.lowlevel.checkpoint()
+            with trio.fail_after(10):
+                while "the GET stream of" not in caplog.text:
+                    await trio.lowlevel.checkpoint()
     assert "was not ended" in caplog.text
 
 
@@ -1176,10 +1179,10 @@ async def test_a_server_that_moves_elsewhere(location):
 
 async def test_a_full_inbox_makes_readers_wait():
     """More than the capacity is never read ahead."""
-    inbox = _client_state.Inbox()
+    inbox = Inbox()
     waited = []
-    big = read_message(b"x" * (_client_state.CAPACITY + 1))
-    inbox.put(big)
+    big = read_message(b"x" * (CAPACITY + 1))
+    inbox.put(big, len(big.data))
 
     async def read_on():
         await inbox.room()
@@ -1191,9 +1194,9 @@ async def test_a_full_inbox_makes_readers_wait():
         assert not waited
         assert await inbox.take_all() == [big]
     unanswered = Unanswered(1, ValueError())
-    inbox.put(unanswered)
+    inbox.put(unanswered, 0)
     inbox.close()
-    inbox.put(big)
+    inbox.put(big, len(big.data))
     assert await inbox.take_all() == [unanswered]
     assert await inbox.take_all() == []
 
@@ -1253,14 +1256,14 @@ async def call_as_events(heard):
 async def test_each_answer_is_decoded_once(call, monkeypatch):
     """An answer is parsed once, as JSON and as an event; requests of our own never are."""
     parsed = []
-    parse = _codec.parse_json
+    parse = _decode.parse_json
 
     def parse_json(data, *limits):
         value = parse(data, *limits)
         parsed.append(value["id"])
         return value
 
-    monkeypatch.setattr(_codec, "parse_json", parse_json)
+    monkeypatch.setattr(_decode, "parse_json", parse_json)
     async with serving(Script(tools_call=call)) as script:
         async with connect(script.url, version="2025-11-25") as client:
             await client.call_tool("t")
@@ -1287,8 +1290,9 @@ async def test_two_requests_with_one_id():
             await nursery.start(stream.run)
             ping = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
             assert stream.send_nowait([ping, ping])
-            while len(script.heard) < 2:
-                await trio.lowlevel.checkpoint()
+            with trio.fail_after(10):
+                while len(script.heard) < 2:
+                    await trio.lowlevel.checkpoint()
             for event in (began, answered):
                 event.set()
                 assert len(await stream.receive()) == 1

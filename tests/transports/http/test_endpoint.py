@@ -1,4 +1,4 @@
-"""What a request is answered with: era by era, check by check, in the order of the rules."""
+"""The answers to requests: era by era, check by check, in the order of the rules."""
 
 import pytest
 
@@ -35,7 +35,7 @@ async def test_the_stateless_era_has_only_post(autojump_clock, wire, method):
     "kind", [None, "", "text/plain", "application/json-rpc", "application/x-www-form-urlencoded"]
 )
 async def test_a_post_says_that_it_is_json(autojump_clock, wire, kind):
-    """What a form of another site could send is refused before it is read."""
+    """A content type that a form of another site can send is refused before the body is read."""
     done = await wire.send("POST", call("echo"), {"content-type": kind})
     assert (done.status, done.error) == (415, -32600)
 
@@ -373,7 +373,7 @@ async def test_errors_with_a_handshake(autojump_clock, wire):
 
 
 async def test_a_second_handshake_makes_a_second_session(autojump_clock, wire):
-    """Whatever session it names."""
+    """A handshake begins a session, whatever session its headers name."""
     session = await wire.session()
     done = await session.post(message("initialize", INIT, 1))
     assert done.status == 200
@@ -448,7 +448,7 @@ async def test_a_call_that_is_cancelled_is_answered_with_nothing(autojump_clock,
 
 
 async def test_a_server_may_have_nothing(autojump_clock):
-    """What is not offered is not found, in the words of each era."""
+    """A method that is not offered is not found, in the words of each era."""
 
     class Bare(Server, name="bare", version="1"):
         pass

@@ -76,7 +76,7 @@ def test_the_time_to_wait(text, seconds):
 
 
 def test_a_new_stream_goes_on_where_the_last_one_broke_off():
-    """What was cut off is forgotten; the id and the time are kept."""
+    """The event that was cut off is forgotten; the id and the time are kept."""
     events, parser = parse(b"id: 1\nretry: 10\ndata: x\n\nid: 2\ndata: lost")
     parser.begin()
     assert parser.feed(b"data: y\n\n") == [ServerEvent("message", b"y")]
@@ -100,7 +100,7 @@ def test_events_have_a_largest_size(chunks):
 
 
 def test_many_small_events_are_no_large_one():
-    """What was handed on does not count any more."""
+    """Events that were handed on do not count towards the limit."""
     events, _ = parse(*([b"data: " + b"x" * 50 + b"\n\n: a comment\n"] * 100), limit=100)
     assert len(events) == 100
 

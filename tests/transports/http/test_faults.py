@@ -10,9 +10,9 @@ import trio
 from .shop import Shop
 from .wire import call, message, serving, settled
 
-SESSIONS = 500
-#: Calls of each of three runs.
-CALLS = 3400
+SESSIONS = 300
+#: Calls of each of two runs.
+CALLS = 1700
 #: What a session may cost, without what its client has said: idle, with the handshake done.
 BYTES = 4096
 #: What may be left of each session of many, after as many before it: tables keep their size.
@@ -53,12 +53,12 @@ async def test_sessions_that_are_dropped_leave_nothing(autojump_clock):
         finally:
             tracemalloc.stop()
         assert len(wire.endpoint.sessions) == 0
-        assert not wire.app.server.bus._listeners
-        assert len(wire.tasks) == 1
+        assert len(wire.tasks) == 2  # the sweepers of sessions and of streams
         assert trio.lowlevel.current_statistics().tasks_living == tasks
         assert (left[1] - left[0]) / SESSIONS < LEFT
 
 
+@pytest.mark.slow
 async def test_an_idle_session_is_small(autojump_clock):
     """Its objects are lean, and made when they are needed."""
     async with serving(Shop()) as wire:
@@ -134,9 +134,9 @@ class Crowd:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
-    """Whoever else leaves, is cancelled or stalls; afterwards nothing is left."""
+    """Clients that leave, stall or are cancelled cost no other client its answer."""
     async with serving(Shop(), limits={"streams": CALLS, "stall": 5}) as wire:
         sessions = [await wire.session() for _ in range(20)]
         tasks = trio.lowlevel.current_statistics().tasks_living
@@ -147,9 +147,9 @@ async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
         await settled()
         assert crowd.answered > CALLS // 10
         assert crowd.fetched > CALLS // 20
-        assert not wire.endpoint._stateless
-        assert wire.endpoint._open == 0
-        assert len(wire.tasks) == 1
+        assert not wire.endpoint.replies
+        assert wire.endpoint.open == 0
+        assert len(wire.tasks) == 2  # the sweepers of sessions and of streams
         assert trio.lowlevel.current_statistics().tasks_living == tasks
         for session in sessions:
             assert session.served.peer.ledger.inbound == 0

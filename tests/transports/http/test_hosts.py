@@ -14,11 +14,14 @@ import pytest
 from noizu_mcp import connect
 
 PROGRAM = Path(__file__).with_name("hosted.py")
+#: The hosts of the program by name, and the packages that each needs.
 HOSTS = {
-    "uvicorn": "uvicorn",
-    "asyncio": "hypercorn.asyncio",
-    "trio": "hypercorn.trio",
-    "quart": "quart_trio",
+    "uvicorn": ["starlette", "uvicorn"],
+    "fastapi": ["fastapi", "uvicorn"],
+    "asyncio": ["starlette", "hypercorn"],
+    "trio": ["starlette", "hypercorn"],
+    "quart": ["quart_trio"],
+    "granian": ["starlette", "granian"],
 }
 PATIENCE = 30.0
 META = {
@@ -38,9 +41,9 @@ COMMANDS = [
 @pytest.fixture(params=HOSTS)
 def url(request):
     """Run the program until the test has ended; then it must end by itself, and quietly."""
-    package = HOSTS[request.param]
-    if importlib.util.find_spec(package.partition(".")[0]) is None:
-        pytest.skip(f"{package} is not installed")
+    for package in HOSTS[request.param]:
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
     process = subprocess.Popen(
         [sys.executable, str(PROGRAM), request.param],
         stdin=subprocess.PIPE,

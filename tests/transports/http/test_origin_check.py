@@ -1,4 +1,4 @@
-"""Which hosts and origins are served, and what pages of other origins may do."""
+"""The hosts and origins that are served, and the rights of pages of other origins."""
 
 import pytest
 
@@ -50,7 +50,7 @@ async def test_hosts(autojump_clock, caplog, host, status):
 
 
 async def test_what_is_refused_again_is_logged_once(autojump_clock, caplog):
-    """Whoever asks for a wrong host does so often; the line names both ways to allow it."""
+    """A wrong host is asked for often; the one line names both ways to allow it."""
     async with serving(Shop()) as wire:
         for host in ("evil.example",) * 3 + ("other.example",):
             await wire.send("POST", call("echo"), {**MODERN, "host": host})
@@ -68,7 +68,7 @@ async def test_a_host_that_comes_twice(autojump_clock):
             assert done.status == 421
         scope = [(b"host", b"localhost"), (b"host", b"example.com")]
         exchange = wire.make("POST", call("echo"))
-        exchange._scope["headers"] = scope
+        exchange.scope["headers"] = scope
         await exchange.run()
         assert exchange.status == 421
 
@@ -169,6 +169,16 @@ async def test_what_a_browser_asks_before(autojump_clock):
         assert {"authorization", "mcp-session-id", "mcp-name", "last-event-id"} < set(names)
         assert "mcp-param-region" in names
         assert "x-evil" not in names
+        for name in (
+            "Mcp-Param-a b",
+            "Mcp-Param-",
+            "Mcp-Param-a:b",
+            "Mcp-Param-\xe9",
+            "x, Mcp-Param-",
+        ):
+            headers = {**asked, "access-control-request-headers": name}
+            done = await wire.send("OPTIONS", None, headers)
+            assert "mcp-param-" not in done.headers["access-control-allow-headers"].lower()
         evil = await wire.send("OPTIONS", None, {**asked, "origin": "http://evil.com"})
         assert (evil.status, "access-control-allow-methods" in evil.headers) == (403, False)
         assert (await wire.send("OPTIONS")).status == 405
@@ -226,7 +236,7 @@ def test_options_are_checked(option):
     ],
 )
 def test_what_can_never_match_is_refused(name, value, good):
-    """Who allows it means something else; the text says what is wanted."""
+    """An entry that no header can match is a mistake; the text says what is wanted."""
     if good:
         assert getattr(HttpOptions(**{name: [value]}), name) == [value]
         return

@@ -12,21 +12,31 @@ from noizu_mcp.transports.http.server._event_writer import (
     CHUNK,
     QUIET,
     EventWriter,
-    Pace,
+    OpenStreams,
     event,
     priming_event,
 )
-from noizu_mcp.transports.http.server._quotas import Account, Accounts
-from noizu_mcp.transports.http.server._task_group import TaskGroup
+from noizu_mcp.transports.http.server._quotas import Account, Accounts, Hold
+from noizu_mcp.transports.http.server._running_app import TaskGroup
 
 from .wire import settled
 
-PACE = Pace(silence=1, keepalive=10, stall=10, room=100)
+LIMITS = HttpLimits(silence=1, keepalive=10, stall=10, room=100)
+
+
+def make_account():
+    """Make the account of a client."""
+    return Account("ann", Accounts(HttpLimits()))
 
 
 def make_history(limit, account=None):
     """Make the streams of one session."""
-    return History(limit, account or Account("ann", Accounts(HttpLimits())))
+    return History(limit, Hold(account or make_account()))
+
+
+def make_writer(account=None):
+    """Make a writer."""
+    return EventWriter(OpenStreams(LIMITS, set()), account or make_account())
 
 
 class Empty(Server, name="empty", version="1"):
@@ -34,7 +44,7 @@ class Empty(Server, name="empty", version="1"):
 
 
 class Reader:
-    """What a writer takes for a request."""
+    """A request as a writer sees it."""
 
     extra = ((b"x-extra", b"1"),)
 
@@ -45,6 +55,9 @@ class Reader:
     async def send(self, part):
         await trio.lowlevel.checkpoint()
         self.parts.append(part.get("body", part))
+
+    async def gone(self):
+        await trio.sleep_forever()
 
 
 @pytest.mark.parametrize(
@@ -79,25 +92,24 @@ def test_events():
 
 async def test_a_writer_writes_in_parts():
     """As much as has come, up to a bound; its end is the last part."""
-    writer, reader = EventWriter(PACE), Reader()
+    writer, reader = make_writer(), Reader()
     blocks = [b"x" * (CHUNK // 2 - 1)] * 5
     for block in blocks:
         writer.put(block)
     writer.end()
     await writer.run(reader)
-    head, first, *rest = reader.parts
+    head, *rest = reader.parts
     assert (b"x-extra", b"1") in head["headers"]
-    assert (first, rest[-1]) == (b"", b"")
     assert b"".join(rest) == b"".join(blocks)
     assert [len(part) // (CHUNK // 2 - 1) for part in rest] == [3, 2, 0]
-    assert writer.done.is_set()
+    assert (writer.closed, writer.complete) == (True, True)
     writer.put(b"late")
     assert writer.dropped == 1
 
 
 async def test_a_writer_that_is_closed_first(autojump_clock):
     """Nothing is written, and nobody waits for it."""
-    writer, reader = EventWriter(PACE), Reader()
+    writer, reader = make_writer(), Reader()
     writer.put(b"x" * 101)
     async with trio.open_nursery() as nursery:
         for _ in range(2):
@@ -105,19 +117,19 @@ async def test_a_writer_that_is_closed_first(autojump_clock):
         await settled()
         writer.close()
     await writer.run(reader)
-    assert len(reader.parts) <= 1
-    await writer.lost(reader)
+    await writer.serve(reader, nursery.start_soon)
+    assert reader.parts == []
 
 
 async def test_after_quiet_an_event_is_written_at_once(nursery, autojump_clock):
-    """Where the host can do that; those that follow are written together, by a task."""
+    """A host that can write at once does so; later events are written together, by a task."""
     written, left = [], 0
 
     def write_nowait(data):
         written.append(data)
         return left
 
-    writer, reader = EventWriter(PACE), Reader(write_nowait)
+    writer, reader = make_writer(), Reader(write_nowait)
     writer.put(b"0")  # not before there is an answer
     nursery.start_soon(writer.run, reader)
     await settled()
@@ -128,22 +140,35 @@ async def test_after_quiet_an_event_is_written_at_once(nursery, autojump_clock):
         writer.put(data)
     assert written == [b"2"]
     await settled()
-    assert reader.parts[1:] == [b"", b"0", b"1", b"34"]
+    assert reader.parts[1:] == [b"0", b"1", b"34"]
     await trio.sleep(QUIET)
     left = 7
     writer.put(b"5")
     await settled()
-    assert (written, reader.parts[5:]) == ([b"2", b"5"], [b""])
+    assert (written, reader.parts[4:]) == ([b"2", b"5"], [b""])
     await trio.sleep(QUIET)
     left = None
     writer.put(b"6")
     await settled()
-    assert (written, reader.parts[6:]) == ([b"2", b"5", b"6"], [b"6"])
+    assert (written, reader.parts[5:]) == ([b"2", b"5", b"6"], [b"6"])
     await trio.sleep(QUIET)
     writer.end()
     writer.put(b"7")
     await settled()
-    assert (written, reader.parts[7:]) == ([b"2", b"5", b"6"], [b"7", b""])
+    assert (written, reader.parts[6:]) == ([b"2", b"5", b"6"], [b"7", b""])
+
+
+async def test_a_large_event_is_not_written_at_once(nursery, autojump_clock):
+    """The host would copy it."""
+    written = []
+    writer, reader = make_writer(), Reader(lambda data: written.append(data) or 0)
+    nursery.start_soon(writer.run, reader)
+    await settled()
+    await trio.sleep(QUIET)
+    writer.put(b"1" * (CHUNK + 1))
+    await settled()
+    assert (written, len(reader.parts[-1])) == ([], CHUNK + 1)
+    writer.close()
 
 
 async def test_no_event_overtakes_a_part_that_is_being_sent(nursery, autojump_clock):
@@ -160,7 +185,7 @@ async def test_no_event_overtakes_a_part_that_is_being_sent(nursery, autojump_cl
         written.append(data)
         return 0
 
-    writer, reader = EventWriter(PACE), Slow(write_nowait)
+    writer, reader = make_writer(), Slow(write_nowait)
     nursery.start_soon(writer.run, reader)
     await settled()
     writer.put(b"1")
@@ -198,6 +223,7 @@ async def test_tasks_of_a_set(nursery, caplog):
     other.close()
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.sampled_from(["put", "end"]), st.integers(0, 60)),
@@ -206,8 +232,8 @@ async def test_tasks_of_a_set(nursery, caplog):
     st.integers(50, 1000),
 )
 def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
-    """Whatever streams say: within the bound, each by itself, in order, without a gap."""
-    account = Account("ann", Accounts(HttpLimits()))
+    """Each stream keeps its last events within the bound, in order, without a gap."""
+    account = make_account()
     history = make_history(limit, account)
     streams, said = [history.open() for _ in range(4)], {}
     for number, kind, size in steps:
@@ -219,18 +245,21 @@ def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
                 said.setdefault(stream.name, []).append(b"%d" % size * size)
             stream.deliver(b"%d" % size * size)
         kept = [found[0] for each in streams if (found := history.find(f"{each.name}-0"))]
-        assert sum(each.size for each in kept) == history._size <= limit
-        assert account.kept == history._size
+        assert sum(each.size for each in kept) == history.size <= limit
+        assert account.held == history.size
     for stream in streams:
-        writer = EventWriter(PACE)
+        writer = make_writer()
         stream.attach(writer, None)
         stream.replay(0)
-        lines = b"".join(writer._queue).split(b"\n")
+        writer.end()
+        sent = Reader()
+        trio.run(writer.run, sent)
+        lines = b"".join(sent.parts[1:]).split(b"\n")
         replayed = [line[6:] for line in lines if line.startswith(b"data: ")]
         everything = said.get(stream.name, [])
         assert replayed == everything[len(everything) - len(replayed) :]
     history.end()
-    assert account.kept == 0
+    assert account.held == 0
 
 
 def test_streams_that_have_ended_are_bounded():
@@ -262,12 +291,12 @@ async def test_a_stream_without_a_reader():
     assert not history.is_read
     stream.abandon()
     stream.deliver(b"late")
-    reader = EventWriter(PACE)
+    reader = make_writer()
     stream.attach(reader, None)
     assert stream.has_room
     await stream.room()
     stream.replay(0)
-    other = EventWriter(PACE)
+    other = make_writer()
     stream.detach(other)
     assert history.is_read
     stream.detach(reader)

@@ -8,7 +8,7 @@ import pytest
 from noizu_mcp import Server
 from noizu_mcp.jsonrpc import Request
 from noizu_mcp.transports.http import HostOptions, HttpLimits, HttpOptions
-from noizu_mcp.transports.http.server._process import MAX_NAMED, _longest_end, _name, _say_overdue
+from noizu_mcp.transports.http.server._process import MAX_NAMED, describe, longest_end, say_overdue
 
 from .shop import Shop
 from .wire import call, serving, settled
@@ -19,32 +19,43 @@ class Small(Server, name="small", version="1"):
 
 
 def test_a_process_that_cannot_serve_goes_on():
-    """What it raises is one error, and no thread is left behind to end the process."""
+    """One line says why, with status 1, and no thread is left behind to end the process."""
     threads = threading.active_count()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(SystemExit) as ended:
             Small().run_http(port=port, lead=1)
+    where = f"http://127.0.0.1:{port}"
+    assert ended.value.code == f"noizu-mcp: cannot listen on {where}: address already in use"
     assert threading.active_count() == threads
+
+
+def test_only_known_servers_are_served_on():
+    """The error names them."""
+    with pytest.raises(ValueError, match="server must be one of noizu, hypercorn, not 'apache'"):
+        Small().run_http(server="apache")
 
 
 def test_the_end_is_the_sum_of_its_parts():
     """Unless options say otherwise it is what the documentation promises."""
-    assert _longest_end(HttpOptions(), HostOptions()) == pytest.approx(10)
+    options, host = HttpOptions(), HostOptions()
+    assert longest_end(options, host) == pytest.approx(7)
+    # Also for a call that hangs, whose client reads nothing and keeps its connection open.
+    assert longest_end(options, host) - host.lifespan_timeout <= 5
     limits = HttpLimits(grace=20)
     host = HostOptions(lead=10, drain_timeout=1, lifespan_timeout=4)
-    assert _longest_end(HttpOptions(limits=limits), host) == pytest.approx(36)
+    assert longest_end(HttpOptions(limits=limits), host) == pytest.approx(36)
 
 
 async def test_the_log_names_what_does_not_end(autojump_clock, caplog):
     """Requests by method and name, also those that have been refused; not all of very many."""
     async with serving(Shop()) as wire:
-        _say_overdue(wire.app, 10)
+        say_overdue(wire.app, 10)
         for number in range(MAX_NAMED + 2):
             wire.modern(call("stuck", {"seconds": 60}, number))
         await settled()
         await wire.endpoint.settle(1)
-        _say_overdue(wire.app, 0.5)
+        say_overdue(wire.app, 0.5)
     nothing, many = caplog.messages
     assert nothing.endswith(
         "has not ended within 10 s, and is ended now; still at work: no request"
@@ -56,6 +67,8 @@ async def test_the_log_names_what_does_not_end(autojump_clock, caplog):
 
 def test_what_has_no_name_is_named_by_its_method():
     """And no client may fill the log, or write into it."""
-    assert _name(Request(1, "resources/list")) == "resources/list"
-    assert _name(Request(1, "tools/call", {"name": 1})) == "tools/call"
-    assert _name(Request(1, "tools/call", {"name": "\n" * 200})) == f"tools/call {chr(10) * 100!r}"
+    assert describe(Request(1, "resources/list")) == "resources/list"
+    assert describe(Request(1, "tools/call", {"name": 1})) == "tools/call"
+    assert (
+        describe(Request(1, "tools/call", {"name": "\n" * 200})) == f"tools/call {chr(10) * 100!r}"
+    )

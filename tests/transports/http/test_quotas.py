@@ -1,9 +1,13 @@
 """No client can use up what is there for all of them."""
 
+import threading
+
 import pytest
 import trio
 
-from noizu_mcp.transports.http.server._quotas import LOOKS, network_of
+from noizu_mcp import Limits, Server, Tool
+from noizu_mcp._util import network_of
+from noizu_mcp.transports.http.server._quotas import LOOKS
 
 from .shop import Shop
 from .wire import call, message, serving, settled
@@ -26,6 +30,8 @@ async def crowded(autojump_clock):
         ("2001:db8::1", "2001:db8::ffff:1", True),
         ("2001:db8::1", "2001:db8:0:1::1", False),
         ("fe80::1%eth0", "fe80::2%eth0", True),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
         ("unix:", "unix:", True),
     ],
 )
@@ -48,9 +54,48 @@ async def test_each_client_has_its_own_bound_on_requests(autojump_clock):
         cancelled = await session.post(message("notifications/cancelled", {"requestId": 1}))
         await slow[1].ended.wait()
         assert (await wire.send_modern(call("echo"))).status == 200
-        assert len(wire.endpoint.sessions._host.accounts) <= 2
+        assert len(wire.endpoint.app.accounts) <= 2
     assert [each.status for each in found] == [503, 503, 200]
     assert cancelled.status == 202
+
+
+@pytest.mark.parametrize("era", ["modern", "session"])
+async def test_blocked_calls_of_one_client_leave_threads_to_others(era):
+    """With more of them than there are threads, the call of another one starts at once."""
+    release = threading.Event()
+
+    class Block(Tool, timeout=None):
+        """Blocks its thread."""
+
+        def call(self):
+            release.wait()
+            return "released"
+
+    class Quick(Tool):
+        """Answers at once, in a thread."""
+
+        def call(self):
+            return "quick"
+
+    class Blocking(Server, name="blocking", version="1", limits=Limits(threads=4)):
+        tools = [Block, Quick]
+
+    async with serving(Blocking()) as wire:
+        one = wire if era == "modern" else await wire.session()
+        send = one.modern if era == "modern" else one.open
+        blocked = [send(call("block", id_=number)) for number in range(5)]
+        await settled()
+        other = wire.at("192.0.2.2")
+        if era == "modern":
+            answer = await other.send_modern(call("quick"))
+        else:
+            answer = await (await other.session()).post(call("quick"))
+        assert answer.status == 200
+        assert wire.app.server.threads.borrowed_tokens == 3
+        release.set()
+        for each in blocked:
+            await each.ended.wait()
+            assert each.status == 200
 
 
 async def test_addresses_of_one_network_are_one_client(autojump_clock):
@@ -80,33 +125,40 @@ async def test_all_clients_have_one_bound_on_requests(autojump_clock):
 
 async def test_requests_are_bounded_by_their_bytes(autojump_clock):
     """A quarter of all for one client, held until the answer; nothing of them is left."""
-    async with serving(Shop(), limits={"memory": 4000}) as wire:
-        large = {"type": "http.request", "body": b" " * 900, "more_body": True}
+    async with serving(Shop(), limits={"memory": 400_000}) as wire:
+        large = {"type": "http.request", "body": b" " * 90_000, "more_body": True}
         for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"):
             # The rest of it never comes.
             wire.at(address).open("POST", call("echo"), parts=[large])
         await settled()
-        accounts = wire.endpoint.sessions._host.accounts
-        assert accounts.held == 3600
+        accounts = wire.endpoint.app.accounts
+        assert accounts.held == 360_000
         found = [
             await wire.at(address).send("POST", b" " * size)
-            for address, size in (("192.0.2.1", 101), ("192.0.2.5", 401), ("192.0.2.5", 99))
+            for address, size in (
+                # A short text counts with 64 bytes more for each byte.
+                ("192.0.2.1", 200),
+                ("192.0.2.5", 700),
+                ("192.0.2.5", 500),
+                ("192.0.2.5", 100_001),
+            )
         ]
         await trio.sleep(40)
         assert accounts.held == 0
-    assert [each.status for each in found] == [503, 503, 400]
+    assert [each.status for each in found] == [503, 503, 400, 413]
 
 
 async def test_events_are_bounded_over_all_sessions(autojump_clock):
-    """What one client has too many of is forgotten, in the session that grows."""
-    async with serving(Shop(), limits={"memory": 80_000}) as wire:
+    """The oldest events of a client over its limit are forgotten, in the session that grows."""
+    async with serving(Shop(), limits={"memory": 600_000}) as wire:
         other = await wire.at("192.0.2.2").session()
         kept = await other.post(call("wait", {"seconds": 2}))
         sessions = [await wire.session() for _ in range(6)]
+        account = sessions[0].served.account
+        before = account.held
         for session in sessions:
             await session.post(call("flood", {"count": 30}))
-        account = sessions[0].served.account
-        assert 15_000 < account.kept <= 20_000
+        assert 20_000 < account.held - before <= account.accounts.part - before
         again = other.get(kept.events[0]["id"])
         await again.ended.wait()
         assert again.status == 200

@@ -1,4 +1,4 @@
-"""What a client does when its server has ended the session: it begins a new one by itself.
+"""The renewal of a session: a client begins a new one when its server has ended the old one.
 
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
@@ -156,7 +156,7 @@ async def test_one_handshake_for_all_requests():
 
 
 async def test_a_request_that_lost_an_older_session():
-    """Where a new one has begun meanwhile it is only sent again."""
+    """The request is only sent again if a new session has begun meanwhile."""
     held = trio.Event()
 
     async def hold(heard):
@@ -275,7 +275,7 @@ async def test_a_handshake_that_fails(answer, error, said):
 
 
 async def test_a_handshake_that_takes_too_long():
-    """Who does not want to wait does not; it goes on, for the next request."""
+    """A caller with a short timeout stops waiting; the handshake goes on for the next request."""
     async with serving(Sessions()) as script:
         async with connect(script.url, version=VERSION) as client:
             await script.end()
@@ -377,7 +377,7 @@ async def test_a_new_session_is_like_the_old_one(caplog):
             assert await text_of(client) == "done"
             told = [await ears.heard.receive() for _ in range(4)]
     again = [heard for heard in script.heard if script.names(heard) == "s-2"]
-    assert [script._name(heard) for heard in again if heard.method == "POST"] == [
+    assert [script.name_of(heard) for heard in again if heard.method == "POST"] == [
         "notifications/initialized",
         "logging/setLevel",
         "resources/subscribe",
@@ -407,8 +407,8 @@ async def test_what_a_client_watches_no_longer():
             await client.unsubscribe("x:a")
             await script.end()
             assert await text_of(client) == "done"
-    asked = [heard for heard in script.heard if script._name(heard).startswith("resources/")]
-    assert [(script._name(heard), script.names(heard)) for heard in asked] == [
+    asked = [heard for heard in script.heard if script.name_of(heard).startswith("resources/")]
+    assert [(script.name_of(heard), script.names(heard)) for heard in asked] == [
         ("resources/subscribe", "s-1"),
         ("resources/unsubscribe", "s-1"),
         ("resources/subscribe", "s-2"),
@@ -438,8 +438,9 @@ async def test_a_question_of_an_earlier_session_is_not_answered():
             trio.open_nursery() as nursery,
         ):
             nursery.start_soon(client.call_tool, "t")
-            while not ears.asked:
-                await trio.lowlevel.checkpoint()
+            with trio.fail_after(10):
+                while not ears.asked:
+                    await trio.lowlevel.checkpoint()
             await script.end()
             script.answers["tools_call"] = done
             await client.call_tool("t")
@@ -450,7 +451,7 @@ async def test_a_question_of_an_earlier_session_is_not_answered():
 
 
 async def test_a_question_of_an_earlier_session_is_not_asked(caplog):
-    """What else comes on its streams still counts."""
+    """Other messages on the streams of the earlier session still count."""
     ears = Ears()
     renewed = trio.Event()
 
@@ -552,7 +553,7 @@ async def test_a_standing_stream_of_an_earlier_session():
 
 
 async def test_a_standing_stream_that_comes_back_too_late(monkeypatch):
-    """What it hears of a session that is over ends not the one that has begun."""
+    """The 404 of a session that is over does not end the session that has begun."""
     monkeypatch.setattr(_renewal, "LIVED", 0.0)
     monkeypatch.setattr(_event_reader, "RETRY", 0.001)
     ended = trio.Event()
@@ -596,8 +597,9 @@ async def test_a_stream_of_a_server_without_sessions(monkeypatch, caplog):
 
     async with serving(Sessions(initialize=initialize, GET=stand)) as script:
         async with connect(script.url, version=VERSION) as client:
-            while "refused the GET stream" not in caplog.text:
-                await client.call_tool("t")
+            with trio.fail_after(10):
+                while "refused the GET stream" not in caplog.text:
+                    await client.call_tool("t")
     assert len(script.of("initialize")) == 1
 
 
@@ -637,7 +639,7 @@ async def test_a_server_that_ends_each_session_at_once(monkeypatch):
 
 
 async def test_short_sessions_come_after_longer_and_longer_pauses(autojump_clock):
-    """How long each of them lived counts, not the connection."""
+    """The pause depends on the life of each session, not of the connection."""
     began = [trio.current_time()]
 
     class Ending:
@@ -695,7 +697,7 @@ async def test_closing_begins_no_session():
 
 
 async def test_closing_while_a_session_begins():
-    """Who waits for it learns that the connection has ended, and so does who comes later."""
+    """Waiting callers and later ones learn that the connection has ended."""
     failed = []
 
     hold = Holding()

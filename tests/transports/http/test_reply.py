@@ -5,10 +5,9 @@ import trio
 import trio.testing
 
 from noizu_mcp import Server, Tool
-from noizu_mcp.transports.http import HttpLimits
-from noizu_mcp.transports.http.server._event_writer import Pace
+from noizu_mcp.transports.http import HttpLimits, HttpOptions
 from noizu_mcp.transports.http.server._reply import Reply
-from noizu_mcp.transports.http.server._task_group import TaskGroup
+from noizu_mcp.transports.http.server._running_app import RunningApp, TaskGroup
 
 from .shop import Shop
 from .wire import CAPABILITIES, call, message, serving, settled
@@ -191,7 +190,7 @@ async def test_an_array_has_no_handshake_and_no_other_era(autojump_clock, wire):
 
 @pytest.mark.parametrize("seconds", [0.1, 3])
 async def test_leaving_cancels_a_stateless_request(autojump_clock, wire, seconds):
-    """Whether a stream has begun or not (2026-07-28 `basic/patterns/cancellation`)."""
+    """Leaving cancels before and after a stream begins (`basic/patterns/cancellation`)."""
     running = wire.modern(call("wait", {"seconds": 20}))
     await trio.sleep(seconds)
     assert bool(running.sent) == (seconds > SILENCE)
@@ -199,7 +198,7 @@ async def test_leaving_cancels_a_stateless_request(autojump_clock, wire, seconds
     await running.ended.wait()
     assert trio.current_time() < 10
     assert not running.complete
-    assert not wire.endpoint._stateless
+    assert not wire.endpoint.replies
 
 
 async def test_leaving_does_not_cancel_a_request_of_a_session(autojump_clock, wire):
@@ -220,7 +219,7 @@ async def test_leaving_does_not_cancel_a_request_of_a_session(autojump_clock, wi
 
 
 async def test_coming_back_while_the_request_runs(autojump_clock, wire):
-    """What it has missed comes at once, the rest as it happens."""
+    """The missed events come at once, the rest as they happen."""
     session = await wire.session()
     running = session.open(call("wait", {"seconds": 5, "report": True}, _meta=TOKEN))
     primed = await running.event(0)
@@ -258,7 +257,7 @@ async def test_what_is_said_to_nobody(autojump_clock):
         await running.ended.wait()
         assert (reported, running.sent) == ([None], [])
         assert not session.served.is_used
-        assert session.served._history._streams.keys() == {session.served.standing.name}
+        assert session.served.history.streams.keys() == {session.served.standing.name}
 
 
 async def test_a_client_that_has_gone_while_it_is_answered(autojump_clock, wire):
@@ -311,13 +310,13 @@ async def test_a_session_survives_a_reader_that_stalls(autojump_clock, wire):
 async def test_a_host_that_cannot_be_cancelled(autojump_clock, wire):
     """A stalled reader is given up although the sending goes on."""
     exchange = wire.make("POST", call("wait", {"seconds": 29}), (await wire.session()).headers)
-    send = exchange._send
+    send = exchange.send
 
     async def shielded(part):
         with trio.CancelScope(shield=True):
             await send(part)
 
-    exchange._send = shielded
+    exchange.send = shielded
     exchange.stall()
     wire.nursery.start_soon(exchange.run)
     await exchange.ended.wait()
@@ -452,7 +451,8 @@ async def test_what_comes_after_the_end(nursery, mock_clock):
         async def respond(self, status, body=b"", headers=()):
             sent.append((status, body))
 
-    reply = Reply(Http(), tasks, Pace(silence=SILENCE, keepalive=1, stall=1, room=1), statuses={})
+    app = RunningApp(Shop(), HttpOptions(), None, tasks)
+    reply = Reply(Http(), app, {})
     await reply.room()
     assert reply.has_room
     reply.attend()
@@ -484,13 +484,13 @@ async def test_a_host_cancels_the_task(autojump_clock, wire, era, seconds):
     await settled()
     assert session.served.peer.ledger.inbound == 0
     assert not session.served.is_used
-    assert not wire.endpoint._stateless
-    assert len(wire.tasks) == 1  # the one that ends idle sessions
+    assert not wire.endpoint.replies
+    assert len(wire.tasks) == 2  # those that end idle sessions, and look after streams
     assert (await session.post(call("echo"))).status == 200
 
 
 async def test_a_host_cancels_an_array(autojump_clock, wire):
-    """What it asked for goes on; its answers are kept for nobody."""
+    """The requests of the array go on; their answers are kept for nobody."""
     session = await wire.session("2025-03-26")
     running = session.open([call("wait", {"seconds": 3}, id_=n) for n in (1, 2)])
     await trio.sleep(2)

@@ -1,18 +1,16 @@
 """Sessions that are sealed into their ids: every process with the keys can serve them."""
 
-from types import SimpleNamespace
-
 import pytest
 import trio
 
 from noizu_mcp import Server, Toolkit, mcp
-from noizu_mcp.server.registry._state_keys import KEYS_VARIABLE
+from noizu_mcp.server.registry._server_options import KEYS_VARIABLE
 from noizu_mcp.transports.http.server import _session_id
 from noizu_mcp.types import Principal
 
 from .wire import Session, call, message, serving
 
-KEYS = ["a secret that is long enough"]
+KEYS = ["a secret that is long enough for it"]
 
 
 class Kit(Toolkit):
@@ -65,7 +63,7 @@ async def test_another_process_takes_a_session_up(autojump_clock):
 
 
 async def test_streams_of_another_process_are_not_taken_for_its_own(autojump_clock):
-    """Who comes back to another process than it was must not read somebody else's answer."""
+    """A client that comes back to another process must not read another client's answer."""
     async with serving(node(), seal_sessions=True) as first:
         session = await first.session()
         last = (await session.post(call("slow"))).events[0]["id"]
@@ -78,7 +76,7 @@ async def test_streams_of_another_process_are_not_taken_for_its_own(autojump_clo
 
 
 async def test_another_process_may_hear_the_end_of_the_handshake(autojump_clock):
-    """Whoever goes on has come to it; without sealing nobody else can have heard it."""
+    """A sealed session goes on in a process that did not hear the end of its handshake."""
     async with serving(node(), seal_sessions=True) as first:
         session = await first.session(ready=False)
         async with serving(node(), seal_sessions=True) as second:
@@ -98,7 +96,7 @@ async def test_an_id_is_visible_ascii():
 
 @pytest.mark.parametrize(
     "other",
-    [{"name": "other"}, {"keys": ["another secret that is long"]}],
+    [{"name": "other"}, {"keys": ["another secret that is long enough"]}],
     ids=["server", "keys"],
 )
 async def test_others_do_not(autojump_clock, other):
@@ -126,7 +124,7 @@ async def test_a_changed_id_is_none(autojump_clock, change):
     "spell", [lambda id_: id_ + "=", lambda id_: id_.replace("-", "+").replace("_", "/") + "=="]
 )
 async def test_an_id_has_one_spelling(autojump_clock, spell):
-    """What a client ends has no second name to go on under."""
+    """A session that its client has ended has no second name to go on under."""
     async with serving(node(), seal_sessions=True) as wire:
         session = await wire.session()
         assert (await session.delete()).status == 200
@@ -139,7 +137,11 @@ async def test_an_id_of_somebody_else_is_nothing_to_warn_of(autojump_clock, capl
     """Every client that comes back after a restart has one; one that was changed is a warning."""
     async with serving(node(), seal_sessions=True) as wire:
         session = await wire.session()
-        for id_ in ("x", "x" * 32, node(keys=["another secret that is long"]).sealer.seal(1, {})):
+        for id_ in (
+            "x",
+            "x" * 32,
+            node(keys=["another secret that is long enough"]).sealer.seal(1, {}),
+        ):
             session.headers["mcp-session-id"] = id_
             assert await ask(session) == 404
         assert caplog.records == []
@@ -197,13 +199,11 @@ async def test_a_client_that_says_too_much_gets_a_random_id():
 
 
 def test_an_id_belongs_to_its_principal():
-    """Whoever finds one cannot use it."""
+    """An id is of no use to another principal."""
     agreed = {"version": "2025-11-25", "client": {}, "capabilities": {}}
-    handshake = SimpleNamespace(agreed=lambda: agreed)
     owner = Principal(subject="ada").key
-    known = SimpleNamespace(owner=owner, peer=SimpleNamespace(handshake=handshake))
     ids = _session_id.SessionIds(node(), sealed=True)
-    id_ = ids.make(known)
+    id_ = ids.make(agreed, owner)
     assert ids.read(id_, owner) == agreed
     assert ids.read(id_, Principal(subject="eve").key) is None
     assert ids.read(id_, None) is None

@@ -9,9 +9,9 @@ import pytest
 import trio
 import trio.testing
 
-from noizu_mcp import Server, TransportError, connect, serve_http
-from noizu_mcp.transports.http import HostOptions, HttpOptions
-from noizu_mcp.transports.http.server._serve_http import _reachable
+from noizu_mcp import Server, Tool, TransportError, connect, serve_http
+from noizu_mcp.transports.http import HostOptions, HttpLimits, HttpOptions
+from noizu_mcp.transports.http.server._serve_http import reachable
 
 HERE = ("localhost", "127.0.0.1", "[::1]")
 
@@ -42,24 +42,71 @@ async def test_a_failure_comes_out_alone():
 
 
 async def test_readiness_turns_false_before_nothing_is_accepted():
-    """Whoever asks meanwhile is told, on a connection of its own, and is served."""
+    """Readiness is 503 on a new connection, and requests are still served."""
     async with trio.open_nursery() as nursery:
         options = HostOptions(lead=60)
         serve = partial(serve_http, Small(), port=0, host_options=options)
         host = await nursery.start(serve)
-        assert await _readiness(host) == b"HTTP/1.1 200 "
+        assert await _readiness(host.port) == b"HTTP/1.1 200 "
         host.stop()
         await trio.testing.wait_all_tasks_blocked()
-        assert await _readiness(host) == b"HTTP/1.1 503 "
+        assert await _readiness(host.port) == b"HTTP/1.1 503 "
         async with connect(f"{host.urls[0]}/mcp") as client:
             assert client.server_info.name == "small"
         nursery.cancel_scope.cancel()
 
 
-async def _readiness(host):
-    async with await trio.open_tcp_stream("127.0.0.1", host.port) as stream:
-        await stream.send_all(b"GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n")
+async def _readiness(port, path=b"/readyz"):
+    async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+        await stream.send_all(b"GET %b HTTP/1.1\r\nhost: x\r\n\r\n" % path)
         return (await stream.receive_some())[:13]
+
+
+async def test_a_port_for_health_checks_answers_to_the_end():
+    """It says that the server is not ready while a call still runs; clients are not served."""
+
+    class Wait(Tool, timeout=None):
+        async def call(self):
+            started.set()
+            await trio.sleep_forever()
+
+    class Waiting(Server, name="waiting", version="1"):
+        tools = [Wait]
+
+    started = trio.Event()
+    async with trio.open_nursery() as nursery:
+        options = HostOptions(health_port=0, max_connections=1)
+        limits = HttpLimits(grace=60)
+        serve = partial(
+            serve_http,
+            Waiting(),
+            port=0,
+            options=HttpOptions(health=True, limits=limits),
+            host_options=options,
+        )
+        host = await nursery.start(serve)
+        port = int(host.health_urls[0].rpartition(":")[2])
+        async with connect(f"{host.urls[0]}/mcp", version="2026-07-28") as client:
+            nursery.start_soon(_call, client)
+            await started.wait()
+            assert await _readiness(host.port) == await _readiness(port) == b"HTTP/1.1 200 "
+            host.stop()
+            await trio.testing.wait_all_tasks_blocked()
+            assert await _readiness(port) == b"HTTP/1.1 503 "
+            assert await _readiness(port, b"/healthz") == b"HTTP/1.1 200 "
+            assert await _readiness(port, b"/mcp") == b"HTTP/1.1 404 "
+            nursery.cancel_scope.cancel()
+
+
+async def _call(client):
+    await client.call_tool("wait", timeout=None)
+
+
+async def test_a_port_for_health_checks_needs_them():
+    """Its only answer would be 404."""
+    options = {"options": HttpOptions(), "host_options": HostOptions(health_port=0)}
+    with pytest.raises(ValueError, match="health_port needs health=True"):
+        await serve_http(Small(), port=0, **options)
 
 
 async def test_a_signal_before_it_listens_ends_it():
@@ -89,23 +136,23 @@ async def test_a_signal_before_it_listens_ends_it():
 )
 def test_those_who_ask_for_the_address_are_served(host, hosts, caplog):
     """An address to listen at is a name to be asked for."""
-    assert _reachable(HttpOptions(), host).allowed_hosts == hosts
+    assert reachable(HttpOptions(), host).allowed_hosts == hosts
     assert caplog.records == []
 
 
 def test_a_name_that_no_host_can_be_is_not_served(caplog):
     """The names that clients use for it have to be said."""
     with caplog.at_level(logging.WARNING, logger="noizu_mcp"):
-        assert _reachable(HttpOptions(), "bücher.example").allowed_hosts is None
+        assert reachable(HttpOptions(), "bücher.example").allowed_hosts is None
     assert "listening at 'b\\xfccher.example', but serving only" in caplog.text
 
 
 def test_every_address_is_no_name(caplog):
     """So it is said that nobody far away will be served; who says names is left alone."""
     with caplog.at_level(logging.WARNING, logger="noizu_mcp"):
-        assert _reachable(HttpOptions(), "0.0.0.0").allowed_hosts is None
+        assert reachable(HttpOptions(), "0.0.0.0").allowed_hosts is None
         (record,) = caplog.records
         assert "set allowed_hosts" in record.getMessage()
         named = HttpOptions(allowed_hosts=["mcp.example.com"])
-        assert _reachable(named, "0.0.0.0") is named
+        assert reachable(named, "0.0.0.0") is named
         assert caplog.records == [record]

@@ -24,7 +24,7 @@ async def wire():
 
 
 async def test_a_session_remembers(autojump_clock, wire):
-    """What a handler stores, and only for its own session."""
+    """The values of a handler are kept for its own session only."""
     first, second = await wire.session(), await wire.session()
     await first.post(call("keep", {"value": "a"}))
     done = await first.post(call("keep"))
@@ -66,7 +66,7 @@ async def test_ending_a_session_ends_what_runs(autojump_clock, wire):
     assert asked.messages[-1]["error"]["message"] == "The session has ended"
     assert standing.messages == []
     await settled()
-    assert len(wire.tasks) == 1
+    assert len(wire.tasks) == 2
 
 
 async def test_a_session_that_is_idle_ends(autojump_clock, wire):
@@ -99,7 +99,7 @@ async def test_a_long_request_keeps_its_session(autojump_clock):
 
 
 async def test_a_client_that_never_comes_back(autojump_clock):
-    """What runs for it ends with its session; no question waits for ever."""
+    """The work for the client ends with its session; no question waits for ever."""
     async with serving(Shop(), limits={"session_idle": 100}) as wire:
         session = await wire.session(capabilities={"elicitation": {}})
         running = session.open(call("ask"))
@@ -113,7 +113,7 @@ async def test_a_client_that_never_comes_back(autojump_clock):
         assert len(wire.endpoint.sessions) == 0
         await settled()
         assert running.ended.is_set()
-        assert len(wire.tasks) == 1
+        assert len(wire.tasks) == 2
 
 
 async def test_the_longest_idle_makes_room(autojump_clock, wire):
@@ -346,14 +346,14 @@ async def test_what_is_kept_is_bounded(autojump_clock):
         assert first.status == 200
         for number in range(4, 4 + 40):
             await session.post(call("wait", {"seconds": 2}, id_=number))
-        assert session.served._history._size <= 4000
+        assert session.served.history.size <= 4000
         gone = session.get(kept.events[0]["id"])
         await gone.ended.wait()
         assert gone.status == 400
 
 
 async def test_init_that_fails_ends_the_session(autojump_clock, caplog):
-    """What waits for it is refused; the id is unknown afterwards."""
+    """The waiting requests are refused; the id is unknown afterwards."""
 
     class Picky(Server, name="picky", version="1"):
         tools = [Echo]

@@ -6,9 +6,9 @@ import threading
 import pytest
 import trio
 
+from noizu_mcp.transports._process_end import hearing_signals, soon
 from noizu_mcp.transports.http.server._app import HttpApp
 from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
-from noizu_mcp.transports.http.server._signals import hearing_signals, soon
 
 from .shop import Shop
 from .wire import Wire, call, settled
@@ -42,7 +42,7 @@ def test_the_host_hears_every_signal(handled):
 
 
 def test_a_handler_that_came_later_stays(handled):
-    """What a host installs after the start is its own."""
+    """A handler that the host installs later is left alone."""
 
     def later(*_):
         raise AssertionError
@@ -92,7 +92,7 @@ def test_a_loop_that_has_ended_hears_nothing():
 
 
 async def test_a_signal_begins_the_end(handled, autojump_clock):
-    """What runs has its time once: to leave the lifespan does not begin it again."""
+    """Running requests get their grace once: leaving the lifespan does not begin it again."""
     options = HttpOptions(health=True, limits=HttpLimits(grace=5))
     app = HttpApp(Shop(), options, handle_signals=True)
     start = trio.current_time()

@@ -128,10 +128,10 @@ async def test_streams(host):
     other = Client(await connect())
     await other.send("POST", body, **headers)
     await other.until(b"\r\n\r\n")  # after a while of silence
-    assert len(app._endpoint._stateless) == 1
+    assert len(app.endpoint.replies) == 1
     await other.stream.aclose()
     with trio.fail_after(20):
-        while app._endpoint._stateless:
+        while app.endpoint.replies:
             await trio.testing.wait_all_tasks_blocked(0.01)
 
 

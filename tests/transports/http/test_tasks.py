@@ -57,8 +57,8 @@ class Verified(HttpApp):
     """Takes the word of a client for who it is."""
 
     async def _route(self, http):
-        name = http.headers.get("x-name")
-        http.principal = None if name is None else SimpleNamespace(key=name)
+        name = http.header(b"x-name")
+        http.principal = None if name is None else SimpleNamespace(key=name, expires_at=None)
         await super()._route(http)
 
 
@@ -296,7 +296,7 @@ async def test_the_end_of_the_application(autojump_clock, caplog):
 
 
 async def test_the_end_without_running_tasks(autojump_clock):
-    """What asks is not waited for."""
+    """A task that waits for an answer is not waited for."""
     async with serving(grace=5.0) as browser:
         await browser.look(await browser.begin("think"), "completed")
         await browser.look(await browser.begin("ask"), "input_required")

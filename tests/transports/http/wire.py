@@ -13,6 +13,8 @@ VERSION = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 META = {VERSION: "2026-07-28", CAPABILITIES: {}}
 BOTH = "application/json, text/event-stream"
+#: Seconds that a test may take, on its clock; most clocks are virtual, and jump over sessions.
+PATIENCE = 1e6
 NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
@@ -27,6 +29,17 @@ def call(name, arguments=None, id_=1, **params):
     return message("tools/call", {"name": name, "arguments": arguments or {}, **params}, id_)
 
 
+def modern_request(body, headers=()):
+    """Make the body and the headers of a request of 2026-07-28."""
+    params = body.get("params", {})
+    body = {**body, "params": {**params, "_meta": {**META, **params.get("_meta", {})}}}
+    given = {"mcp-protocol-version": "2026-07-28", "mcp-method": body["method"]}
+    if body["method"] in NAMED:
+        given["mcp-name"] = params.get(NAMED[body["method"]], "")
+    given.update(headers)
+    return body, given
+
+
 class Exchange:
     """One HTTP request, and what has been answered so far."""
 
@@ -36,9 +49,9 @@ class Exchange:
         self.cancel = trio.CancelScope()
         self.broken = False
         self.failure = None
+        self.scope = scope
         self._app = app
-        self._scope = scope
-        self._parts = list(parts)
+        self.parts = list(parts)
         self._gone = trio.Event()
         self._reading = trio.Event()
         self._reading.set()
@@ -47,7 +60,7 @@ class Exchange:
     async def run(self):
         try:
             with self.cancel:
-                await self._app(self._scope, self._receive, self._send)
+                await self._app(self.scope, self.receive, self.send)
         except Exception as error:
             self.failure = error
         finally:
@@ -55,14 +68,14 @@ class Exchange:
             self._change()
             self._gone.set()  # as hosts do once the answer is complete
 
-    async def _receive(self):
-        if self._parts:
+    async def receive(self):
+        if self.parts:
             await trio.lowlevel.checkpoint()
-            return self._parts.pop(0)
+            return self.parts.pop(0)
         await self._gone.wait()
         return {"type": "http.disconnect"}
 
-    async def _send(self, part):
+    async def send(self, part):
         await trio.lowlevel.checkpoint()
         await self._reading.wait()
         if self.broken:
@@ -128,7 +141,7 @@ class Exchange:
 
     @property
     def events(self):
-        """What was streamed: each event by its fields, `data` decoded; comments left out."""
+        """List the events that were streamed by their fields, `data` decoded, without comments."""
         found = []
         for block in self.body.decode().split("\n\n")[:-1]:
             lines = [line.partition(": ") for line in block.split("\n") if line[0] != ":"]
@@ -159,12 +172,12 @@ class Wire:
 
     @property
     def endpoint(self):
-        return self.app._endpoint
+        return self.app.endpoint
 
     @property
     def tasks(self):
-        """What runs beside the requests."""
-        return self.endpoint.sessions._host.tasks
+        """The tasks that run beside the requests."""
+        return self.endpoint.app.tasks
 
     def make(self, method, body=None, headers=(), *, path="/mcp", parts=None, **scope):
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -198,19 +211,10 @@ class Wire:
 
     def modern(self, body, headers=(), *, method=None, **options):
         """Begin a request of 2026-07-28 with all its headers."""
-        return self.open("POST", *self._modern(body, headers), **options)
+        return self.open("POST", *modern_request(body, headers), **options)
 
     async def send_modern(self, body, headers=(), **options):
-        return await self.send("POST", *self._modern(body, headers), **options)
-
-    def _modern(self, body, headers):
-        params = body.get("params", {})
-        body = {**body, "params": {**params, "_meta": {**META, **params.get("_meta", {})}}}
-        given = {"mcp-protocol-version": "2026-07-28", "mcp-method": body["method"]}
-        if body["method"] in NAMED:
-            given["mcp-name"] = params.get(NAMED[body["method"]], "")
-        given.update(headers)
-        return body, given
+        return await self.send("POST", *modern_request(body, headers), **options)
 
     async def session(self, version="2025-11-25", capabilities=None, headers=(), *, ready=True):
         """Shake hands."""
@@ -238,7 +242,8 @@ class Session:
     @property
     def served(self):
         """The session as the server has it."""
-        return self.wire.endpoint.sessions._sessions[self.id]
+        (found,) = [each for each in self.wire.endpoint.sessions if each.id == self.id]
+        return found
 
     async def post(self, body, headers=()):
         return await self.wire.send("POST", body, {**self.headers, **dict(headers)})
@@ -258,12 +263,17 @@ class Session:
 
 @asynccontextmanager
 async def serving(server, *, limits=None, **options):
-    """Serve; at the end nothing may be left."""
+    """Serve; at the end nothing may be left, and no test waits for longer than `PATIENCE`."""
     app = HttpApp(server, HttpOptions(limits=HttpLimits(**(limits or {})), **options))
-    async with trio.open_nursery() as nursery:
-        async with app.lifespan():
-            yield Wire(app, nursery)
-        nursery.cancel_scope.cancel()
+    with trio.fail_after(PATIENCE):
+        async with trio.open_nursery() as nursery:
+            async with app.lifespan():
+                running = app.endpoint.app
+                yield Wire(app, nursery)
+            nursery.cancel_scope.cancel()
+    # Whatever has failed, left or been cancelled: only tasks that are kept hold anything.
+    kept = sum(task.size for task in running.running.tasks)
+    assert (running.accounts.requests, running.accounts.held) == (0, kept)
 
 
 async def settled():

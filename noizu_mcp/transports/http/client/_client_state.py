@@ -1,6 +1,6 @@
 """State that all HTTP requests of one client share: the session, the inbox, and refusals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
@@ -8,9 +8,10 @@ import trio
 
 from ...._errors import AuthError, McpError, ProtocolError, TransportError
 from ...._limits import Limits
-from ....engine import SessionEnded, Unanswered, seldom
+from ....engine import SessionEnded, Unanswered, throttled_log
 from ....jsonrpc import ErrorResponse, Malformed, Received, decode, read_message
 from ....protocol import HANDSHAKE_VERSIONS
+from ..._inbox import Inbox
 from ._backend import Answer, Backend
 from ._event_reader import EventParser, EventTooLarge
 
@@ -24,57 +25,6 @@ CHALLENGES: Final = (401, 403)
 ERROR_SIZE: Final = 64 * 1024
 #: Characters of a server's text that error messages and logs show.
 SHOWN: Final = 200
-#: Bytes in the inbox above which streams are no longer read.
-CAPACITY: Final = 1024 * 1024
-
-
-class Inbox:
-    """Messages of all HTTP answers that wait for `HttpStream.receive`, in order of arrival.
-
-    Bounded in bytes: a reader of an event stream waits for `room` after each message, so each
-    open stream adds at most one message to a full inbox. A complete answer is added without
-    waiting, since its bytes are in memory already and the requests in flight are limited.
-    """
-
-    def __init__(self) -> None:
-        self._arrived = trio.Event()
-        self._taken = trio.Event()
-        self._messages: list[Received | Unanswered] = []
-        self._size = 0
-        self._closed = False
-
-    def put(self, message: Received | Unanswered) -> None:
-        """Add a message; a closed inbox drops it."""
-        if not self._closed:
-            self._messages.append(message)
-            if isinstance(message, Received):
-                self._size += len(message.data)
-            self._arrived.set()
-
-    async def room(self) -> None:
-        """Wait until there is room for more; a checkpoint."""
-        # Always a checkpoint: a chunk with many events must not keep the loop to itself.
-        await trio.lowlevel.checkpoint()
-        while self._size > CAPACITY:
-            await self._taken.wait()
-
-    async def take_all(self) -> Sequence[Received | Unanswered]:
-        """Wait for messages and take all of them; nothing once it is closed and empty."""
-        if self._messages or self._closed:
-            await trio.lowlevel.checkpoint()
-        while not self._messages and not self._closed:
-            self._arrived = trio.Event()
-            await self._arrived.wait()
-        messages, self._messages = self._messages, []
-        self._size = 0
-        self._taken.set()
-        self._taken = trio.Event()
-        return messages
-
-    def close(self) -> None:
-        """End the inbox: waiting messages can still be taken, no more are added."""
-        self._closed = True
-        self._arrived.set()
 
 
 @attrs.define(eq=False)
@@ -84,7 +34,9 @@ class ClientState:
     Attributes:
         shown: The URL of the server for error messages, without secrets.
         backend: Sends the requests.
-        inbox: Takes the messages of all answers.
+        inbox: Takes the messages of all answers. A reader of an event stream waits for room after
+            each message; a complete answer is in memory already, and the requests in flight are
+            limited.
         limits: The limits of one message of the server.
         session: The session id that the server gave; None before a handshake, and with a server
             that keeps no sessions.
@@ -95,7 +47,7 @@ class ClientState:
 
     shown: str
     backend: Backend
-    inbox: Inbox
+    inbox: Inbox[Received | Unanswered]
     limits: Limits
     session: str | None = None
     version: str | None = None
@@ -157,7 +109,7 @@ class ClientState:
                     received = read_message(event.data, self.limits)
                     if isinstance(received.message, Malformed):
                         text = "skipped an event that is not a JSON-RPC message: %r"
-                        seldom.warning(text, text, event.data[:SHOWN])
+                        throttled_log.warning(text, text, event.data[:SHOWN])
                     else:
                         deliver(received)
                         await self.inbox.room()

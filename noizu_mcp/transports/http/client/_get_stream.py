@@ -113,4 +113,4 @@ class GetStream:
     def _deliver(self, received: Received) -> None:
         if not self._state.is_stale(self._headers):
             self._heard = True
-            self._state.inbox.put(received)
+            self._state.inbox.put(received, len(received.data))

@@ -26,7 +26,7 @@ from typing import Any, Final
 import trio
 
 from ...._errors import AuthError, ConnectionClosed, ProtocolError, TransportError
-from ....engine import Unanswered, logger, seldom
+from ....engine import Unanswered, logger, throttled_log
 from ....jsonrpc import (
     METHOD_NOT_FOUND,
     Batch,
@@ -126,7 +126,7 @@ class Post:
         if self._given_up:
             return
         for id_ in self._unanswered:
-            self._state.inbox.put(Unanswered(id_, error))
+            self._state.inbox.put(Unanswered(id_, error), 0)
         if not self.ids:
             logger.warning("%s was not delivered: %s", self._method, error)
 
@@ -227,7 +227,7 @@ class Post:
         messages: Sequence[Any] = message.messages if isinstance(message, Batch) else (message,)
         if any(isinstance(m, Request) for m in messages) and self._state.is_stale(self._headers):
             text = "skipped a request of a session that has ended"
-            seldom.warning(text, text)
+            throttled_log.warning(text, text)
             return
         for each in messages:
             if isinstance(each, Response | ErrorResponse) and each.id in self._unanswered:
@@ -237,7 +237,7 @@ class Post:
         # Servers may keep the stream open after the answer; it has nothing more for us.
         if self.ids and not self._unanswered:
             self._scope.deadline = trio.current_time() + LINGER
-        self._state.inbox.put(received)
+        self._state.inbox.put(received, len(received.data))
 
 
 def request_ids(message: Decoded) -> Sequence[Id]:

@@ -39,8 +39,9 @@ from ....engine import MessageStream, Unanswered, logger
 from ....jsonrpc import Decoded, Encoded, Id, Notification, Received, Request, decode
 from ....protocol import STATELESS, is_stateless, mirroring_headers
 from ..._http_target import Http
+from ..._inbox import Inbox
 from ._backend import Backend, NetworkFailure
-from ._client_state import VERSION, ClientState, Inbox
+from ._client_state import VERSION, ClientState
 from ._get_stream import GetStream
 from ._post import LINGER, Post
 
@@ -81,7 +82,7 @@ class HttpStream(MessageStream):
 
     def __init__(self, target: Http, limits: Limits = DEFAULTS) -> None:
         self.mirrored = {}
-        self._inbox = Inbox()
+        self._inbox: Inbox[Received | Unanswered] = Inbox()
         self._state = ClientState(target.shown, Backend(target), self._inbox, limits)
         self._queue: deque[_Outgoing] = deque()
         self._posts: dict[Id, Post] = {}

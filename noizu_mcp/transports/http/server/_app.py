@@ -1,25 +1,24 @@
 """The ASGI application of a server."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from ...._errors import McpError
 from ....engine import enter_user_code, logger, single_failure
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
-from ....server import ROUTES, RequestContext, RunningServer, Server
+from ....server import RequestContext, Server
 from ....telemetry import Metrics
-from ._asgi import TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
-from ._connection import Host
+from ..._process_end import hearing_signals, soon
+from ._asgi import JSON, TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
 from ._endpoint import Endpoint
-from ._event_writer import Pace
 from ._http_options import LOCAL_HOSTS, HttpOptions
 from ._origin_check import Guard, preflight
-from ._quotas import Accounts
-from ._signals import hearing_signals, soon
-from ._task_group import TaskGroup
+from ._reply import Reply
+from ._running_app import RunningApp, TaskGroup
 
 if TYPE_CHECKING:
     from ._asyncio_bridge import Bridge
@@ -30,6 +29,10 @@ _NO_LIFESPAN: Final = (
     "The server is not running: its host has not run its lifespan. Pass lifespan=app.lifespan to"
     " the application that mounts it, or enter `async with app.lifespan():` around it"
 )
+
+
+#: Paths of the health checks.
+PROBES: Final = ("/healthz", "/readyz")
 
 
 class HttpApp:
@@ -51,6 +54,9 @@ class HttpApp:
         ImportError: Metrics are wanted, and prometheus_client is not installed.
     """
 
+    #: Serves the path of the protocol; None while the lifespan does not run.
+    endpoint: Endpoint | None = None
+
     def __init__(
         self, server: Server, options: HttpOptions, *, handle_signals: bool = False
     ) -> None:
@@ -62,7 +68,6 @@ class HttpApp:
         self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
         self._authorization = _authorization(server, options)
         self._metrics = _metrics_of(server, options)
-        self._endpoint: Endpoint | None = None
         self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
         self._handle_signals = handle_signals
         self._ready = False
@@ -84,7 +89,7 @@ class HttpApp:
             RuntimeError: It is running already.
             BaseException: Raised by the lifespan of the server.
         """
-        if self._endpoint is not None:
+        if self.endpoint is not None:
             raise RuntimeError("the lifespan of this application is running already")
         # A host that is not on trio is on asyncio: then trio runs in a thread of its own.
         if trio.lowlevel.in_trio_run():
@@ -116,8 +121,12 @@ class HttpApp:
             ):
                 tasks = TaskGroup(nursery)
                 self._settle_soon = soon(partial(tasks.spawn, self.settle))
-                self._endpoint = endpoint = Endpoint(self._host(state, tasks))
-                tasks.spawn(endpoint.sessions.sweep)
+                app = RunningApp(self.server, self.options, state, tasks)
+                app.running.on_denied = self._challenge
+                self._working = app.running.working
+                self.endpoint = Endpoint(app)
+                tasks.spawn(self.endpoint.sessions.sweep)
+                tasks.spawn(app.streams.sweep)
                 self._ready = True
                 try:
                     yield
@@ -126,7 +135,7 @@ class HttpApp:
                         # Shielded: a host that cancels still lets requests end in order, in bounded
                         # time.
                         await self.settle()
-                    self._endpoint = None
+                    self.endpoint = None
                     tasks.close()
 
     def leave(self) -> None:
@@ -142,30 +151,23 @@ class HttpApp:
         # A signal and the end of the lifespan may both come. The second one waits for the first,
         # and gives no grace of its own.
         async with self._settling:
-            endpoint = self._endpoint
+            endpoint = self.endpoint
             if endpoint is not None:
                 await endpoint.settle(0 if endpoint.stopping else self.options.limits.grace)
+
+    def _challenge(self, ctx: RequestContext, error: McpError) -> None:
+        """Add the challenge that names missing scopes to an answer (RFC 6750 section 3)."""
+        channel, auth = ctx.channel, self.options.auth
+        if isinstance(channel, Reply) and auth is not None:
+            headers = auth.challenge(error.data["requiredScopes"]).headers
+            # The body stays the JSON-RPC error, so the content type of the challenge is left out.
+            channel.challenge = [each for each in headers if each[0] != JSON[0]]
 
     @property
     def working(self) -> list[Request]:
         """The requests that are being worked on, refused ones too; for any thread."""
         # The copy is one step for the interpreter, so the thread of the watchdog can make it.
         return [each.request for each in list(self._working)]
-
-    def _host(self, state: Any, tasks: TaskGroup) -> Host:
-        limits = self.options.limits
-        pace = Pace(
-            silence=limits.silence,
-            keepalive=limits.keepalive,
-            stall=limits.stall,
-            room=limits.room,
-            streams=self.server.telemetry.streams,
-        )
-        running = RunningServer(self.server, ROUTES, state, "http", tasks.spawn)
-        host = Host(running, self.options, tasks, pace, Accounts(limits))
-        running.on_denied = host.challenge
-        self._working = running.working
-        return host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
@@ -185,52 +187,40 @@ class HttpApp:
 
     async def _answer(self, http: HttpRequest) -> None:
         try:
-            await self._route(http)
+            # Before any check: load balancers ask by address, without a token.
+            if self.options.health and http.path in PROBES:
+                if self._ready or http.path == "/healthz":
+                    await http.respond(200, b"ok\n", [TEXT])
+                else:
+                    await http.respond(503, b"stopping\n", [TEXT])
+            else:
+                await self._route(http)
         except Refused as refused:
-            await http.respond(refused.status, refused.body, refused.headers)
+            await http.respond(refused.status, refused.body(http.id), refused.headers)
         except Disconnected:
             logger.debug("a client at %s left before its request was complete", http.client)
 
-    async def _route(self, http: HttpRequest) -> None:
-        # Before any check: load balancers ask by address, without a token.
-        if self.options.health and http.path in ("/healthz", "/readyz"):
-            await self._report_health(http)
-            return
-        authorization = self._authorization
+    def _route(self, http: HttpRequest) -> Awaitable[None]:
+        """Choose what answers a request: the return value, to be awaited."""
+        # Kept by name: the lifespan may end while a token is checked.
+        endpoint, authorization = self.endpoint, self._authorization
         document = None if authorization is None else authorization.document(http)
-        if http.path != self._path and document is None and not self._is_measured(http):
+        metrics = self._metrics if http.path == "/metrics" else None
+        if http.path != self._path and document is None and metrics is None:
             raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
         # Before authorization: no page of a foreign site may learn whether a token is good.
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
             # A browser sends no token with a preflight, so none is asked for.
             headers = () if authorization is None else authorization.headers
-            await http.respond(200, headers=preflight(http, headers))
-        elif authorization is not None and document is not None:
-            await authorization.serve_document(http, document)
-        else:
-            await self._handle(http)
-
-    async def _handle(self, http: HttpRequest) -> None:
-        endpoint, authorization = self._endpoint, self._authorization
-        if endpoint is None:  # said first: without a lifespan verifiers may have no loop either
+            return http.respond(200, headers=preflight(http, headers))
+        if authorization is not None and document is not None:
+            return authorization.serve_document(http, document)
+        if endpoint is None:  # before the token: verifiers may have no loop either
             logger.error(_NO_LIFESPAN)
             raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
-        if authorization is None or await authorization.admit(http):
-            if self._metrics is not None and self._is_measured(http):
-                await _report_metrics(http, self._metrics)
-            else:
-                await endpoint.handle(http)
-
-    def _is_measured(self, http: HttpRequest) -> bool:
-        return self._metrics is not None and http.path == "/metrics"
-
-    async def _report_health(self, http: HttpRequest) -> None:
-        alive = http.path == "/healthz"
-        if alive or self._ready:
-            await http.respond(200, b"ok\n", [TEXT])
-        else:
-            await http.respond(503, b"stopping\n", [TEXT])
+        handle = endpoint.handle if metrics is None else partial(_report_metrics, metrics)
+        return handle(http) if authorization is None else _admit(http, authorization, handle)
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -265,7 +255,16 @@ def _metrics_of(server: Server, options: HttpOptions) -> Metrics | None:
     return options.metrics
 
 
-async def _report_metrics(http: HttpRequest, metrics: Metrics) -> None:
+async def _admit(
+    http: HttpRequest,
+    authorization: "Authorization",
+    handle: Callable[[HttpRequest], Awaitable[None]],
+) -> None:
+    if await authorization.admit(http):
+        await handle(http)
+
+
+async def _report_metrics(metrics: Metrics, http: HttpRequest) -> None:
     if http.method != "GET":
         allow = [(b"allow", b"GET")]
         raise Refused(405, "/metrics takes GET only", code=INVALID_REQUEST, headers=allow)

@@ -1,11 +1,14 @@
 """The ASGI side: the head of a request, its body within bounds, and plain answers."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from ....engine import TaskScope
 from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, ErrorResponse, Id, encode_error
-from ..._asgi_extension import WRITE_NOWAIT, WriteNowait
+from ....types import Principal
+
+if TYPE_CHECKING:
+    from ._quotas import Hold
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -13,6 +16,19 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
+#: An extension of ASGI by our own host: it writes a part of the body of an answer at once, in the
+#: loop's thread. Else a task would have to be woken for each stream that is told of a change, which
+#: costs twice as much.
+#:
+#: Returns how many bytes are left; they are written before the next part that is sent in the usual
+#: way, which may be empty. None: it cannot be written now, and nothing was.
+WriteNowait = Callable[[bytes], int | None]
+#: Its name as an attribute of `send`. Middleware that changes messages has a `send` of its own
+#: without the attribute, and so is not bypassed.
+WRITE_NOWAIT: Final = "write_nowait"
+
+#: The header that names the revision of a request, in lower case as ASGI hands it over.
+VERSION: Final = b"mcp-protocol-version"
 JSON: Final[Header] = (b"content-type", b"application/json")
 TEXT: Final[Header] = (b"content-type", b"text/plain; charset=utf-8")
 
@@ -30,7 +46,6 @@ class Refused(Exception):
     Attributes:
         status: See Args.
         headers: All headers.
-        id: The id of the request, once that is known.
     """
 
     def __init__(
@@ -45,14 +60,16 @@ class Refused(Exception):
         super().__init__(text)
         self.status = status
         self.headers = [JSON, *headers]
-        self.id: Id | None = None
         self._code = code
         self._data = data
 
-    @property
-    def body(self) -> bytes:
-        """The error."""
-        return encode_error(ErrorResponse(self.id, self._code, str(self), self._data))
+    def body(self, id_: Id | None) -> bytes:
+        """Write the error.
+
+        Args:
+            id_: The id of the request, if that is known.
+        """
+        return encode_error(ErrorResponse(id_, self._code, str(self), self._data))
 
 
 def unavailable(text: str, seconds: float) -> Refused:
@@ -65,6 +82,11 @@ def unavailable(text: str, seconds: float) -> Refused:
     # Whole seconds: `Retry-After` has no fractions (RFC 9110 section 10.2.3).
     retry = (b"retry-after", b"%d" % seconds)
     return Refused(503, f"{text}; try again later", code=INTERNAL_ERROR, headers=[retry])
+
+
+def out_of_memory() -> Refused:
+    """Refuse a request that there is no memory for (503)."""
+    return unavailable("Too many bytes are held for clients", 1)
 
 
 class Disconnected(Exception):
@@ -82,46 +104,50 @@ class HttpRequest:
     Attributes:
         method: `POST` and the like.
         path: The path below the mount point of the application, without a slash at its end.
-        headers: The headers by lower-case name, as text without white space around it; the values
-            of a repeated one are joined by commas.
+        headers: The headers by lower-case name, as they came; the values of a repeated one are
+            joined by commas. `header` reads one of them.
+        version: The value of `MCP-Protocol-Version`; None if it was not sent.
         principal: The verified principal; None where nobody is verified.
         extra: Headers that every answer to it has.
         size: Bytes of the body that was read.
-        entered: The scope around the task that answers a POST; see `TaskScope`.
+        id: The id of the JSON-RPC request in the body, once that is known.
+        entered: The scope of the task that answers a POST.
+        hold: Counts the bytes of a POST and of its answer, until that is written.
     """
 
-    __slots__ = (
-        "entered",
-        "extra",
-        "headers",
-        "method",
-        "path",
-        "principal",
-        "receive",
-        "scope",
-        "send",
-        "size",
-    )
+    # Defaults of the class: most requests need no store for them.
+    principal: Principal | None = None
+    extra: tuple[Header, ...] = ()
+    size = 0
+    id: Id | None = None
+    entered: TaskScope
+    hold: "Hold"
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
         self.send = send
         self.method: str = scope["method"]
-        self.path: str = scope["path"][len(_mount_of(scope)) :].rstrip("/") or "/"
-        self.headers: dict[str, str] = {}
-        self.principal: Any = None
-        self.extra: tuple[Header, ...] = ()
-        self.size = 0
-        self.entered: TaskScope | None = None
-        headers = self.headers
-        for raw, value in scope["headers"]:
-            # latin-1 has a character for each byte: no header fails to decode, and none is changed.
-            name = raw.decode("latin-1")
-            # Only these two surround a value (RFC 9110 section 5.6.3); `strip()` alone would take
-            # a no-break space as well.
-            text = value.decode("latin-1").strip(" \t")
-            headers[name] = f"{headers[name]}, {text}" if name in headers else text
+        path: str = scope["path"]
+        if scope.get("root_path"):
+            path = path[len(_mount_of(scope)) :]
+        self.path = path.rstrip("/") or "/"
+        pairs: Sequence[Header] = scope["headers"]
+        # Not decoded: most headers of a request are never looked at.
+        self.headers: dict[bytes, bytes] = dict(pairs)
+        if len(self.headers) < len(pairs):
+            self.headers = _join(pairs)
+        self.version = self.header(VERSION)
+
+    def header(self, name: bytes) -> str | None:
+        """Read a header, as text without white space around it; None if it was not sent.
+
+        Args:
+            name: Its name in lower case.
+        """
+        value = self.headers.get(name)
+        # As `protocol.read_header` does; a call of that would double the cost.
+        return None if value is None else value.decode("latin-1").strip(" \t")
 
     @property
     def whole_path(self) -> str:
@@ -142,15 +168,14 @@ class HttpRequest:
         # Middleware that replaces `send` hides the attribute, and so sees every message.
         return getattr(self.send, WRITE_NOWAIT, None)
 
-    async def read(self, limit: int, hold: Callable[[int], None]) -> bytes:
-        """Read the whole body.
+    async def read(self, limit: int) -> bytes:
+        """Read the whole body; `hold` counts it.
 
         Args:
             limit: Bytes that it may have.
-            hold: Called with the length of each part, before it is kept.
 
         Raises:
-            Refused: It is longer (413), or `hold` refuses it.
+            Refused: It is longer (413), or there is no memory for it; see `reserve`.
             Disconnected: The client went away.
         """
         body = bytearray()
@@ -160,7 +185,7 @@ class HttpRequest:
                 raise Disconnected
             part: bytes = message.get("body", b"")
             # Before the part is kept: a limit that is checked afterwards is exceeded already.
-            hold(len(part))
+            self.reserve(len(part))
             self.size += len(part)
             if self.size > limit:
                 raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
@@ -171,6 +196,20 @@ class HttpRequest:
             body += part
             if not more:
                 return bytes(body)
+
+    def reserve(self, size: int) -> None:
+        """Count bytes that are held for the request until it is answered.
+
+        Raises:
+            Refused: No client may hold as many (413), or there is no room (503).
+        """
+        hold = self.hold
+        if not hold.reserve(size):
+            part = hold.account.accounts.part
+            if hold.size + size > part:
+                text = f"The request takes more memory than a client may use, {part} bytes"
+                raise Refused(413, text, code=INVALID_REQUEST)
+            raise out_of_memory()
 
     async def gone(self) -> None:
         """Wait until the client has gone; once the body is read."""
@@ -194,6 +233,14 @@ class HttpRequest:
             await self.send({"type": "http.response.body", "body": body})
         except OSError:  # raised by hosts once the client has gone (ASGI 2.4)
             return
+
+
+def _join(pairs: Sequence[Header]) -> dict[bytes, bytes]:
+    """Join the values of headers that were sent more than once (RFC 9110 section 5.2)."""
+    joined: dict[bytes, bytes] = {}
+    for name, value in pairs:
+        joined[name] = b"%b, %b" % (joined[name], value) if name in joined else value
+    return joined
 
 
 def _mount_of(scope: Scope) -> str:

@@ -4,14 +4,20 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 import math
+from collections.abc import Awaitable
+from functools import partial
 from typing import Final
 
 import trio
 
-from ....engine import TaskScope, run_eager
+from ....engine import TaskScope
 from ....jsonrpc import (
+    HEADER_MISMATCH,
     HTTP_STATUS,
+    INSUFFICIENT_SCOPE,
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
     Batch,
     Decoded,
@@ -20,51 +26,66 @@ from ....jsonrpc import (
     Request,
     decode,
     encode,
+    memory_bound,
 )
 from ....protocol import (
-    HANDSHAKE_VERSIONS,
     STATELESS,
-    SUPPORTED_VERSIONS,
     Dispatch,
+    Origin,
     Send,
     is_stateless,
+    read_stateless,
     unsupported,
 )
-from ._asgi import Header, HttpRequest, Refused, unavailable
-from ._connection import VERSION, Host
-from ._http_session import HttpSession, Sessions
-from ._quotas import Account
-from ._reply import send_refusal
-from ._stateless import StatelessPosts
+from ....server import StatelessRequests
+from ._asgi import JSON, Header, HttpRequest, Refused, unavailable
+from ._event_writer import time_left
+from ._http_session import SESSION, Sessions, is_handshake
+from ._quotas import Hold
+from ._reply import Reply, send_refusal
+from ._running_app import RunningApp
 
-#: In lower case, as ASGI hands header names over.
-SESSION: Final = "mcp-session-id"
 #: Seconds to write the rest once nothing runs any more; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
+#: Bytes of the largest body that is decoded at once: a few milliseconds of work.
+LARGE: Final = 256 * 1024
 #: A 405 must list the methods of the path in `Allow` (RFC 9110 section 15.5.6).
 _METHODS: Final = b"GET, POST, DELETE"
 _IDENTITY: Final[Header] = (b"accept-encoding", b"identity")
+#: The HTTP status of an error of a handler on 2026-07-28, by its code; every other one travels with
+#: 200.
+_STATUSES: Final = {
+    METHOD_NOT_FOUND: 404,
+    INSUFFICIENT_SCOPE: 403,
+    HEADER_MISMATCH: 400,
+    MISSING_CLIENT_CAPABILITY: 400,
+    UNSUPPORTED_VERSION: 400,
+}
 
 
 class Endpoint:
     """Serves the path for as long as the application runs.
 
     Args:
-        host: The shared part of the application.
+        app: The shared part of the application.
 
     Attributes:
+        app: See Args.
         sessions: The sessions with a handshake.
+        replies: The answers to requests of 2026-07-28 that are being given.
+        open: Number of HTTP requests without a complete answer.
         stopping: True once no new work is taken.
     """
 
-    def __init__(self, host: Host) -> None:
-        self.sessions = Sessions(host)
+    def __init__(self, app: RunningApp) -> None:
+        self.app = app
+        self.sessions = Sessions(app)
+        self.replies: dict[Reply, None] = {}
+        self.open = 0
         self.stopping = False
-        self._host = host
-        self._limits = host.options.limits
-        self._messages = host.running.server.options.limits
-        self._stateless = StatelessPosts(host)
-        self._open = 0
+        self._messages = app.running.server.options.limits
+        self._stateless = StatelessRequests(app.running)
+        self._decoding = trio.Lock()
         self._quiet = trio.Event()  # set once no HTTP request is open, at the end
 
     async def handle(self, http: HttpRequest) -> None:
@@ -76,154 +97,176 @@ class Endpoint:
         """
         # Counted before any check: `settle` waits until the last answer is written, refusals as
         # well.
-        self._open += 1
+        self.open += 1
         try:
             self._check_running()
-            await self._handle(http)
+            if http.method == "POST":
+                await self._post(http)
+            elif http.method not in ("GET", "DELETE"):
+                raise _not_allowed(f"{http.method} is not allowed", _METHODS)
+            # 2026-07-28 has no GET and no DELETE, so the id of a live session counts for nothing
+            # here.
+            elif http.version == STATELESS.name:
+                text = f"{STATELESS.name} has no sessions: {http.method} means nothing"
+                raise _not_allowed(text, b"POST")
+            elif http.method == "GET":
+                await self._get(http)
+            else:
+                # From now on the id is answered with 404 (2025-11-25 `basic/transports`).
+                self.sessions.delete(self.sessions.find(http))
+                await http.respond(200, headers=())
         finally:
-            self._open -= 1
-            if self.stopping and not self._open:
+            self.open -= 1
+            if self.stopping and not self.open:
                 self._quiet.set()
 
     def _check_running(self) -> None:
         if self.stopping:
             raise unavailable("The server is shutting down", 1)
 
-    async def _handle(self, http: HttpRequest) -> None:
-        if http.method == "POST":
-            await self._post(http)
-        elif http.method not in ("GET", "DELETE"):
-            raise _not_allowed(f"{http.method} is not allowed", _METHODS)
-        # 2026-07-28 has no GET and no DELETE, so the id of a live session counts for nothing here.
-        elif http.headers.get(VERSION) == STATELESS.name:
-            text = f"{STATELESS.name} has no sessions: {http.method} means nothing"
-            raise _not_allowed(text, b"POST")
-        elif http.method == "GET":
-            await self._get(http)
-        else:
-            # From now on the id is answered with 404 (2025-11-25 `basic/transports`).
-            self.sessions.delete(self._session(http))
-            await http.respond(200, headers=())
+    async def _get(self, http: HttpRequest) -> None:
+        # Without `Accept` any type is fine (RFC 9110 section 12.5.1).
+        accepted = http.header(b"accept")
+        if accepted is not None and not _accepts_events(accepted.lower()):
+            raise Refused(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
+        await self.sessions.find(http).read(http, http.header(b"last-event-id"))
 
     async def _post(self, http: HttpRequest) -> None:
-        kind = http.headers.get("content-type", "").partition(";")[0].strip().lower()
         # Pages can send text and forms to other origins without asking first; JSON needs a
         # preflight.
-        if kind != "application/json":
+        if http.headers.get(b"content-type") != JSON[1] and not _is_json(http):
             raise Refused(415, "Content-Type must be application/json", code=INVALID_REQUEST)
-        if http.headers.get("content-encoding", "").lower() not in ("", "identity"):
+        coding = http.headers.get(b"content-encoding")
+        if coding is not None and coding.strip(b" \t").lower() not in (b"", b"identity"):
             # RFC 9110 section 15.5.16 asks to say which codings are taken.
             text = "Content-Encoding must be identity: the body is not decoded here"
             raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
-        # The account counts the body part by part, and `http.size` with it: `release` gives back
-        # exactly the bytes that were counted, also if the limit refused a part in the middle.
-        account = self._host.accounts.of(http)
-        try:
-            await self._take_post(http, await self._read(http, account), account)
-        except BaseException as error:
-            entered = http.entered
-            if entered is None or entered.left:
-                raise
-            # True: the scope has caught its own cancellation, so the deadline of the body has
-            # passed. A scope that the handler has left is not ours to exit a second time.
-            if entered.__exit__(type(error), error, error.__traceback__):
-                seconds = self._limits.body_time
-                text = f"The body took over {seconds:g} seconds"
-                raise Refused(408, text, code=INVALID_REQUEST) from None
-            raise
-        finally:
-            account.release(http.size)
-            if http.entered is not None and not http.entered.left:
-                http.entered.__exit__(None, None, None)
-
-    async def _read(self, http: HttpRequest, account: Account) -> Decoded:
-        def start_clock() -> None:
-            scope.deadline = trio.current_time() + self._limits.body_time
-
-        # Without a name for the body: a request that runs for long would keep it as long. A body
-        # that is there already needs no deadline, which would cost as much as parsing it.
-        reading = http.read(self._messages.message_size, account.hold)
         # One scope for the body, and then for the handler, which leaves it (see `TaskScope`).
         http.entered = entered = TaskScope()
-        scope = entered.scope
-        message = decode(await run_eager(reading, start_clock), self._messages)
-        if scope.deadline != math.inf:
-            scope.deadline = math.inf
-            self._check_running()  # it came slowly
-        return message
-
-    async def _take_post(self, http: HttpRequest, message: Decoded, account: Account) -> None:
-        if not isinstance(message, Request | Batch):
-            await self._post_message(http, message)
+        with entered:
+            await entered.run(self._read(http))
             return
-        try:
-            account.begin()
-            try:
-                await self._post_message(http, message)
-            finally:
-                account.end()
-        except Refused as refused:
-            if isinstance(message, Request):
-                refused.id = message.id
-            raise
+        # The scope has caught its own cancellation: the deadline of the body has passed.
+        text = f"The body took over {self.app.limits.body_time:g} seconds"
+        raise Refused(408, text, code=INVALID_REQUEST)
 
-    async def _post_message(self, http: HttpRequest, message: Decoded) -> None:
+    async def _read(self, http: HttpRequest) -> None:
+        """Read the body of a POST in time, and answer it."""
+        account, task = self.app.accounts.of(http), http.entered
+        hold = http.hold = Hold(account)
+        scope = task.scope
+        counted = False
+
+        def start_clock() -> bool:
+            if scope.deadline == math.inf:
+                scope.deadline = trio.current_time() + self.app.limits.body_time
+            return True  # the handler has a use for its first wait, too
+
+        # A body that is there already needs no deadline, which would cost as much as parsing it.
+        task.on_wait = start_clock
+        try:
+            body = await http.read(self._messages.message_size)
+            task.on_wait = None
+            if scope.deadline != math.inf:
+                scope.deadline = math.inf
+                self._check_running()  # it came slowly
+            # Counted before the values exist. They stay until the answer is written.
+            http.reserve(memory_bound(body))
+            if len(body) <= LARGE:
+                message = decode(body, self._messages)
+            else:
+                message = await self._decode_alone(body)
+            # A request that runs for long would keep the body as long.
+            del body
+            hold.release(http.size)
+            if isinstance(message, Request):
+                http.id = message.id
+            if isinstance(message, Request | Batch):
+                account.begin()
+                counted = True
+            await self._answer(http, message)
+        finally:
+            hold.close()
+            if counted:
+                account.finish()
+
+    async def _decode_alone(self, body: bytes) -> Decoded:
+        """Decode a large body, while others are served before and after."""
+        async with self._decoding:
+            await trio.lowlevel.checkpoint()
+            return decode(body, self._messages)
+
+    def _answer(self, http: HttpRequest, message: Decoded) -> Awaitable[None]:
+        """Choose what answers the message of a POST: the return value, to be awaited."""
+        version = http.version
         if isinstance(message, Malformed):
-            await self._refuse_malformed(http, message)
-        elif _is_stateless(http, message):
-            await self._stateless.post(http, message)
-        else:
-            await self._post_handshake(http, message)
+            return self._refuse_malformed(http, message)
+        # The header alone decides: such a request without `_meta` must get 400 and -32602, and not
+        # the rules of earlier revisions (2026-07-28 `basic/index`).
+        if version == STATELESS.name or _names_stateless(message):
+            return self._answer_stateless(http, message)
+        if isinstance(message, Request) and not is_handshake(version):
+            # 2025-11-25 `basic/transports` demands 400. The body is the error of 2026-07-28, whose
+            # list of versions tells a client of any revision how to go on.
+            refusal = unsupported(message, version or "")
+            self.app.observe(http, message, refusal)
+            return send_refusal(http, refusal, HTTP_STATUS, 400)
+        if isinstance(message, Request) and message.method == "initialize":
+            session = self.sessions.make(http)
+            event = session.receive_from(http, message)
+            if isinstance(event, Dispatch):
+                # Only an `initialize` that is valid takes a place in the table, so refused ones
+                # cannot push the sessions of others out. The id travels in the head of its answer.
+                self.sessions.add(session)
+                http.extra = (*http.extra, (SESSION, session.id.encode()))
+            return session.act_on(http, event)
+        session = self.sessions.find(http)
+        return session.act_on(http, session.receive_from(http, message))
 
     async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
-        self._host.observe(http, message, Send(message.error))
+        self.app.observe(http, message, Send(message.error))
         if not message.answer and SESSION in http.headers:
             # The question has its answer, although a broken one: nobody must wait any longer.
             # A response that cannot be read, to a question of ours.
-            session = self._session(http)
+            session = self.sessions.find(http)
             event = session.decide(message)
             if event is not None:
                 session.take(event, session.standing)
         await http.respond(400, encode(message.error))
 
-    # Up to 2025-11-25: sessions
+    # 2026-07-28: each request carries its own context, and needs no session
 
-    async def _post_handshake(self, http: HttpRequest, message: Decoded) -> None:
-        version = http.headers.get(VERSION)
-        if isinstance(message, Request) and not _is_handshake(version):
-            # 2025-11-25 `basic/transports` demands 400. The body is the error of 2026-07-28, whose
-            # list of versions tells a client of any revision how to go on.
-            refusal = unsupported(message, version or "")
-            self._host.observe(http, message, refusal)
-            await send_refusal(http, refusal, HTTP_STATUS, 400)
-        elif isinstance(message, Request) and message.method == "initialize":
-            await self._initialize(http, message)
-        else:
-            await self._session(http).post(http, message)
-
-    async def _initialize(self, http: HttpRequest, request: Request) -> None:
-        session = self.sessions.make(http)
-        event = session.receive_from(http, request)
-        if isinstance(event, Dispatch):
-            # Only an `initialize` that is valid takes a place in the table, so refused ones cannot
-            # push the sessions of others out. The id travels in the head of its answer.
-            self.sessions.add(session)
-            http.extra = (*http.extra, (SESSION.encode(), session.id.encode()))
-        await session.act_on(http, event)
-
-    async def _get(self, http: HttpRequest) -> None:
-        # Without `Accept` any type is fine (RFC 9110 section 12.5.1).
-        accepted = http.headers.get("accept", "*/*").lower()
-        if "text/event-stream" not in accepted and "*/*" not in accepted:
-            raise Refused(406, "GET must accept text/event-stream", code=INVALID_REQUEST)
-        await self._session(http).read(http, http.headers.get("last-event-id"))
-
-    def _session(self, http: HttpRequest) -> HttpSession:
-        version = http.headers.get(VERSION)
-        if not _is_handshake(version):
-            raise _unsupported(str(version))
-        # Another one than was agreed on is let pass: the official suite 0.1.16 sends such.
-        return self.sessions.find(http.headers.get(SESSION), http)
+    async def _answer_stateless(self, http: HttpRequest, message: Decoded) -> None:
+        if isinstance(message, Notification):
+            self.app.observe(http, message, None)
+            # The revision defines none ("Sending Messages"); unknown ones are ignored.
+            await http.respond(202, headers=())
+            return
+        if not isinstance(message, Request):
+            text = f"{STATELESS.name} takes one request or notification in a POST"
+            raise Refused(400, text, code=INVALID_REQUEST)
+        # Headers that repeat the body: intermediaries route by them, so a difference is refused
+        # with 400 and -32020 (2026-07-28 `basic/transports/streamable-http`, "Server Validation").
+        name = http.hold.account.name
+        event = read_stateless(message, Origin(http.headers, http.principal, name))
+        if isinstance(event, Send):
+            self.app.observe(http, message, event)
+            # Found before the first byte, so the status can still say it.
+            await send_refusal(http, event, HTTP_STATUS, 400)
+            return
+        reply = Reply(http, self.app, _STATUSES)
+        # Kept until all is written, which may be long after the request has its answer.
+        self.replies[reply] = None
+        # Other requests end by themselves; this one would outlive its token.
+        if message.method == "subscriptions/listen" and http.principal is not None:
+            life = time_left(http.principal, self.app.limits.stream_life)
+            reply.expires = trio.current_time() + life
+            reply.on_expiry = partial(self._stateless.end_subscriptions, reply)
+        try:
+            await self._stateless.serve_one(event, reply, http.size)
+        finally:
+            del self.replies[reply]
+            reply.close()
 
     # The end
 
@@ -236,52 +279,48 @@ class Endpoint:
         """
         # New requests get 503 from here on, so everything that is counted below only shrinks.
         self.stopping = True
-        sessions, requests = list(self.sessions), self._stateless.requests
+        sessions = list(self.sessions)
         # Streams without an end come first: waiting for them would use up the grace of all others.
-        requests.end_subscriptions()
+        self._stateless.end_subscriptions()
         for session in sessions:
             session.end_subscriptions()
             session.standing.end()
         async with trio.open_nursery() as nursery:
             # Side by side: the grace is one period for all, not one for each session.
-            nursery.start_soon(self._host.running.tasks.settle, grace)
-            nursery.start_soon(requests.settle, grace)
+            nursery.start_soon(self.app.running.tasks.settle, grace)
+            nursery.start_soon(self._stateless.settle, grace)
             for session in sessions:
                 if session.requests:
                     nursery.start_soon(session.settle, grace)
-        if self._open:
+        if self.open:
             with trio.move_on_after(DRAIN_TIMEOUT):
                 # Every request has its answer by now; bytes may still wait for slow clients.
                 await self._quiet.wait()
         # Clients that have not read everything by now would keep the process from ending.
-        self._stateless.hang_up()
+        for reply in self.replies:
+            reply.close()
         for session in self.sessions:
             session.hang_up()
             self.sessions.end(session)
 
 
-def _is_stateless(http: HttpRequest, message: Decoded) -> bool:
-    """Tell the era of a POST; the headers may say it as well as the body."""
-    # The header alone decides: such a request without `_meta` must get 400 and -32602, and not
-    # the rules of earlier revisions (2026-07-28 `basic/index`).
-    if http.headers.get(VERSION) == STATELESS.name:
-        return True
+def _is_json(http: HttpRequest) -> bool:
+    """Tell whether the content type, without its parameters, is that of JSON."""
+    kind = http.header(b"content-type") or ""
+    return kind.partition(";")[0].strip().lower() == "application/json"
+
+
+def _accepts_events(accepted: str) -> bool:
+    return "text/event-stream" in accepted or "*/*" in accepted
+
+
+def _names_stateless(message: Decoded) -> bool:
+    """Tell whether the body of a POST names the stateless era."""
     if not isinstance(message, Request | Notification) or not message.params:
         return False
     # Most params of the other era have no `_meta` at all.
     return "_meta" in message.params and is_stateless(message.params)
 
 
-def _is_handshake(version: str | None) -> bool:
-    """Tell whether the header allows a session; without one, the negotiated version counts."""
-    return version is None or version in HANDSHAKE_VERSIONS
-
-
 def _not_allowed(text: str, methods: bytes) -> Refused:
     return Refused(405, text, code=INVALID_REQUEST, headers=[(b"allow", methods)])
-
-
-def _unsupported(version: str) -> Refused:
-    text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
-    data = {"supported": list(SUPPORTED_VERSIONS), "requested": version[:50]}
-    return Refused(400, text, code=UNSUPPORTED_VERSION, data=data)

@@ -6,8 +6,9 @@ kept, and goes to the reader if there is one. A reader that returns names the la
 has, and `replay` gives it the later ones. Without a name it gets the events after `_told`, the
 last one that any reader was given. A stream that has ended can still be replayed.
 
-Why it cannot grow: `History` counts the bytes of all streams of the session. Over a limit it
-forgets ended streams first, then the oldest events of the stream that grows. Why it cannot
+Why it cannot grow: `History` counts the bytes of all streams of the session before it keeps them.
+Without room it forgets ended streams first, then the oldest events of the stream that grows, and
+then events of other sessions. Why it cannot
 deadlock: only `room` waits, and the writer wakes it whenever a part is taken, and when it closes.
 
 Source: 2025-11-25 `basic/transports`, "Resumability and Redelivery".
@@ -20,7 +21,7 @@ import trio
 
 from ....types import Principal, RequireScopes
 from ._event_writer import EventWriter, event, priming_event
-from ._quotas import Account
+from ._quotas import Hold
 
 #: Streams that have ended and are still kept for their readers; the oldest go first.
 MAX_ENDED: Final = 32
@@ -115,6 +116,10 @@ class EventStream:
 
     # Channel
 
+    def reserve(self, _size: int, /) -> bool:
+        """Tell that a message may be sent; see `ReplyChannel`."""
+        return True  # the history and the queue of the reader count the event, when it is sent
+
     def answer(self, message: bytes, _code: int | None = None, /) -> None:
         """Send the last message; see `ReplyChannel`."""
         self.deliver(message)
@@ -177,14 +182,15 @@ class EventStream:
         Args:
             number: The event; None: the last one that any reader was given.
         """
-        after = self._told if number is None else number
-        if self._writer is not None:
+        after, writer = self._told if number is None else number, self._writer
+        if writer is not None:
             self._told = self._last
             # Only this stream: events of others must not be replayed on it. Scopes are checked
-            # again, since the reader may have returned with another token.
-            for each, data, requires in self._events:
+            # again, since the reader may have returned with another token. A copy: the room for an
+            # event that waits may be made by forgetting events.
+            for each, data, requires in list(self._events):
                 if each > after and self._may_have(requires):
-                    self._writer.put(data)
+                    writer.put(data)
 
     def end(self) -> None:
         """Take no more messages; the reader's answer ends after the last event."""
@@ -202,9 +208,9 @@ class EventStream:
         self._last += 1
         data = event(message, f"{self.name}-{self._last}")
         # Kept even while somebody reads: bytes that a host has taken may still be lost on the way.
-        self._events.append((self._last, data, requires))
-        self.size += len(data) + OVERHEAD
-        self._history.note_growth(self, len(data) + OVERHEAD)
+        if self._history.make_room(self, len(data) + OVERHEAD):
+            self._events.append((self._last, data, requires))
+            self.size += len(data) + OVERHEAD
         if self._writer is not None and self._may_have(requires):
             self._told = self._last
             self._writer.put(data, droppable=droppable)
@@ -234,33 +240,37 @@ class History:
     Args:
         limit: Bytes of events that are kept, over all streams. The stream that ended first goes
             first; then the oldest events of the stream that grows.
-        account: Counts the events for the client, and for all clients together.
+        hold: Counts the events for the client.
+
+    Attributes:
+        size: Bytes of events that are kept.
+        streams: The streams by name: those that are open, and those that can still be replayed.
     """
 
-    __slots__ = ("_account", "_ended", "_limit", "_opened", "_prefix", "_size", "_streams")
+    __slots__ = ("_ended", "_hold", "_limit", "_opened", "_prefix", "size", "streams")
 
-    def __init__(self, limit: int, account: Account) -> None:
+    def __init__(self, limit: int, hold: Hold) -> None:
         # Ids must be unique in the session, and another process may serve a sealed session, with
         # streams of its own.
         self._prefix = os.urandom(3).hex()
-        self._account = account
+        self._hold = hold
         self._limit = limit
         self._opened = 0
-        self._size = 0
-        self._streams: dict[str, EventStream] = {}
+        self.size = 0
+        self.streams: dict[str, EventStream] = {}
         self._ended: dict[str, EventStream] = {}  # in the order in which they ended
 
     def open(self) -> EventStream:
         """Open a stream."""
         name = f"{self._prefix}.{self._opened}"
         self._opened += 1
-        stream = self._streams[name] = EventStream(name, self)
+        stream = self.streams[name] = EventStream(name, self)
         return stream
 
     def find(self, event_id: str) -> tuple[EventStream, int] | None:
         """Find the stream of an event, and the number of the event in it; None: not kept."""
         name, _, number = event_id.partition("-")
-        stream = self._streams.get(name)
+        stream = self.streams.get(name)
         # Nothing is left to replay: the client must learn that its answer is lost.
         if stream is None or (stream.ended and stream.size == 0):
             return None
@@ -272,32 +282,54 @@ class History:
     @property
     def is_read(self) -> bool:
         """True while one of the streams has a reader."""
-        return any(stream.is_read for stream in self._streams.values())
+        return any(stream.is_read for stream in self.streams.values())
 
     def end(self) -> None:
         """End all streams: the session is over."""
         # A copy: the end of one stream may drop others from the dictionary, by `note_end`.
-        for stream in list(self._streams.values()):
+        for stream in list(self.streams.values()):
             stream.end()
-        self._streams.clear()
+        self.streams.clear()
         self._ended.clear()
-        # The account outlives the session, and must not count its events any longer.
-        self._grow(-self._size)
+        self._release(self.size)
 
     def hang_up(self) -> None:
         """Disconnect all readers."""
-        for stream in self._streams.values():
+        for stream in self.streams.values():
             stream.hang_up()
 
-    def note_growth(self, stream: EventStream, size: int) -> None:
-        """Make space for bytes that a stream has taken."""
-        self._grow(size)
-        # The stream that grows pays itself in the end: one talkative request must not erase the
-        # events of others that are still open.
-        while self._excess > 0 and self._ended:
+    def make_room(self, stream: EventStream, size: int) -> bool:
+        """Make room for an event of a stream, and count it; False if it cannot be kept."""
+        account = self._hold.account
+        while (excess := max(self.size + size - self._limit, account.excess(size))) > 0:
+            # The stream that grows pays itself in the end: one talkative request must not erase the
+            # events of others that are still open.
+            if self._ended:
+                self._forget_one()
+            elif stream.size:
+                self._release(stream.shrink(excess))
+            # Only events are given up for an event, no sessions.
+            elif self.size + size > self._limit or not account.forget_events(size):
+                return False
+        if not self._hold.reserve(size):
+            return False  # the session has ended
+        if not self.size:
+            account.histories[self] = account.accounts.histories[self] = None
+        self.size += size
+        return True
+
+    def forget(self, size: int) -> None:
+        """Forget the oldest events, for the sake of others.
+
+        Args:
+            size: Bytes to free, if there are as many.
+        """
+        wanted = self.size - size
+        while self._ended and self.size > wanted:
             self._forget_one()
-        if self._excess > 0:
-            self._grow(-stream.shrink(self._excess))
+        for stream in self.streams.values():
+            if self.size > wanted:
+                self._release(stream.shrink(self.size - wanted))
 
     def note_end(self, stream: EventStream) -> None:
         """Keep a stream that has ended, as long as there is space."""
@@ -307,14 +339,13 @@ class History:
 
     def _forget_one(self) -> None:
         name = next(iter(self._ended))
-        del self._streams[name]
-        self._grow(-self._ended.pop(name).size)
+        del self.streams[name]
+        self._release(self._ended.pop(name).size)
 
-    def _grow(self, size: int) -> None:
-        self._size += size
-        self._account.keep(size)
-
-    @property
-    def _excess(self) -> int:
-        # Either limit may be the tighter one: of this session, or of the client and all clients.
-        return max(self._size - self._limit, self._account.excess)
+    def _release(self, size: int) -> None:
+        self.size -= size
+        self._hold.release(size)
+        if not self.size:
+            account = self._hold.account
+            account.histories.pop(self, None)
+            account.accounts.histories.pop(self, None)

@@ -1,28 +1,38 @@
 """Server-sent events: the text of an event, and an answer that is a stream of events.
 
 Theory of operation. `put` adds events to a queue, and one task, `run`, writes them to the client
-in parts. A writer passes through these states:
+in parts. It is the task of the request; or one beside it where a handler still runs there, and
+under hosts that cannot be cancelled while they send (`serve`). A writer has these states:
 
 - *sending*: `run` is inside of the host's `send`; `_since` is the time at which the part began;
-- *idle*: the queue is empty, and `run` waits for `_wake`. Where the host can write at once, `put`
-  goes past the queue;
+- *idle*: the queue is empty, and `run` waits: for the client to go, or beside a task that does so,
+  for `_wake`. Where the host can write at once, `put` goes past the queue. Else it ends the wait;
 - *ended*: `end` was called. `run` writes the rest, then the end of the body;
 - *closed*: nothing is written any more. Every way out of `run` leads here.
 
-A second task, `lost`, ends once the client has gone or has left a part unread for `Pace.stall`
-seconds. Its caller then closes the writer. `close` cancels both tasks and wakes all who wait for
-room, so nobody waits for a client that has gone. The queue cannot grow: above `Pace.room` notices
-are dropped, and each request has only one answer.
+Time is the matter of one task for all streams, `OpenStreams.sweep`: it writes a comment to those
+that were silent for long, ends those whose token must be verified again, and closes those whose
+readers have left a part unread for `HttpLimits.stall` seconds. `close` cancels what `run` is at,
+wakes all who wait for room, and calls `on_close`, so nobody waits for a client that has gone, even
+if the host cannot be cancelled while it sends. The queue cannot grow: above `HttpLimits.room`
+notices are dropped, and everything that waits is counted for the client. If there is no room for a
+message that must not get lost, the writer is closed.
 """
 
 import math
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
-import attrs
 import trio
 
-from ..._asgi_extension import WriteNowait
-from ._asgi import Header, HttpRequest, Message
+from ....types import Principal
+from ._asgi import Header, HttpRequest, Message, WriteNowait
+from ._http_options import HttpLimits
+from ._quotas import Account, Hold
+
+Work = Callable[[], Awaitable[object]]
 
 #: `X-Accel-Buffering` keeps proxies from holding events back (2026-07-28 `streamable-http`);
 #: `no-transform` keeps them from compressing, which would hold events back as well.
@@ -39,6 +49,11 @@ CHUNK: Final = 64 * 1024
 #: Seconds without an event after which the next one is written at once; those that follow are
 #: written together.
 QUIET: Final = 0.001
+#: Seconds that a stream gets at least. Verifiers take a token a little after its end, as clocks
+#: differ; a stream that ended at once would be opened again at once.
+LEAST: Final = 30.0
+#: Looks at all streams within one silence, at most: with many streams one of them is always due.
+LOOKS: Final = 16
 
 
 def event(message: bytes, id_: str | None = None) -> bytes:
@@ -63,89 +78,122 @@ def priming_event(id_: str, retry: float) -> bytes:
     return b"id: %b\nretry: %d\ndata: \n\n" % (id_.encode(), round(retry * 1000))
 
 
-@attrs.frozen(kw_only=True)
-class Pace:
-    """The timing of an event stream, and its limits.
+def time_left(principal: Principal | None, life: float) -> float:
+    """Return the seconds after which a stream is ended, since its token must be verified again.
 
-    Attributes:
-        silence: Seconds without any message after which an answer becomes a stream.
-        keepalive: Seconds of silence after which a comment is written.
-        stall: Seconds that the reader may leave a part unread.
-        room: Bytes waiting for it above which notices are dropped.
-        streams: The open streams; telemetry counts them.
+    Args:
+        principal: The principal that opened the stream; without one the time is infinite.
+        life: Seconds after which a token must be shown again, even if it is valid for longer. It
+            may have been revoked, and a client that only reads sends no request.
     """
-
-    silence: float
-    keepalive: float
-    stall: float
-    room: int
-    streams: set[object] = attrs.field(factory=set, repr=False)
+    if principal is None:
+        return math.inf
+    if principal.expires_at is None:
+        return life
+    # `expires_at` is a date, so the clock of the system counts here, and not trio's.
+    return min(max(principal.expires_at - time.time(), LEAST), life)
 
 
 class EventWriter:
     """Events that wait to be written to one reader: bounded, in order, one writing task.
 
     Args:
-        pace: How it treats the reader.
+        streams: The open streams; this one is in it while it is written.
+        account: Counts the bytes that wait.
+        expires: Time, on trio's clock, at which it is ended.
+        on_expiry: Called then, in place of `end`; again after `LEAST` seconds if it goes on.
 
     Attributes:
         closed: True once nothing is written any more: all events are written, or the reader has
             gone, or was disconnected.
-        done: Set then.
+        complete: True once all events and the end are written.
         dropped: Number of events that were dropped for want of room, or of a reader.
+        on_close: Called when it is closed.
     """
 
     __slots__ = (
         "_ended",
-        "_pace",
+        "_expires",
+        "_hold",
+        "_idle",
+        "_on_expiry",
+        "_part",
         "_queue",
+        "_rest",
         "_scope",
         "_sending",
         "_since",
         "_size",
+        "_streams",
         "_taken",
         "_wake",
         "_watching",
         "_write",
         "closed",
-        "done",
+        "complete",
         "dropped",
+        "on_close",
     )
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(
+        self,
+        streams: "OpenStreams",
+        account: Account,
+        expires: float = math.inf,
+        on_expiry: Callable[[], object] | None = None,
+    ) -> None:
         self.closed = False
-        self.done = trio.Event()
+        self.complete = False
         self.dropped = 0
-        self._pace = pace
+        self.on_close: Callable[[], object] | None = None
+        self._streams = streams
+        self._expires = expires
+        self._on_expiry = on_expiry
+        self._hold = Hold(account)
         self._queue: list[bytes] = []
         self._size = 0
+        self._part = 0  # bytes that are being sent
+        self._rest = 0  # bytes that the host has taken past the queue, and not written
         self._ended = False
+        self._idle = False
         self._sending = False
         self._since = math.inf  # when the last part began; none yet
-        self._scope = trio.CancelScope()
-        self._watching: trio.CancelScope | None = None
+        self._scope: trio.CancelScope | None = None  # around what `run` is at
         self._write: WriteNowait | None = None
-        self._wake: trio.Event | None = None  # while there is nothing to write
+        self._wake: trio.Event | None = None  # while `run` waits for events only
+        self._watching: trio.CancelScope | None = None  # of `serve`, where `run` has its own task
         self._taken: trio.Event | None = None  # while somebody waits for room
 
     @property
     def has_room(self) -> bool:
         """False while more than the limit is waiting."""
-        return self._size <= self._pace.room or self.closed
+        return self._size <= self._streams.limits.room or self.closed
 
     def put(self, data: bytes, *, droppable: bool = False) -> None:
         """Write an event, after those before it."""
         if self.closed or (droppable and not self.has_room):
             self.dropped += 1
         elif not self._writes_now(data):
+            self._queue_up(data, len(data), droppable=droppable)
+
+    def _queue_up(self, data: bytes, size: int, *, droppable: bool) -> None:
+        if self._hold.reserve(size):
             self._queue.append(data)
             self._size += len(data)
             self._rouse()
+        else:
+            self.dropped += 1
+            if not droppable:
+                # The client must see that something is missing. It may come back for it.
+                self.close()
 
     def _writes_now(self, data: bytes) -> bool:
         """Write an event past the queue, if the host can do that and no event is before it."""
-        # An idle `run` and an empty queue: only then nothing can be overtaken.
-        if self._write is None or self._wake is None or self._queue or self._ended:
+        # Only an idle `run` has an empty queue for sure, so that nothing can be overtaken.
+        if not self._idle or self._write is None:
+            return False
+        # The host would copy the rest of a large event.
+        if len(data) > CHUNK:
             return False
         now = trio.current_time()
         # In a burst one part with many events is cheaper than a system call for each.
@@ -157,9 +205,9 @@ class EventWriter:
         self._since = now
         if left:
             # The host keeps the rest, and writes it before the next part. An empty part is enough
-            # for that, and while it is being sent `lost` notices a client that does not read.
-            self._queue.append(b"")
-            self._rouse()
+            # for that, and while it is being sent a client that does not read is noticed.
+            self._rest = left
+            self._queue_up(b"", left, droppable=False)
         return True
 
     async def room(self) -> None:
@@ -178,78 +226,89 @@ class EventWriter:
 
     def close(self) -> None:
         """Write nothing more: the reader is gone, or is sent away."""
-        self.closed = True
-        self.done.set()
-        # `run` may be inside of a `send` that never returns by itself.
-        self._scope.cancel()
-        if self._watching is not None:
-            self._watching.cancel()
-        self._note_taken()
+        if not self.closed:
+            self.closed = True
+            self._idle = False
+            self._queue.clear()
+            # The part that is being sent counts until `run` ends.
+            self._hold.release(self._hold.size - self._part)
+            if self._scope is not None:
+                self._scope.cancel()  # `run` may be inside of a `send` that never returns by itself
+            self._note_taken()
+            self._streams.discard(self)
+            if self._watching is not None:
+                self._watching.cancel()
+            if self.on_close is not None:
+                self.on_close()
+
+    async def serve(self, http: HttpRequest, spawn: Callable[[Work], object]) -> None:
+        """Do the same as `run`, but return when it is closed, whatever the host does.
+
+        Args:
+            http: The request that it answers; its body has been read.
+            spawn: Runs a coroutine function in a task.
+        """
+        try:
+            if http.write_nowait is not None:
+                await self.run(http)
+            elif not self.closed:
+                # Another host may shield its `send`, which returns when the connection is closed:
+                # when this task has returned.
+                spawn(partial(self.run, http))
+                with trio.CancelScope() as self._watching:
+                    await http.gone()
+        finally:
+            self.close()
 
     async def run(self, http: HttpRequest) -> None:
-        """Write the answer: its head, and events until `end` or `close`.
+        """Write the answer: its head, and events until `end` or `close`, or until the client goes.
 
         Without `end` the answer has no end: the reader must see that something is missing.
 
         Args:
-            http: The request that it answers.
+            http: The request that it answers; its body has been read.
         """
+        if self.closed:
+            return
         # Counted from the start, also if the head is never taken.
-        self._pace.streams.add(self)
+        self._streams.add(self)
         self._write = http.write_nowait
+        head = [*EVENT_STREAM, *http.extra]
+        start: Message = {"type": "http.response.start", "status": 200, "headers": head}
         try:
-            with self._scope:
-                await trio.lowlevel.checkpoint_if_cancelled()  # the request may be over
-                head = [*EVENT_STREAM, *http.extra]
-                start = {"type": "http.response.start", "status": 200, "headers": head}
-                await self._send(http, start)
-                await self._run(http)
+            while not self.closed:
+                # One scope for both: `close` cancels either of them, `put` the wait only.
+                with trio.CancelScope() as self._scope:
+                    await trio.lowlevel.checkpoint_if_cancelled()  # the request may be over
+                    await self._send_queue(http, start)
+                    while self._watching is not None and not self.complete:
+                        self._idle, self._wake = True, trio.Event()
+                        await self._wake.wait()
+                        await self._send_queue(http, start)
+                    if not self.complete:
+                        self._idle = True
+                        await http.gone()
+                    break
         except OSError:
             pass  # raised by hosts once the client has gone (ASGI 2.4)
         finally:
-            self._pace.streams.discard(self)
             self.close()
+            self._hold.close()
 
-    async def lost(self, http: HttpRequest) -> None:
-        """Wait until the reader has gone, leaves a part unread for too long, or has everything.
+    async def _send_queue(self, http: HttpRequest, start: Message) -> None:
+        if self._since == math.inf:
+            await self._send(http, start)
+            await self._send_part(http)  # hosts send the head with the first part, be it empty
+        while self._queue:
+            await self._send_part(http)
+        # One that is closed ends without the end: its reader must see that something is missing.
+        if self._ended and not self.closed:
+            await self._send(http, {"type": "http.response.body", "body": b""})
+            self.complete = True
 
-        Meanwhile the reader gets a comment after each long silence. The sending itself has no
-        timeout: not every host can be cancelled while it sends.
-
-        Args:
-            http: The request that is answered.
-        """
-        with trio.CancelScope() as self._watching:
-            while not self.closed and (due := self._check()) is not None:
-                with trio.CancelScope(deadline=due):
-                    # Returns only if the client has gone; a deadline leads back to the check.
-                    await http.gone()
-                    return
-
-    def _check(self) -> float | None:
-        """Write a comment if the stream has been silent for long.
-
-        Returns:
-            The time of the next check, on trio's clock; None: the reader is stuck.
-        """
-        pace, now = self._pace, trio.current_time()
-        if self._sending:
-            due = self._since + pace.stall
-            return min(due, now + pace.keepalive) if now < due else None
-        # `_since` is infinite before the first part: then the silence begins now.
-        due = min(self._since, now) + pace.keepalive
-        if now >= due:
-            self.put(KEEPALIVE)
-            due = now + pace.keepalive
-        return min(due, now + pace.stall)  # a part may begin at any time, and stall
-
-    async def _run(self, http: HttpRequest) -> None:
-        part: bytes | None = b""  # hosts send the head with the first part
-        while part is not None:
-            more = {"type": "http.response.body", "body": part, "more_body": True}
-            await self._send(http, more)
-            part = await self._next()
-        await self._send(http, {"type": "http.response.body", "body": b""})
+    async def _send_part(self, http: HttpRequest) -> None:
+        more = {"type": "http.response.body", "body": self._take(), "more_body": True}
+        await self._send(http, more)
 
     async def _send(self, http: HttpRequest, message: Message) -> None:
         self._since = trio.current_time()
@@ -257,14 +316,8 @@ class EventWriter:
         self._sending = True
         await http.send(message)
         self._sending = False
-
-    async def _next(self) -> bytes | None:
-        """Wait for the next part; None: all of it is written."""
-        if not self._queue and not self._ended:
-            self._wake = trio.Event()
-            await self._wake.wait()
-            self._wake = None
-        return self._take() if self._queue else None
+        self._hold.release(self._part)
+        self._part = 0
 
     def _take(self) -> bytes:
         size = count = 0
@@ -275,14 +328,83 @@ class EventWriter:
         taken = b"".join(self._queue[:count])
         del self._queue[:count]
         self._size -= size
+        self._part, self._rest = size + self._rest, 0
         self._note_taken()
         return taken
 
+    def check(self, now: float) -> float:
+        """Do the things that are due.
+
+        Returns:
+            The time of the next check, on trio's clock.
+        """
+        limits = self._streams.limits
+        if now >= self._expires:
+            self._expires = now + LEAST
+            (self._on_expiry or self.end)()
+        if self._sending:
+            due = self._since + limits.stall
+            if now >= due:
+                self.close()
+        else:
+            # `_since` is infinite before the first part: then the silence begins now.
+            due = min(self._since, now) + limits.keepalive
+            if now >= due:
+                self.put(KEEPALIVE)
+                due = now + limits.keepalive
+        # A part may begin at any time, and stall; a stream that is sending may fall silent.
+        return min(due, self._expires, now + limits.stall, now + limits.keepalive)
+
     def _rouse(self) -> None:
-        if self._wake is not None:
-            self._wake.set()
+        if self._idle and self._scope is not None:
+            self._idle = False
+            if self._wake is not None:
+                self._wake.set()
+            else:
+                self._scope.cancel()
 
     def _note_taken(self) -> None:
         if self._taken is not None:
             self._taken.set()
             self._taken = None
+
+
+class OpenStreams:
+    """The open streams of one application, and their time.
+
+    A scope and a task for the time of each stream would take as much memory as the stream.
+
+    Args:
+        limits: The limits on time and memory for the readers.
+        counted: The open streams of all applications of the server, for telemetry.
+
+    Attributes:
+        limits: See Args.
+    """
+
+    def __init__(self, limits: HttpLimits, counted: set[object]) -> None:
+        self.limits = limits
+        self._counted = counted
+        self._open: dict[EventWriter, None] = {}
+        self._sleeping = trio.CancelScope()
+
+    def add(self, writer: EventWriter) -> None:
+        """Take in a stream that is being written."""
+        self._open[writer] = None
+        self._counted.add(writer)
+        due = writer.check(trio.current_time())
+        self._sleeping.deadline = min(self._sleeping.deadline, due)
+
+    def discard(self, writer: EventWriter) -> None:
+        """Forget a stream."""
+        self._open.pop(writer, None)
+        self._counted.discard(writer)
+
+    async def sweep(self) -> None:
+        """Check the streams when it is time, again and again, until cancelled."""
+        least = min(self.limits.keepalive, self.limits.stall) / LOOKS
+        while True:
+            now = trio.current_time()
+            due = min([writer.check(now) for writer in list(self._open)], default=math.inf)
+            with trio.CancelScope(deadline=max(due, now + least)) as self._sleeping:
+                await trio.sleep_forever()

@@ -43,8 +43,9 @@ class HttpLimits:
             address where nobody is verified: behind a proxy all of them are one.
         requests: Requests that are answered at once, over all clients, with those of 2025 whose
             clients have left.
-        memory: Bytes of requests that are read or answered, and as many of events that are kept,
-            over all clients; one client has at most a quarter.
+        memory: Bytes that are held for clients, over all of them: requests and their values,
+            answers and messages until they are written, sessions with their events, and tasks. One
+            client has at most a quarter.
         stream_life: Seconds after which the stream of a verified reader ends in order, if its token
             does not end before. The client opens another one, and shows its token again.
         history: Bytes of events that one session keeps for clients that come back for them.
@@ -74,7 +75,7 @@ class HttpLimits:
     stall: float = _limit(30.0)
     room: int = _limit(1 * MIB)
     retry: float = _limit(1.0)
-    grace: float = _limit(5.0)
+    grace: float = _limit(3.0)
 
 
 def _list_of(good: Callable[[str], bool], what: str) -> Callable[[object, Any, Any], None]:

@@ -7,35 +7,56 @@ stream, and idle otherwise. It ends when its client sends a DELETE, when it has 
 `Sessions.end` is the only way out. It forgets the session first, so a second end finds nothing.
 
 No lock is needed, since nothing waits between a look at the table and its change. Memory is
-bounded: the number of sessions by `HttpLimits.sessions`, their events by `History`, the requests
-by the account of the client.
+bounded: the number of sessions by `HttpLimits.sessions`, their events by `History`, and all that
+they keep by the account of the client.
 
 Source: 2025-11-25 `basic/transports`, "Session Management".
 """
 
-from collections.abc import Hashable, Iterator
+import sys
+from collections.abc import Awaitable, Hashable, Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 import trio
 
-from ....jsonrpc import INSUFFICIENT_SCOPE, INVALID_REQUEST, PARSE_ERROR, Decoded, Id, Notification
-from ....protocol import Dispatch, Event, Fanout, Origin, Send
+from ...._errors import McpError
+from ....jsonrpc import (
+    INSUFFICIENT_SCOPE,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    UNSUPPORTED_VERSION,
+    Decoded,
+    Id,
+    Notification,
+)
+from ....protocol import (
+    HANDSHAKE_VERSIONS,
+    SUPPORTED_VERSIONS,
+    Dispatch,
+    Event,
+    Fanout,
+    Origin,
+    Send,
+)
 from ....server import ChangeFeed, Session, serve_in_task
 from ....types import Principal
-from ._asgi import HttpRequest, Refused, unavailable
-from ._connection import Host
+from ._asgi import HttpRequest, Refused, out_of_memory, unavailable
 from ._event_store import EventStream, History
-from ._event_writer import EventWriter
-from ._quotas import Account, SessionTable
+from ._event_writer import EventWriter, Work, time_left
+from ._quotas import EVICTABLE, Account, Hold, size_of
 from ._reply import Reply, send_refusal
+from ._running_app import RunningApp
 from ._session_id import SessionIds
-from ._stream_lifetime import time_left
-from ._task_group import Work
 
-#: Seconds that a session must have been idle before another one may take its place, unless its
-#: client has more of them than others.
-EVICTABLE: Final = 60.0
+#: In lower case, as ASGI hands header names over.
+SESSION: Final = b"mcp-session-id"
+#: Bytes of a session itself.
+SESSION_SIZE: Final = 4096
+#: Bytes of a watched URI beside its characters.
+WATCH_SIZE: Final = 256
 #: Errors of handlers travel with 200. Missing scopes are the exception: 403 carries the challenge
 #: that names them (RFC 6750 section 3).
 ANSWERS: Final = {INSUFFICIENT_SCOPE: 403}
@@ -47,7 +68,7 @@ class HttpSession(Session):
     """One session: a connection whose messages come in many requests.
 
     Args:
-        host: The shared part of the application.
+        app: The shared part of the application.
         owner: The key of the principal that began it; None where nobody is verified.
         account: The quota of its client.
         table: Forgets it when it ends.
@@ -56,24 +77,30 @@ class HttpSession(Session):
         id: The `Mcp-Session-Id`.
         owner: See Args.
         account: See Args.
+        history: Its event streams.
         standing: The stream for messages that belong to no request; a GET reads it.
         used: When it was last used, on trio's clock.
         replies: The answers to its requests that are being given.
     """
 
-    def __init__(self, host: Host, owner: str | None, account: Account, table: "Sessions") -> None:
-        super().__init__(host.running)
-        self._host = host
+    _sizes: Mapping[str, int] = MappingProxyType({})  # of the values of `put_session`
+
+    def __init__(
+        self, app: RunningApp, owner: str | None, account: Account, table: "Sessions"
+    ) -> None:
+        super().__init__(app.running)
+        self._app = app
         # In the nursery of the application: an idle session costs no task.
-        self._tasks = host.tasks.sibling()
+        self._tasks = app.tasks.sibling()
         self.id = ""  # until it is entered
         self.owner = owner
         self.account = account
         self.used = trio.current_time()
         self.replies: dict[Reply, None] = {}
         self._table = table
-        self._history = History(host.options.limits.history, account)
-        self.standing = self._history.open()
+        self._hold = Hold(account)
+        self.history = History(app.limits.history, self._hold)
+        self.standing = self.history.open()
         # Changes and other messages without a request go to one stream only, never to a POST of
         # another request (2025-11-25 `basic/transports`, "Multiple Connections").
         self.channel = self.standing
@@ -81,7 +108,7 @@ class HttpSession(Session):
     @property
     def is_used(self) -> bool:
         """True while a client waits for an answer or reads a stream."""
-        return self._history.is_read or any(not reply.gone for reply in self.replies)
+        return self.history.is_read or not all(reply.gone for reply in self.replies)
 
     @property
     def idle(self) -> float:
@@ -93,26 +120,11 @@ class HttpSession(Session):
         # Before 2025-11-25 servers should not end a stream ahead of the answer.
         return self.peer.handshake.revision.polling
 
-    def make_reply(self, http: HttpRequest) -> Reply:
-        """Make the answer to a POST; as a stream it can be read again."""
-        reply = Reply(
-            http,
-            self._host.tasks,
-            self._host.pace,
-            statuses=ANSWERS,
-            open_stream=self._open_stream,
-            polls=self._polls,
-        )
-        # A client that leaves does not cancel its request (2025-11-25 `basic/transports`). The
-        # handler goes on, and the session counts as idle from now on.
-        reply.on_gone = partial(self._table.touch, self)
-        return reply
-
     def _open_stream(self, writer: EventWriter) -> EventStream:
-        stream = self._history.open()
+        stream = self.history.open()
         stream.attach(writer, None)
         if self._polls:
-            stream.prime(self._host.options.limits.retry)
+            stream.prime(self._app.limits.retry)
         return stream
 
     async def read(self, http: HttpRequest, last: str | None) -> None:
@@ -128,79 +140,70 @@ class HttpSession(Session):
         """
         stream, number = self.standing, None
         if last is not None:
-            found = self._history.find(last)
+            found = self.history.find(last)
             if found is None:
                 text = "Last-Event-ID is not, or no longer, known"
                 raise Refused(400, text, code=INVALID_REQUEST)
             stream, number = found
-        writer = EventWriter(self._host.pace)
+        # The token was checked with the head of this GET, and will not be checked again while it
+        # lasts: so the stream must not last longer than the token is trusted. It ends in order: a
+        # client with a fresh token comes back for the rest.
+        life = time_left(http.principal, self._app.limits.stream_life)
+        account = self._app.accounts.of(http)
+        writer = EventWriter(self._app.streams, account, trio.current_time() + life)
         stream.attach(writer, http.principal)
+        writer.on_close = partial(stream.detach, writer)
         stream.replay(number)
         # An id at once: the reader can come back even if the stream breaks before the first event.
         if self._polls and last is None:
-            stream.prime(self._host.options.limits.retry)
-        # Not in the tasks of the session: when that ends, the bytes that wait are still written.
-        self._host.tasks.spawn(partial(writer.run, http))
+            stream.prime(self._app.limits.retry)
         try:
-            # The token was checked with the head of this GET, and will not be checked again while
-            # it lasts: so the stream must not last longer than the token is trusted.
-            left = time_left(http.principal, self._host.options.limits.stream_life)
-            with trio.move_on_after(left) as life:
-                await writer.lost(http)
-            if life.cancelled_caught:
-                writer.end()  # in order: a client with a fresh token comes back for the rest
-                await writer.lost(http)
+            # Not in tasks of the session: when that ends, the bytes that wait are still written.
+            await writer.serve(http, self._app.tasks.spawn)
         finally:
-            writer.close()
-            stream.detach(writer)
             self._table.touch(self)
 
     def receive_from(self, http: HttpRequest, message: Decoded) -> Event | None:
-        """Decide on a message that came with a POST; see `Dispatcher.receive`."""
+        """Turn a message that came with a POST into its event; see `Peer.receive`."""
         # The principal of this POST, not of the `initialize`: a fresh token may have other scopes.
-        event = self.peer.receive(message, Origin(None, http.principal))
+        event = self.peer.receive(message, Origin(None, http.principal, self.account.name))
         if self.listeners:
             self.observe_received(message, event, http.size)
         return event
 
-    async def post(self, http: HttpRequest, message: Decoded) -> None:
+    def act_on(self, http: HttpRequest, event: Event | None) -> Awaitable[None]:
         """Answer a POST of the session (2025-11-25 `basic/transports`, "Sending Messages").
 
-        Args:
-            http: The POST.
-            message: Its body.
-        """
-        await self.act_on(http, self.receive_from(http, message))
-
-    async def act_on(self, http: HttpRequest, event: Event | None) -> None:
-        """Act on a message that came with a POST, and answer the POST.
+        Most of it happens when the return value is awaited.
 
         Args:
             http: The POST.
-            event: The meaning of the message.
+            event: The meaning of its message.
         """
         # A fanout is the array of 2025-03-26. One without requests is taken like a notification.
         if isinstance(event, Dispatch) or (isinstance(event, Fanout) and _is_asking(event)):
-            await self._serve(http, event)
-            return
+            return self._serve(http, event)
         # A POST without a request uses the session as well: it must not be taken for idle.
         self._table.touch(self)
         if isinstance(event, Send):
-            await send_refusal(http, event, STATUSES, 200)
-        else:
-            if event is not None:
-                self.take(event, self.standing)
-            # 2025-11-25 `basic/transports`: 202 and no body for notifications and responses.
-            await http.respond(202, headers=())
+            return send_refusal(http, event, STATUSES, 200)
+        if event is not None:
+            self.take(event, self.standing)
+        # 2025-11-25 `basic/transports`: 202 and no body for notifications and responses.
+        return http.respond(202, headers=())
 
     async def _serve(self, http: HttpRequest, event: Dispatch | Fanout) -> None:
-        reply = self.make_reply(http)
+        # As a stream the answer can be read again.
+        reply = Reply(http, self._app, ANSWERS, self._open_stream, polls=self._polls)
+        # A client that leaves does not cancel its request (2025-11-25 `basic/transports`). The
+        # handler goes on, and the session counts as idle from now on.
+        reply.on_gone = partial(self._table.touch, self)
         # Before the handler starts: a session with an open answer is not idle, so it cannot lose
         # its place while the handler runs.
         self.replies[reply] = None
         try:
             if isinstance(event, Dispatch):
-                ctx, job = self.begin(event.request, event.envelope, reply)
+                ctx, job = self.begin(event, reply)
                 await serve_in_task(ctx, job, reply)
             else:
                 self.take(event, reply)
@@ -214,6 +217,32 @@ class HttpSession(Session):
         """Make the feed of the session; see `Session`."""
         limit = self.running.server.options.limits.subscriptions
         return _StandingFeed(self.running, self, limit)
+
+    def reserve(self, size: int) -> None:
+        """Count bytes that the session keeps.
+
+        Raises:
+            McpError: There is no room (-32603).
+        """
+        if not self._hold.reserve(size):
+            raise McpError(INTERNAL_ERROR, "No memory is left for the session; try again later")
+
+    def release(self, size: int) -> None:
+        """Count bytes of the session no more."""
+        self._hold.release(size)
+
+    def put_value(self, key: str, value: Any) -> None:
+        """Store a value for later requests; see `Session`.
+
+        Raises:
+            McpError: There is no room (-32603).
+        """
+        # Noted: a value may change after it was stored, and would be released with another size.
+        size = size_of((key, value))
+        self.reserve(size)
+        self.release(self._sizes.get(key, 0))
+        self._sizes = {**self._sizes, key: size}
+        super().put_value(key, value)
 
     def spawn(self, work: Work) -> None:
         """Run something beside the requests; see `InFlight`."""
@@ -229,11 +258,16 @@ class HttpSession(Session):
         self.end_session()
         self.close("The session has ended")
         self._tasks.close()
-        self._history.end()
+        self.history.end()
+        self._hold.close()
 
     def hang_up(self) -> None:
         """Wait no longer for readers that have not read everything."""
-        self._history.hang_up()
+        self.history.hang_up()
+
+
+def _size_of_watch(uri: str) -> int:
+    return WATCH_SIZE + sys.getsizeof(uri)
 
 
 def _is_asking(fanout: Fanout) -> bool:
@@ -249,15 +283,32 @@ class _StandingFeed(ChangeFeed):
     """
 
     @property
-    def _standing(self) -> EventStream:
+    def _http_session(self) -> HttpSession:
         session: Any = self.session
-        standing: EventStream = session.standing
-        return standing
+        found: HttpSession = session
+        return found
 
     def watch(self, uri: str) -> None:
-        """Watch a resource, and send a reader away who could not hear of it; see `ChangeFeed`."""
-        super().watch(uri)
-        self._standing.dismiss(self.running.server.registry.required_for(uri))
+        """Watch a resource, and send a reader away who could not hear of it; see `ChangeFeed`.
+
+        Raises:
+            McpError: The limit is reached (-32602), or no memory is left (-32603).
+        """
+        size, session = _size_of_watch(uri), self._http_session
+        if self.subscriptions.watches(uri):
+            return
+        session.reserve(size)
+        try:
+            super().watch(uri)
+        except McpError:
+            session.release(size)
+            raise
+        session.standing.dismiss(self.running.server.registry.required_for(uri))
+
+    def unwatch(self, uri: str) -> None:
+        """Stop watching a resource; see `ChangeFeed`."""
+        super().unwatch(uri)
+        self._http_session.release(_size_of_watch(uri))
 
     def may_hear(self, _uri: str, _id: Id | None) -> bool:
         """Tell everybody: the stream checks its reader; see `ChangeFeed`."""
@@ -267,21 +318,21 @@ class _StandingFeed(ChangeFeed):
         """Send the notice of a change to readers who may have it; see `ChangeFeed`."""
         uri = change[0] if isinstance(change, tuple) else None
         requires = None if uri is None else self.running.server.registry.required_for(uri)
-        self._standing.deliver(self.session.encode_notice(notice), requires)
+        self._http_session.standing.deliver(self.session.encode_notice(notice), requires)
 
 
 class Sessions:
     """The sessions of one endpoint.
 
     Args:
-        host: The shared part of the application.
+        app: The shared part of the application.
     """
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._limits = host.options.limits
-        self._sessions: SessionTable[HttpSession] = SessionTable()
-        self._ids = SessionIds(host.running.server, sealed=host.options.seal_sessions)
+    def __init__(self, app: RunningApp) -> None:
+        self._app = app
+        self._limits = app.limits
+        self._sessions = app.accounts.sessions
+        self._ids = SessionIds(app.running.server, sealed=app.seal_sessions)
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -295,30 +346,36 @@ class Sessions:
         Args:
             http: The request that begins it.
         """
-        account = self._host.accounts.of(http)
-        session = HttpSession(self._host, owner_of(http.principal), account, self)
-        session.peer.origin = Origin(None, http.principal)
+        account = self._app.accounts.of(http)
+        session = HttpSession(self._app, owner_of(http.principal), account, self)
+        session.peer.origin = Origin(None, http.principal, account.name)
         return session
 
     def add(self, session: HttpSession) -> None:
         """Enter a session, once its handshake has begun.
 
         Raises:
-            Refused: The table is full, and no session can make room (503).
+            Refused: The table or the memory is full, and no session can make room (503).
         """
-        self._enter(session, self._ids.make(session))
+        self._enter(session, self._ids.make(session.peer.handshake.agreed(), session.owner))
 
     def _enter(self, session: HttpSession, id_: str) -> None:
         if len(self._sessions) >= self._limits.sessions:
             # Before the new session stands in the tables: the search must not find it.
             self.end(self._spare(session.account))
+        handshake = session.peer.handshake
+        client = handshake.client_info, handshake.client_capabilities
+        try:
+            session.reserve(SESSION_SIZE + size_of((id_, *client)))
+        except McpError:
+            raise out_of_memory() from None
         session.id = id_
         self._sessions[id_] = session.account.sessions[id_] = session
-        self._host.accounts.note(session.account)
+        self._app.accounts.busiest.note(session.account)
 
     def _spare(self, account: Account) -> HttpSession:
         """Find a session that makes room for another one of a client."""
-        heaviest = self._host.accounts.heaviest()
+        heaviest = self._app.accounts.busiest.find(self._limits.sessions)
         # A client that has the most pays for the new session with one of its own. One that has two
         # more than the new one's client gives up an idle session at once, so nobody is locked out
         # by others. Otherwise all are alike, and a session must have been idle for a minute.
@@ -332,16 +389,19 @@ class Sessions:
             raise unavailable(f"More than {self._limits.sessions} sessions", EVICTABLE)
         return found
 
-    def find(self, id_: str | None, http: HttpRequest) -> HttpSession:
+    def find(self, http: HttpRequest) -> HttpSession:
         """Find the session of a request, or restore one that another process began.
 
-        Args:
-            id_: The `Mcp-Session-Id` of the request.
-            http: The request.
-
         Raises:
-            Refused: No id was sent (400); or there is no such session of this principal (404).
+            Refused: No id was sent, or a revision without sessions (400); or there is no such
+                session of this principal (404).
         """
+        version, id_ = http.version, http.header(SESSION)
+        # Another one than was agreed on is let pass: the official suite 0.1.16 sends such.
+        if version is not None and version not in HANDSHAKE_VERSIONS:
+            text = f"MCP-Protocol-Version {version[:50]!r} is not supported"
+            data = {"supported": list(SUPPORTED_VERSIONS), "requested": version[:50]}
+            raise Refused(400, text, code=UNSUPPORTED_VERSION, data=data)
         if id_ is None:
             raise Refused(400, "Mcp-Session-Id header is missing", code=INVALID_REQUEST)
         owner = owner_of(http.principal)
@@ -371,8 +431,10 @@ class Sessions:
     def touch(self, session: HttpSession) -> None:
         """Note the end of a use; while the use lasts, `HttpSession.is_used` is True."""
         session.used = trio.current_time()
-        self._sessions.touch(session)
-        session.account.sessions.touch(session)
+        # One look for both tables: a session stands in both or in none.
+        if session.id in self._sessions:
+            self._sessions.move_to_end(session.id)
+            session.account.sessions.move_to_end(session.id)
 
     def delete(self, session: HttpSession) -> None:
         """End a session for good, as its client wants it."""
@@ -394,6 +456,11 @@ class Sessions:
             for session in self:
                 if session.idle >= self._limits.session_idle:
                     self.end(session)
+
+
+def is_handshake(version: str | None) -> bool:
+    """Tell whether the header allows a session; without one, the negotiated version counts."""
+    return version is None or version in HANDSHAKE_VERSIONS
 
 
 def owner_of(principal: Principal | None) -> str | None:

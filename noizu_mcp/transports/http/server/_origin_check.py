@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ....engine import Seldom
+from ....engine import ThrottledLog
 from ....jsonrpc import INVALID_REQUEST
 from ._asgi import Header, HttpRequest, Refused
 
@@ -34,6 +34,8 @@ _HEADERS: Final = (
     b"Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method,"
     b" Mcp-Name, Last-Event-ID"
 )
+#: The name of a header of a tool (RFC 9110 section 5.6.2), in lower case.
+_PARAM: Final = re.compile(r"mcp-param-[!#$%&'*+.^_`|~0-9a-z-]+")
 #: Scripts can read other headers only if they are named; a client needs these two.
 _EXPOSED: Header = (b"access-control-expose-headers", b"Mcp-Session-Id, WWW-Authenticate")
 #: A cache must not give the answer for one origin to a page of another one.
@@ -60,7 +62,8 @@ class Guard:
 
     def __init__(self, hosts: Sequence[str], origins: Sequence[str]) -> None:
         # A page can repeat a bad request as often as it likes: each reason is logged now and then.
-        self._seldom = Seldom()
+        self._throttled_log = ThrottledLog()
+        self._latest: bytes | None = None
         self._any_host = ANY in hosts
         self._any_origin = ANY in origins
         self._hosts = frozenset(host.lower() for host in hosts)
@@ -75,17 +78,21 @@ class Guard:
         Raises:
             Refused: Another host was asked for (421), or a page of another origin asks (403).
         """
-        # Names of hosts have no case, and neither has the scheme of an origin.
-        host = http.headers.get("host", "").lower()
-        if not (self._any_host or _is_among(host, self._hosts)):
-            # 421 "Misdirected Request" (RFC 9110 section 15.5.20). After DNS rebinding the name in
-            # `Host` is that of the foreign page, whatever address it leads to.
-            raise self._refuse(421, http, "Host", host)
+        # Nearly always the host of the request before, which was allowed.
+        sent = http.headers.get(b"host", b"")
+        if sent != self._latest:
+            # Names of hosts have no case, and neither has the scheme of an origin.
+            host = (http.header(b"host") or "").lower()
+            if not (self._any_host or _is_among(host, self._hosts)):
+                # 421 "Misdirected Request" (RFC 9110 section 15.5.20). After DNS rebinding the name
+                # in `Host` is that of the foreign page, whatever address it leads to.
+                raise self._refuse(421, http, "Host", host)
+            self._latest = sent
         # Only browsers send it; a request without is allowed. A bad one is answered with 403
         # (2025-11-25 `basic/transports`, "Security Warning").
-        origin = http.headers.get("origin")
-        if origin is None:
+        if b"origin" not in http.headers:
             return ()
+        origin = http.header(b"origin") or ""
         if not self._may_ask(origin.lower()):
             raise self._refuse(403, http, "Origin", origin)
         return ((b"access-control-allow-origin", origin.encode("latin-1")), _EXPOSED, _VARY)
@@ -100,7 +107,7 @@ class Guard:
     def _refuse(self, status: int, http: HttpRequest, name: str, value: str) -> Refused:
         about, option = (name, ascii(value[:200])), _OPTIONS[name]
         text = "refused a request from %s: its %s %s is not in %s"
-        self._seldom.warning(about, text, http.client, *about, option)
+        self._throttled_log.warning(about, text, http.client, *about, option)
         text = f"{name} {about[1]} is not served here; the server's setting {option} decides"
         return Refused(status, text, code=INVALID_REQUEST)
 
@@ -114,8 +121,8 @@ def preflight(http: HttpRequest, tokens: Iterable[str] = ()) -> tuple[Header, ..
     """
     # The names of `Mcp-Param-*` come from the tools, so each one that the browser names is
     # allowed. `*` would not do: it never includes `Authorization` (the Fetch standard).
-    asked = http.headers.get("access-control-request-headers", "").lower().split(",")
-    params = {name.strip() for name in asked if name.strip().startswith("mcp-param-")}
+    asked = (http.header(b"access-control-request-headers") or "").lower().split(",")
+    params = {name for each in asked if _PARAM.fullmatch(name := each.strip())}
     more = [*(name for name in tokens if name != "authorization"), *sorted(params)]
     names = b", ".join([_HEADERS, *(name.encode("latin-1") for name in more)])
     return (*_ALLOWED, (b"access-control-allow-headers", names))

@@ -11,12 +11,11 @@ from ...._util import in_main_thread
 from ....engine import logger, single_failure
 from ....jsonrpc import Request
 from ....server import Server
-from ...host import Host, HostOptions
-from ...stdio._exit_watchdog import ending_within
-from ...stdio._server import ending_on_signals, parent_exit
+from ..._process_end import ending_on_signals, ending_within, parent_exit
+from ...host import HostOptions
 from ._app import HttpApp
 from ._http_options import HttpOptions
-from ._serve_http import MARGIN, make_app, no_signals, serve_app
+from ._serve_http import MARGIN, SERVERS, Serving, make_app, no_signals, serve_app
 
 #: Seconds beyond the sum of all bounds at the end, for a busy machine.
 _SLACK: Final = 0.5
@@ -25,7 +24,7 @@ MAX_NAMED: Final = 10
 
 
 class _Serve(Protocol):
-    async def __call__(self, *, task_status: trio.TaskStatus[Host]) -> None: ...
+    async def __call__(self, *, task_status: trio.TaskStatus[Serving]) -> None: ...
 
 
 def run_process(
@@ -35,15 +34,20 @@ def run_process(
     options: HttpOptions,
     host_options: HostOptions,
     *,
+    server_name: str,
     parent: int | None,
 ) -> None:
     """Serve until a signal comes; see `run_http` in `_serving.py`, which loads this late."""
+    if server_name not in SERVERS:
+        raise ValueError(f"server must be one of {', '.join(SERVERS)}, not {server_name!r}")
     app = make_app(server, options, host)
-    seconds = _longest_end(options, host_options)
+    seconds = longest_end(options, host_options)
     # Around the loop, in a thread: a handler that blocks the loop would block every timeout in it.
-    with ending_within(seconds, partial(_say_overdue, app, seconds)) as due:
+    with ending_within(seconds, partial(say_overdue, app, seconds)) as due:
         signals = partial(ending_on_signals, at_once=due) if in_main_thread() else no_signals
-        serve = partial(serve_app, app, host, port, host_options, signals=signals)
+        serve = partial(
+            serve_app, app, host, port, host_options, signals=signals, server=server_name
+        )
         trio.run(_announced, serve, app, parent)
 
 
@@ -55,13 +59,10 @@ async def _announced(serve: _Serve, app: HttpApp, parent: int | None) -> None:
                 # way round.
                 watchers.start_soon(_end_with, parent)
             async with trio.open_nursery() as nursery:
-                _announce(app, await nursery.start(serve))
+                host = await nursery.start(serve)
+                where = ", ".join(f"{url}{app.options.path}" for url in host.urls)
+                sys.stderr.write(f"noizu-mcp: {app.server.options.name} serves at {where}\n")
             watchers.cancel_scope.cancel()
-
-
-def _announce(app: HttpApp, serving: Host) -> None:
-    where = ", ".join(f"{url}{app.options.path}" for url in serving.urls)
-    sys.stderr.write(f"noizu-mcp: {app.server.options.name} serves at {where}\n")
 
 
 async def _end_with(parent: int) -> None:
@@ -70,15 +71,15 @@ async def _end_with(parent: int) -> None:
     signal.raise_signal(signal.SIGTERM)
 
 
-def _longest_end(options: HttpOptions, host_options: HostOptions) -> float:
+def longest_end(options: HttpOptions, host_options: HostOptions) -> float:
     """Add up the seconds that the end in order may take."""
     end = host_options.drain_timeout + host_options.lifespan_timeout
     return host_options.lead + options.limits.grace + MARGIN + end + _SLACK
 
 
-def _say_overdue(app: HttpApp, seconds: float) -> None:
+def say_overdue(app: HttpApp, seconds: float) -> None:
     """Log the requests that keep a server from ending."""
-    working = [_name(each) for each in app.working]
+    working = [describe(each) for each in app.working]
     named, left = working[:MAX_NAMED], len(working) - MAX_NAMED
     logger.error(
         "%r has not ended within %g s, and is ended now; still at work: %s",
@@ -88,7 +89,7 @@ def _say_overdue(app: HttpApp, seconds: float) -> None:
     )
 
 
-def _name(request: Request) -> str:
+def describe(request: Request) -> str:
     """Describe a request for the log: `tools/call 'search'`."""
     name = (request.params or {}).get("name")
     return f"{request.method} {name[:100]!a}" if isinstance(name, str) else request.method

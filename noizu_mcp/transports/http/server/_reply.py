@@ -2,19 +2,20 @@
 
 Theory of operation. A reply begins undecided. If its first message is the answer, the reply is one
 JSON object, and an error chooses the HTTP status. If a notice or a question comes first, or the
-handler is silent for `Pace.silence` seconds, the reply becomes a stream with status 200, whose
-last event is the answer. Nothing is sent before that decision: errors with a status of their own
-could not have it any more (2026-07-28 `basic/transports/streamable-http`).
+handler is silent for `HttpLimits.silence` seconds, the reply becomes a stream with status 200,
+whose last event is the answer. Nothing is sent before that decision: errors with a status of their
+own could not have it any more (2026-07-28 `basic/transports/streamable-http`).
 
 `answer` and `abandon` complete a reply; they never wait. `finish`, in the task of the request,
-waits for that and for the bytes. Two tasks run beside it when they are needed: `_watch` notices
-that the client has gone or does not read, and `_write` writes the stream. `finish` cannot wait for
-ever: `_watch` closes the writer of a client that has gone, which sets `EventWriter.done`. `close`
-ends both tasks, so neither outlives the request.
+waits for that and for the bytes. `_watch` watches the client, and writes a stream: in the task of
+the request if that has nothing else to do, else in a task beside it, from the moment at which the
+handler waits (`attend`). `finish` cannot wait for ever: the writer closes itself if the client goes
+or does not read, and says so. `close` ends the task, so it does not outlive the request.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from typing import Final
 
 import trio
 
@@ -22,8 +23,11 @@ from ....jsonrpc import ErrorResponse, encode
 from ....protocol import Send
 from ._asgi import JSON, Header, HttpRequest
 from ._event_store import EventStream
-from ._event_writer import EVENT_STREAM, EventWriter, Pace, event
-from ._task_group import TaskGroup
+from ._event_writer import EVENT_STREAM, EventWriter, event
+from ._running_app import RunningApp
+
+#: Bytes of an event beside its message, at most.
+_FRAME: Final = 64
 
 
 class Reply:
@@ -34,8 +38,7 @@ class Reply:
 
     Args:
         http: The request.
-        tasks: Runs the tasks of the answer.
-        pace: How a stream treats its reader.
+        app: The application.
         statuses: The HTTP status of errors by their code; 200 for other codes.
         open_stream: Opens a stream that is kept for a client that comes back, read by the writer;
             None: the answer is sent once.
@@ -44,61 +47,54 @@ class Reply:
     Attributes:
         gone: True once the client has gone, or no longer reads.
         on_gone: Called when the client has gone before the answer was complete.
+        expires: Time, on trio's clock, at which a stream must end.
+        on_expiry: Called then; see `EventWriter`.
         entered: The scope around the task that answers; see `TaskScope`.
         challenge: Headers that are added to an answer with status 403 only.
     """
 
-    __slots__ = (
-        "_answer",
-        "_ended",
-        "_http",
-        "_open_stream",
-        "_over",
-        "_pace",
-        "_polls",
-        "_silence",
-        "_status",
-        "_statuses",
-        "_stream",
-        "_tasks",
-        "_watching",
-        "_writer",
-        "challenge",
-        "entered",
-        "gone",
-        "on_gone",
-    )
+    # Defaults of the class: most requests are answered at once, and need no store for them.
+    gone = False
+    on_gone: Callable[[], None] | None = None
+    expires = math.inf
+    on_expiry: Callable[[], object] | None = None
+    challenge: Sequence[Header] = ()
+    _answer: bytes | None = None
+    _status = 200
+    _over = False
+    _changed: trio.Event | None = None  # while the request waits for another task
+    _watching: trio.CancelScope | None = None
+    _silence: trio.CancelScope | None = None  # while it is waited for
+    _writer: EventWriter | None = None  # once it is a stream
+    _reserved = 0  # bytes of answers that `answer` has not sent yet
+    _stream: EventStream | None = None  # once it is one that is kept
 
     def __init__(
         self,
         http: HttpRequest,
-        tasks: TaskGroup,
-        pace: Pace,
-        *,
+        app: RunningApp,
         statuses: Mapping[int, int],
         open_stream: Callable[[EventWriter], EventStream] | None = None,
+        *,
         polls: bool = False,
     ) -> None:
-        self.gone = False
-        self.on_gone: Callable[[], None] | None = None
-        self.challenge: Sequence[Header] = ()
         self.entered = http.entered
         self._http = http
-        self._tasks = tasks
-        self._pace = pace
+        self._app = app
         self._statuses = statuses
         self._open_stream = open_stream
         self._polls = polls
-        self._answer: bytes | None = None
-        self._status = 200
-        self._over = False
-        self._ended: trio.Event | None = None  # while the request waits for its end
-        self._watching: trio.CancelScope | None = None
-        self._silence: trio.CancelScope | None = None  # while it is waited for
-        self._writer: EventWriter | None = None  # once it is a stream
-        self._stream: EventStream | None = None  # once it is one that is kept
 
     # Channel
+
+    def reserve(self, size: int, /) -> bool:
+        """Make room for the answer; see `ReplyChannel`."""
+        # Counted by the request, so until the answer is written.
+        size += _FRAME
+        if not self._http.hold.reserve(size):
+            return False
+        self._reserved += size
+        return True
 
     def answer(self, message: bytes, code: int | None = None, /) -> None:
         """Send the answer; see `ReplyChannel`."""
@@ -107,6 +103,8 @@ class Reply:
         if self._writer is None:
             self._answer = message
         else:
+            # From here on the queue counts it.
+            self._http.hold.release(self._reserved)
             self._put(self._writer, message)
         self.abandon()
 
@@ -117,8 +115,7 @@ class Reply:
             self._stream.end()
         elif self._writer is not None:
             self._writer.end()
-        if self._ended is not None:
-            self._ended.set()
+        self._note_change()
 
     def release(self, seconds: float, /) -> None:
         """End the HTTP answer before the message; the client is to come back for it."""
@@ -156,21 +153,21 @@ class Reply:
     # The HTTP side
 
     def attend(self) -> None:
-        """Watch the client from now on: the answer takes time."""
+        """Watch the client from now on: the answer takes time; called once at most."""
         # An answer that is there at once needs neither this task nor a look at the client.
-        if self._watching is None:
-            self._watching = self._tasks.spawn(self._watch)
+        self._watching = self._app.tasks.spawn(self._watch)
 
     async def finish(self) -> None:
         """Wait until there is an answer, and send it, or wait until it is sent."""
-        if not self._over:
-            self._ended = trio.Event()
-            self.attend()
-            await self._ended.wait()
-        if self._writer is not None:
-            await self._writer.done.wait()
-        elif not self.gone:
-            self._stop_watching()
+        if self._watching is None and not (self._over and self._writer is None):
+            await self._watch()
+        # A client that has gone is not waited for, but the answer is: its request goes on.
+        while not (self._over and (self._writer is None or self._writer.closed)):
+            self._changed = trio.Event()
+            await self._changed.wait()
+        if self._writer is None and not self.gone:
+            if self._watching is not None:
+                self._watching.cancel()
             if self._answer is None:  # cancelled: there is nothing to say
                 await self._http.respond(200, headers=EVENT_STREAM)
             else:
@@ -181,13 +178,10 @@ class Reply:
     def close(self) -> None:
         """Stop the tasks of the reply."""
         self.on_gone = None
-        self._stop_watching()
-        if self._writer is not None:
-            self._writer.close()
-
-    def _stop_watching(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
+        if self._writer is not None:
+            self._writer.close()
 
     def _put(self, writer: EventWriter, message: bytes, *, droppable: bool = False) -> None:
         if self._stream is None:
@@ -200,51 +194,52 @@ class Reply:
     def _begin_stream(self) -> EventWriter:
         writer = self._writer
         if writer is None:
-            writer = self._writer = EventWriter(self._pace)
-            if self._silence is not None:
-                # `_watch` still waits for the silence to end. It goes on as the watcher of the
-                # stream.
-                self._silence.cancel()
+            account = self._http.hold.account
+            writer = self._writer = EventWriter(
+                self._app.streams, account, self.expires, self.on_expiry
+            )
             if self.gone:
                 writer.close()
             else:
+                writer.on_close = self._leave
                 if self._open_stream is not None:
                     # Kept from its first event on: a client of a session can come back for any of
                     # them.
                     self._stream = self._open_stream(writer)
-                self.attend()
-                self._tasks.spawn(partial(self._write, writer))
+                self._note_change()
         return writer
 
-    async def _write(self, writer: EventWriter) -> None:
-        try:
-            await writer.run(self._http)
-        finally:
-            if self._stream is not None:
-                # The handler may go on. Its messages are kept, and the client may return for them.
-                self._stream.detach(writer)
+    def _note_change(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+        if self._silence is not None:
+            # `_watch` goes on: it writes the stream, or has nothing more to do.
+            self._silence.cancel()
 
     async def _watch(self) -> None:
-        if self._writer is not None or await self._is_silent():
+        """Wait until there is a stream, or it is time for one; write it, until its client goes."""
+        if self._writer is None:
+            with trio.move_on_after(self._app.limits.silence) as self._silence:
+                await self._http.gone()
+            if not self._silence.cancelled_caught:
+                self._leave()
+                return
             if self._over and self._writer is None:
                 return  # the answer is about to be sent as it is
-            await self._begin_stream().lost(self._http)
-        self._leave()
-
-    async def _is_silent(self) -> bool:
-        """Wait until there is a stream, or it is time for one; False: the client has gone."""
-        with trio.move_on_after(self._pace.silence) as self._silence:
-            await self._http.gone()
-        return self._silence.cancelled_caught
+        await self._begin_stream().serve(self._http, self._app.tasks.spawn)
 
     def _leave(self) -> None:
-        self.gone = True
-        if self._writer is not None:
-            self._writer.close()
+        """Note that nothing is written any more."""
+        writer = self._writer
+        self.gone = writer is None or not writer.complete
+        if writer is not None and self._stream is not None:
+            # The handler may go on. Its messages are kept, and the client may return for them.
+            self._stream.detach(writer)
         # On 2026-07-28 this cancels the request; up to 2025-11-25 a client that leaves does not
         # cancel (`basic/transports` of both).
         if self.on_gone is not None and not self._over:
             self.on_gone()
+        self._note_change()
 
 
 async def send_refusal(

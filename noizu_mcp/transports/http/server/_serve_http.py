@@ -1,18 +1,18 @@
 """Serving over HTTP: the application of a server and the host of it, from start to end."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Final
+from typing import Any, Final, Protocol
 
 import attrs
 import trio
 
 from ....engine import logger, single_failure
 from ....server import Server
-from ...host import Host, HostOptions, serve_asgi
-from ...stdio._server import ending_on_signals
-from ._app import HttpApp
+from ..._process_end import ending_on_signals
+from ...host import Host, HostOptions, serve_asgi, serve_hypercorn
+from ._app import PROBES, HttpApp
 from ._http_options import LOCAL_HOSTS, HttpOptions
 from ._origin_check import is_host
 
@@ -22,6 +22,12 @@ _ANY: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - looked for, not b
 #: refused at its end.
 MARGIN: Final = 0.5
 
+#: The servers that an application can be served on, by name.
+SERVERS: Final[dict[str, Callable[..., Awaitable[None]]]] = {
+    "noizu": serve_asgi,
+    "hypercorn": serve_hypercorn,
+}
+
 #: Calls a function in the loop when it is time to end.
 Signals = Callable[[Callable[[], object]], AbstractContextManager[None]]
 
@@ -29,6 +35,19 @@ Signals = Callable[[Callable[[], object]], AbstractContextManager[None]]
 def no_signals(_end: Callable[[], object]) -> AbstractContextManager[None]:
     """Leave signals to others; see `ending_on_signals`."""
     return nullcontext()
+
+
+class Serving(Protocol):
+    """A host that serves, of either make."""
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The URLs that it listens at."""
+        ...
+
+    def stop(self) -> None:
+        """End in order."""
+        ...
 
 
 async def serve_http(
@@ -74,7 +93,7 @@ async def serve_http(
 
 def make_app(server: Server, options: HttpOptions, host: str) -> HttpApp:
     """Make the application that `serve_app` serves at an address."""
-    return HttpApp(server, _reachable(options, host))
+    return HttpApp(server, reachable(options, host))
 
 
 async def serve_app(
@@ -84,11 +103,18 @@ async def serve_app(
     host_options: HostOptions,
     *,
     signals: Signals,
-    task_status: trio.TaskStatus[Host],
+    task_status: trio.TaskStatus[Any],
+    server: str = "noizu",
 ) -> None:
-    """Serve an application as `serve_http` does a server."""
+    """Serve an application as `serve_http` does a server, on one of the `SERVERS`.
+
+    Raises:
+        ValueError: There is a port for health checks, which the application does not answer.
+    """
+    if host_options.health_port is not None and not app.options.health:
+        raise ValueError("health_port needs health=True: the application answers no health checks")
     serve = partial(
-        serve_asgi,
+        SERVERS[server],
         app,
         host=host,
         port=port,
@@ -97,8 +123,9 @@ async def serve_app(
         leaving=app.leave,
         stopping=app.settle,
         grace=app.options.limits.grace + MARGIN,
+        probes=PROBES,
     )
-    serving: Host | None = None
+    serving: Serving | None = None
 
     def end() -> None:
         # Before it listens there is nothing to end in order.
@@ -114,7 +141,7 @@ async def serve_app(
             task_status.started(serving)
 
 
-def _reachable(options: HttpOptions, host: str) -> HttpOptions:
+def reachable(options: HttpOptions, host: str) -> HttpOptions:
     """Add the address to the allowed hosts; warn if remote clients would be refused."""
     if options.allowed_hosts is not None or host in LOCAL_HOSTS:
         return options

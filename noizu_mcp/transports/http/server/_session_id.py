@@ -9,15 +9,12 @@ import hashlib
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from ...._errors import McpError
 from ....engine import logger
 from ....server import Sealer, Server
-
-if TYPE_CHECKING:
-    from ._http_session import HttpSession
 
 #: Random bytes of an id: 192 bits, so that nobody can guess one.
 ENTROPY: Final = 24
@@ -50,15 +47,27 @@ class SessionIds:
         self.sealed = sealed
         self._sealer: Sealer | None = None
         if sealed:
-            self._sealer = _make_sealer(server.options.state_keys)
+            self._sealer = Sealer(
+                server.options.state_keys,
+                LIFE,
+                purpose=_PURPOSE,
+                noun="an Mcp-Session-Id",
+                # Random ids, and ids of other servers, are common: no reason to warn in the log.
+                foreign=logging.DEBUG,
+            )
             if not self._sealer.lasting:
                 logger.warning(_NO_KEYS)
         self._ended: OrderedDict[bytes, None] = OrderedDict()
 
-    def make(self, session: "HttpSession") -> str:
-        """Name a session whose handshake has begun."""
+    def make(self, agreed: Mapping[str, Any], owner: str | None) -> str:
+        """Name a session whose handshake has begun.
+
+        Args:
+            agreed: The result of the handshake; see `Handshake.agreed`.
+            owner: The key of the principal that began it.
+        """
         if self._sealer is not None:
-            name = self._sealer.seal(session.peer.handshake.agreed(), self._binding(session.owner))
+            name = self._sealer.seal(agreed, self._binding(owner))
             if len(name) <= MAX_NAME:
                 return name
         # A secure generator, and visible ASCII only, as 2025-11-25 `basic/transports` demands.
@@ -75,10 +84,10 @@ class SessionIds:
         if self._sealer is None or len(name) > MAX_NAME or _digest(name) in self._ended:
             return None
         try:
-            agreed: dict[str, Any] = self._sealer.open(name, self._binding(owner))
+            opened: dict[str, Any] = self._sealer.open(name, self._binding(owner))
         except McpError:
             return None
-        return agreed
+        return opened
 
     def end(self, name: str) -> None:
         """Read a name no more: its client has ended the session."""
@@ -92,12 +101,6 @@ class SessionIds:
         # An id that was stolen, or made for another server with these keys, opens nothing (security
         # best practices, "Session Hijacking").
         return {"server": self._server, "principal": owner}
-
-
-def _make_sealer(keys: Sequence[str] | None) -> Sealer:
-    # Random ids, and ids of other servers, are common here: no reason to warn in the log.
-    noun, foreign = "an Mcp-Session-Id", logging.DEBUG
-    return Sealer(keys, LIFE, purpose=_PURPOSE, noun=noun, foreign=foreign)
 
 
 def _digest(name: str) -> bytes:

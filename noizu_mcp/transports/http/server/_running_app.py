@@ -1,0 +1,103 @@
+"""The shared part of an application while it runs, and groups of tasks in its nursery."""
+
+from typing import Any
+
+import trio
+
+from ....engine import crashes_logged
+from ....jsonrpc import Decoded
+from ....protocol import SUPPORTED_VERSIONS, Event
+from ....server import ROUTES, Place, RunningServer, Server, observe_message
+from ._asgi import HttpRequest
+from ._event_writer import OpenStreams, Work
+from ._http_options import HttpOptions
+from ._quotas import Accounts
+
+
+class TaskGroup:
+    """Tasks that end together: those of the application, or of one session.
+
+    A nursery of its own would cost each idle session a task.
+
+    Args:
+        nursery: Where the tasks run.
+    """
+
+    __slots__ = ("_closed", "_nursery", "_scopes")
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._scopes: dict[trio.CancelScope, None] = {}  # an empty set is three times as large
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._scopes)
+
+    def sibling(self) -> "TaskGroup":
+        """Make another group in this nursery."""
+        return TaskGroup(self._nursery)
+
+    def spawn(self, work: Work) -> trio.CancelScope:
+        """Run a coroutine function until it ends or `close` is called; a failure is logged.
+
+        Returns:
+            The scope that cancels this task alone. Once the group is closed, nothing is run.
+        """
+        scope = trio.CancelScope()
+        if not self._closed:
+            self._scopes[scope] = None
+            self._nursery.start_soon(self._run, work, scope)
+        return scope
+
+    def close(self) -> None:
+        """Cancel the tasks, and start no others."""
+        # Without waiting: each task removes itself, and its nursery waits for the last one.
+        self._closed = True
+        for scope in self._scopes:
+            scope.cancel()
+
+    async def _run(self, work: Work, scope: trio.CancelScope) -> None:
+        try:
+            # The nursery is that of the application: a failure must not end what others do in it.
+            with crashes_logged("a task of an HTTP connection failed"), scope:
+                await work()
+        finally:
+            del self._scopes[scope]
+
+
+class RunningApp:
+    """The shared part of all sessions and requests of one application while it runs.
+
+    Args:
+        server: The server.
+        options: How it is served.
+        state: The value that the server's lifespan yielded.
+        tasks: Tasks that outlive sessions and requests, such as `unsubscribe` calls.
+
+    Attributes:
+        running: The server while it is served.
+        limits: The limits of `options`.
+        streams: The open event streams.
+        accounts: The quotas of each client.
+        tasks: See Args.
+        seal_sessions: See `HttpOptions`.
+    """
+
+    def __init__(self, server: Server, options: HttpOptions, state: Any, tasks: TaskGroup) -> None:
+        self.accounts = Accounts(options.limits)
+        self.running = RunningServer(
+            server, ROUTES, state, "http", tasks.spawn, memory=self.accounts
+        )
+        self.limits = options.limits
+        self.seal_sessions = options.seal_sessions
+        self.streams = OpenStreams(options.limits, server.telemetry.streams)
+        self.tasks = tasks
+
+    def observe(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
+        """Show a message that reaches no session to the listeners."""
+        telemetry = self.running.server.telemetry
+        if telemetry.listeners:
+            # Any other text is not passed on: labels of metrics must not come from clients.
+            version = http.version
+            place = Place("http", version if version in SUPPORTED_VERSIONS else None)
+            observe_message(telemetry, place, message, event, http.size)

@@ -1,0 +1,595 @@
+"""Many kinds of attack at once on a server, and what its other clients notice of them.
+
+    python tests/transports/http/attack.py --minutes 2 --memory 256
+    python tests/transports/http/attack.py --only hang,leave --seconds 20
+
+A process of its own serves, another one attacks from 127.0.0.2 and the addresses after it, and this
+one watches the memory of the server, asks for `/healthz`, and makes calls as two honest clients.
+Linux only: elsewhere one loopback address is all there is. Exit status: 0 nobody noticed, 1
+somebody did.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import trio
+
+MIB = 1024 * 1024
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+#: Seconds for what should take no time, on a machine that is busy with other things.
+PATIENCE = 60
+#: Connections that the server may have open, fewer than those who attack want.
+CONNECTIONS = 300
+#: Seconds without a request after which a session ends.
+IDLE = 5.0
+#: Seconds of CPU time of the server for an answer of `/healthz`, and for an honest call with all
+#: that its client has to repeat. Seconds of the clock would say how busy the machine is; after
+#: `PATIENT` of them even a busy machine is no excuse.
+HEALTHY, SERVED, PATIENT = 1.0, 4.0, 20.0
+WATCHING = "127.0.0.1"
+HONEST = {"127.0.0.20": "2025-11-25", "127.0.0.21": "2026-07-28"}
+
+
+# Requests
+
+
+def message(method, params=None, id_=None):
+    made = {"jsonrpc": "2.0", "method": method}
+    if params is not None:
+        made["params"] = params
+    return made if id_ is None else {**made, "id": id_}
+
+
+def call(name, id_=1, **arguments):
+    return message("tools/call", {"name": name, "arguments": arguments}, id_)
+
+
+def post(body, headers=()):
+    """Write a POST."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = ["POST /mcp HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    lines += ["Accept: application/json, text/event-stream", f"Content-Length: {len(data)}"]
+    lines += [f"{name}: {value}" for name, value in dict(headers).items()]
+    return "\r\n".join([*lines, "", ""]).encode() + data
+
+
+def post_stateless(body):
+    """Write a POST of 2026-07-28."""
+    params = {**body["params"], "_meta": META}
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": body["method"]}
+    if "name" in params:
+        headers["Mcp-Name"] = params["name"]
+    return post({**body, "params": params}, headers)
+
+
+def initialize(version, capabilities=()):
+    params = {"protocolVersion": version, "capabilities": dict(capabilities)}
+    params["clientInfo"] = {"name": "visitor", "version": "1"}
+    return post(message("initialize", params, 0))
+
+
+async def dial(address, port, receive_buffer=None):
+    """Connect from an address."""
+    plain = trio.socket.socket()
+    try:
+        if receive_buffer is not None:
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        await plain.bind((address, 0))
+        await plain.connect(("127.0.0.1", port))
+    except BaseException:
+        plain.close()
+        raise
+    return trio.SocketStream(plain)
+
+
+async def read_answer(stream):
+    """Read an answer that has a length, or a whole stream; gives its head and its body."""
+    got = b""
+    while b"\r\n\r\n" not in got:
+        got += await _some(stream)
+    head, _, body = got.partition(b"\r\n\r\n")
+    sized = re.search(rb"(?i)content-length: (\d+)", head)
+    if sized:
+        while len(body) < int(sized[1]):
+            body += await _some(stream)
+    else:
+        while not body.endswith(b"0\r\n\r\n"):
+            body += await _some(stream)
+    return head, body
+
+
+async def _some(stream):
+    part = await stream.receive_some()
+    if not part:
+        raise trio.BrokenResourceError("the connection ended")
+    return part
+
+
+async def begin(stream, version, capabilities=()):
+    """Shake hands; gives the headers of the session."""
+    await stream.send_all(initialize(version, capabilities))
+    head, _ = await read_answer(stream)
+    found = re.search(rb"(?i)mcp-session-id: (\S+)", head)
+    if found is None:
+        raise trio.BrokenResourceError("no session")
+    headers = {"Mcp-Session-Id": found[1].decode(), "MCP-Protocol-Version": version}
+    await stream.send_all(post(message("notifications/initialized"), headers))
+    await read_answer(stream)
+    return headers
+
+
+async def open_stream(stream, session):
+    """Open the standing stream of a session."""
+    lines = ["GET /mcp HTTP/1.1", "Host: localhost", "Accept: text/event-stream"]
+    lines += [f"{name}: {value}" for name, value in session.items()]
+    await stream.send_all("\r\n".join([*lines, "", ""]).encode())
+
+
+# Attacks: each is one visit, which is repeated
+
+
+async def slow_head(dial, memory):
+    """Send a head byte by byte."""
+    async with await dial() as stream:
+        for byte in b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 1000:
+            await stream.send_all(bytes([byte]))
+            await trio.sleep(0.1)
+
+
+async def slow_body(dial, memory):
+    """Send a body a little at a time."""
+    async with await dial() as stream:
+        head = post_stateless(call("echo", text="x" * (memory // 64)))
+        await stream.send_all(head[:2000])
+        for at in range(2000, len(head), 100):
+            await stream.send_all(head[at : at + 100])
+            await trio.sleep(0.1)
+
+
+async def no_reader(dial, memory):
+    """Ask for a big answer, and leave it unread."""
+    async with await dial(receive_buffer=4096) as stream:
+        await stream.send_all(post_stateless(call("big", size=memory // 32)))
+        await trio.sleep(8)
+
+
+async def fat_handshake(dial, memory):
+    """Begin sessions with capabilities of 49 KB."""
+    async with await dial() as stream:
+        fat = {"experimental": {f"{number}": {"x": "y" * 20} for number in range(1500)}}
+        for _ in range(20):
+            await stream.send_all(initialize("2025-11-25", fat))
+            await read_answer(stream)
+            await trio.sleep(0.1)
+
+
+async def fat_array(dial, memory):
+    """Ask for a hundred big answers at once."""
+    async with await dial(receive_buffer=4096) as stream:
+        session = await begin(stream, "2025-03-26")
+        calls = [call("big", number, size=memory // 64) for number in range(100)]
+        await stream.send_all(post(calls, session))
+        await trio.sleep(3)
+
+
+async def nested_body(dial, memory):
+    """Send little text that becomes many values, and have it kept."""
+    async with await dial() as stream:
+        body = call("hang", load="@")
+        text = json.dumps([[]] * (memory // 1600), separators=(",", ":"))
+        params = json.dumps({**body, "params": {**body["params"], "_meta": META}})
+        headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call"}
+        data = params.replace('"@"', text).encode()
+        await stream.send_all(post(data, {**headers, "Mcp-Name": "hang"}))
+        await read_answer(stream)
+
+
+async def hang(dial, memory):
+    """Make calls that are not answered."""
+    async with await dial() as stream:
+        if random.random() < 0.5:
+            await stream.send_all(post_stateless(call("hang")))
+        else:
+            session = await begin(stream, "2025-11-25")
+            await stream.send_all(post(call("hang"), session))
+        await read_answer(stream)
+
+
+async def idle_stream(dial, memory):
+    """Open streams and wait."""
+    async with await dial() as stream:
+        if random.random() < 0.5:
+            wanted = {"notifications": {"toolsListChanged": True}}
+            await stream.send_all(post_stateless(message("subscriptions/listen", wanted, 1)))
+        else:
+            await open_stream(stream, await begin(stream, "2025-11-25"))
+        while True:
+            await _some(stream)
+
+
+async def drop_session(dial, memory):
+    """Begin a session, open its stream, and never come back."""
+    async with await dial() as stream:
+        await open_stream(stream, await begin(stream, "2025-11-25"))
+        await _some(stream)
+
+
+async def leave(dial, memory):
+    """Go away at any point of a call, with a reset or without."""
+    async with await dial() as stream:
+        name = random.choice(["echo", "hang", "big"])
+        data = post_stateless(call(name, text="x", size=memory // 64))
+        await stream.send_all(data[: random.randrange(1, 2 * len(data))])
+        if random.random() < 0.5:
+            with trio.move_on_after(0.05):
+                await stream.receive_some(random.randrange(1, 5000))
+        if random.random() < 0.5:
+            stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+        await trio.aclose_forcefully(stream)
+
+
+#: Attacks by name: what a visitor does, how many visitors there are, and the seconds that each
+#: waits between two visits, on average. Each attack has an address. A flood of requests that keeps
+#: a whole processor busy is none of them: against that only more processors help.
+ATTACKS = {
+    "slow-head": (slow_head, 60, 1.0),
+    "slow-body": (slow_body, 60, 1.0),
+    "no-reader": (no_reader, 80, 1.0),
+    "fat-handshake": (fat_handshake, 5, 1.0),
+    "fat-array": (fat_array, 3, 1.0),
+    "nested-body": (nested_body, 60, 2.0),
+    "hang": (hang, 150, 1.0),
+    "idle-stream": (idle_stream, 100, 1.0),
+    "drop-session": (drop_session, 5, 0.1),
+    "leave": (leave, 5, 0.1),
+}
+
+
+async def attack(port, memory, names):
+    """Attack until cancelled."""
+
+    async def repeat(visit, connect, pause):
+        while True:
+            await trio.sleep(2 * pause * random.random())
+            with suppress(OSError, trio.BrokenResourceError):
+                await visit(connect, memory)
+
+    async with trio.open_nursery() as nursery:
+        for number, (name, (visit, count, pause)) in enumerate(ATTACKS.items()):
+            if name in names:
+                connect = partial(dial, f"127.0.0.{number + 2}", port)
+                for _ in range(count):
+                    nursery.start_soon(repeat, visit, connect, pause)
+
+
+# What others notice
+
+
+@dataclass
+class Report:
+    """What was noticed.
+
+    Attributes:
+        rss: Bytes of memory of the server before the attack.
+        most: The most bytes of it during the attack.
+        healthy: Seconds, and CPU time of the server, that each answer of `/healthz` took.
+        served: The same of each honest call, until its answer was right.
+        troubles: What went wrong, in words.
+        before: What the server had open before the attack, by name.
+        after: What it has open when it is over.
+        ended: The exit status of a second server, which takes the place of the first one after that
+            was killed in the middle of an attack, and is sent SIGTERM.
+    """
+
+    rss: int = 0
+    most: int = 0
+    healthy: list[tuple[float, float]] = field(default_factory=list)
+    served: list[tuple[float, float]] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+    before: dict[str, float] = field(default_factory=dict)
+    after: dict[str, float] = field(default_factory=dict)
+    ended: int | None = None
+
+    def judge(self, memory: int) -> list[str]:
+        """List what is not as it should be."""
+        found = list(self.troubles)
+        if self.most > self.rss + 2 * memory:
+            grown = (self.most - self.rss) / MIB
+            found.append(
+                f"memory has grown by {grown:.0f} MiB, with {memory / MIB:.0f} MiB allowed"
+            )
+        found += [
+            f"{name} is {self.after[name]:g}, not {count:g}"
+            for name, count in self.before.items()
+            if self.after[name] > count
+        ]
+        if self.ended != 0:
+            found.append(f"SIGTERM has ended the server with {self.ended}")
+        return found
+
+    def judge_times(self) -> list[str]:
+        """List what has taken too long; on a machine with other work that says little."""
+        return [
+            f"{name} has taken {worst:.1f} s of CPU time"
+            for name, times, most in [
+                ("/healthz", self.healthy, HEALTHY),
+                ("an honest call", self.served, SERVED),
+            ]
+            if (worst := max(spent for _, spent in times)) > most
+        ]
+
+
+def resident(pid):
+    """Read the bytes of memory that a process has."""
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) * 1024
+
+
+def spent(pid):
+    """Read the seconds of CPU time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def descriptors(pid):
+    """Count the files and sockets that a process has open."""
+    return len([*Path(f"/proc/{pid}/fd").iterdir()])
+
+
+async def ask(port, data, address=WATCHING):
+    """Send one request on a connection of its own; gives the status and the body."""
+    async with await dial(address, port) as stream:
+        await stream.send_all(data)
+        head, body = await read_answer(stream)
+    return int(head.split()[1]), body
+
+
+async def get(port, path):
+    return await ask(port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+
+
+async def look(pid, port):
+    """Count what a server has open."""
+    _, body = await get(port, "/metrics")
+    counts = re.findall(rb"(?m)^(mcp_sessions|mcp_streams|mcp_requests_in_flight)\S* (\S+)", body)
+    found = {"mcp_sessions": 0.0, "mcp_streams": 0.0, "mcp_requests_in_flight": 0.0}
+    for name, count in counts:
+        found[name.decode()] += float(count)
+    _, body = await ask(port, post_stateless(call("tasks")))
+    found["tasks"] = float(json.loads(body)["result"]["content"][0]["text"])
+    # The two connections of these questions may or may not be closed by now.
+    found["descriptors"] = max(0, descriptors(pid) - 2)
+    return found
+
+
+class Watch:
+    """Watches a server while it is attacked."""
+
+    def __init__(self, pid, port):
+        self.report = Report()
+        self._pid, self._port, self._until = pid, port, 0.0
+
+    async def run(self, seconds):
+        """Watch for so long, and until what was asked by then is answered."""
+        self._until = trio.current_time() + seconds
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._weigh)
+            nursery.start_soon(self._check_health)
+            for address, version in HONEST.items():
+                nursery.start_soon(self._be_honest, address, version)
+
+    def _now(self):
+        return trio.current_time(), spent(self._pid)
+
+    def _since(self, start):
+        return tuple(now - then for now, then in zip(self._now(), start, strict=True))
+
+    async def _weigh(self):
+        while trio.current_time() < self._until:
+            self.report.most = max(self.report.most, resident(self._pid))
+            await trio.sleep(0.05)
+
+    async def _check_health(self):
+        while trio.current_time() < self._until:
+            start = self._now()
+            status = "no answer"
+            with trio.move_on_after(PATIENT):
+                try:
+                    status, _ = await get(self._port, "/healthz")
+                except (OSError, trio.BrokenResourceError) as error:
+                    status = repr(error)
+            self.report.healthy.append(self._since(start))
+            if status != 200:
+                self.report.troubles.append(f"/healthz: {status}")
+            await trio.sleep(0.2)
+
+    async def _be_honest(self, address, version):
+        client = HonestClient(address, self._port, version)
+        while trio.current_time() < self._until:
+            start = self._now()
+            client.said.clear()
+            with trio.move_on_after(PATIENT) as scope:
+                while True:
+                    if await client.call():
+                        break
+                    await trio.sleep(0.2)
+            self.report.served.append(self._since(start))
+            if scope.cancelled_caught:
+                self.report.troubles.append(f"an honest call of {version}: {client.said}")
+            await trio.sleep(0.1)
+        self.report.troubles += client.troubles
+
+
+class HonestClient:
+    """Makes one call after the other, each on a connection of its own.
+
+    Attributes:
+        said: The reasons why the latest call was not answered at once.
+        troubles: What no honest client should see.
+    """
+
+    def __init__(self, address, port, version):
+        self.said: set[str] = set()
+        self.troubles: list[str] = []
+        self._address, self._port, self._version = address, port, version
+        self._session = None
+        self._used = 0.0
+        self._number = 0
+
+    async def call(self):
+        """Try a call; tells whether it was answered."""
+        self._number += 1
+        text = f"{self._address} {self._number}"
+        try:
+            status, body = await self._send(call("echo", self._number, text=text))
+        except (OSError, trio.BrokenResourceError) as error:
+            self.said.add(repr(error))
+            return False
+        if status == 200:
+            self._used = trio.current_time()
+            if f'"{text}"'.encode() not in body:
+                self.troubles.append(f"a wrong answer: {body[:200]}")
+            return True
+        self.said.add(f"{status} {body[:100]}")
+        if status == 404:
+            self._session = None
+            if trio.current_time() - self._used < IDLE:
+                self.troubles.append("an honest session was lost")
+        return False
+
+    async def _send(self, asked):
+        if self._version == "2026-07-28":
+            return await ask(self._port, post_stateless(asked), self._address)
+        if self._session is None:
+            async with await dial(self._address, self._port) as stream:
+                self._session = await begin(stream, self._version)
+            self._used = trio.current_time()
+        return await ask(self._port, post(asked, self._session), self._address)
+
+
+@contextmanager
+def started(*words: object) -> Iterator[subprocess.Popen[str]]:
+    """Run a script of this folder until the end of the block."""
+    here = Path(__file__).parent
+    script, *rest = map(str, words)
+    command = [sys.executable, str(here / script), *rest]
+    # To trace which lines run would take the time that is measured.
+    environment = {**os.environ}
+    environment.pop("COVERAGE_PROCESS_CONFIG", None)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def serving(memory: int, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """Run a server until the end of the block; gives its process and its port."""
+    with started("attacked.py", memory, CONNECTIONS, IDLE, port) as server:
+        line = server.stderr.readline()
+        port = int(re.search(r":(\d+)", line)[1])
+        # Its log would fill the pipe.
+        with subprocess.Popen(["cat"], stdin=server.stderr, stdout=subprocess.DEVNULL):
+            yield server, port
+            server.kill()
+
+
+async def settle(pid, port, before):
+    """Wait until a server has no more open than before, or `PATIENCE` ends; gives what it has."""
+    after = dict(before)
+    with trio.move_on_after(PATIENCE):
+        while True:
+            try:
+                after = await look(pid, port)
+            except (OSError, trio.BrokenResourceError, KeyError, ValueError):
+                after = dict.fromkeys(before, float("inf"))
+            if all(after[name] <= count for name, count in before.items()):
+                break
+            await trio.sleep(0.2)
+    return after
+
+
+async def run(seconds: float, memory: int, names=tuple(ATTACKS)) -> Report:
+    """Attack a new server, and watch it; kill it, and attack the one that takes its place.
+
+    Args:
+        seconds: How long.
+        memory: Bytes that the server has for its clients.
+        names: The attacks, of `ATTACKS`.
+    """
+    with serving(memory) as (server, port):
+        words = ("attack.py", "--on", port, "--memory", memory // MIB, "--only", ",".join(names))
+        watch = Watch(server.pid, port)
+        report = watch.report
+        # What a process has from the first big answer and the first page of metrics on.
+        await ask(port, post_stateless(call("big", size=MIB)))
+        await look(server.pid, port)
+        report.before = await look(server.pid, port)
+        report.rss = resident(server.pid)
+        with started(*words) as attackers:
+            await watch.run(seconds)
+            if attackers.poll() is not None:
+                report.troubles.append(f"the attack has ended: {attackers.stderr.read()}")
+        report.after = await settle(server.pid, port, report.before)
+        with started(*words):
+            await trio.sleep(1)
+            server.kill()
+            await trio.to_thread.run_sync(server.wait)
+            # Those who attack go on with the next server at once.
+            with serving(memory, port) as (second, _):
+                again = Watch(second.pid, port)
+                await again.run(1)
+                report.troubles += again.report.troubles
+                second.send_signal(signal.SIGTERM)
+                await trio.to_thread.run_sync(second.wait)
+        report.ended = second.returncode
+    return report
+
+
+def main() -> int:
+    """Attack, and print what was noticed."""
+    parser = argparse.ArgumentParser(description="Attack a server in many ways at once.")
+    parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--seconds", type=float, default=0)
+    parser.add_argument("--memory", type=int, default=256, help="MiB that the server may use")
+    parser.add_argument("--only", default=",".join(ATTACKS), help="some of the attacks")
+    parser.add_argument("--on", type=int, help="attack this port, and do nothing else")
+    given = parser.parse_args()
+    names, memory = given.only.split(","), given.memory * MIB
+    if given.on is not None:
+        trio.run(attack, given.on, memory, names)
+    seconds = 60 * given.minutes + given.seconds or 15
+    report = trio.run(run, seconds, memory, names)
+    healthy, served = sorted(report.healthy), sorted(report.served)
+    print(f"memory: {report.rss / MIB:.0f} MiB before, at most {report.most / MIB:.0f} MiB")
+    for name, times in [("/healthz", healthy), ("honest calls", served)]:
+        median, worst = times[len(times) // 2][0], times[-1][0]
+        cpu = max(each for _, each in times)
+        print(
+            f"{name}: {len(times)}, median {median:.3f} s, worst {worst:.3f} s, {cpu:.2f} s of CPU"
+        )
+    print(f"before: {report.before}\nafter: {report.after}")
+    problems = report.judge(memory) + report.judge_times()
+    for text in sorted({*problems}):
+        print(f"{problems.count(text)} x {text}")
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

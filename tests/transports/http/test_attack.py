@@ -1,0 +1,18 @@
+"""Every kind of attack at once, from several addresses, on a process with little memory."""
+
+import sys
+
+import pytest
+
+from .attack import MIB, run
+
+MEMORY = 32 * MIB
+SECONDS = 6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have one loopback address")
+async def test_nobody_else_notices_an_attack():
+    """Memory stays bounded, health and honest calls are answered, and all of it ends."""
+    report = await run(SECONDS, MEMORY)
+    assert report.judge(MEMORY) == []
