@@ -6,7 +6,7 @@ May import: types, jsonrpc. PyJWT and httpx2 load with the first verifier that n
 from .._errors import InsufficientScope as InsufficientScope
 from .._errors import InvalidToken as InvalidToken
 from .._errors import VerifierUnavailable as VerifierUnavailable
-from .._util import publish
+from .._util import publish as _publish
 from ..types import Principal as Principal
 from ..types import RequireScopes as RequireScopes
 from ._api_keys import APIKeyVerifier as APIKeyVerifier
@@ -29,31 +29,4 @@ from ._verifier import AnyVerifier as AnyVerifier
 from ._verifier import AuthRequest as AuthRequest
 from ._verifier import TokenVerifier as TokenVerifier
 
-__all__ = [
-    "APIKeyVerifier",
-    "AnyVerifier",
-    "AuthChallenge",
-    "AuthRequest",
-    "BearerAuth",
-    "Challenge",
-    "CompoundJWTVerifier",
-    "FetchError",
-    "FetchRequest",
-    "FetchResponse",
-    "Fetcher",
-    "HTTPFetcher",
-    "InsufficientScope",
-    "IntrospectionVerifier",
-    "InvalidToken",
-    "JWTVerifier",
-    "Principal",
-    "RequireScopes",
-    "StaticVerifier",
-    "TokenVerifier",
-    "VerifierUnavailable",
-    "api_key_digest",
-    "format_challenge",
-    "parse_challenges",
-]
-
-publish(globals())
+_publish(globals())

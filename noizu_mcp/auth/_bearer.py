@@ -3,12 +3,11 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import attrs
 
 from .._errors import InsufficientScope, InvalidToken, VerifierUnavailable
-from .._log import SHOWN, Seldom
+from .._log import SHOWN, ThrottledLog
 from ..jsonrpc import render
 from ..types import Principal, RequireScopes, as_scopes
 from ._challenge import AuthChallenge, format_challenge
@@ -94,24 +93,39 @@ class BearerAuth:
         if isinstance(authorization_servers, str):
             raise TypeError("authorization_servers is a list of URLs, not one string")
         self._verifier = verifier
-        self._log = Seldom(log=logger, shown=SHOWN, most=_REASONS)
+        self._log = ThrottledLog(log=logger, shown=SHOWN, most=_REASONS)
         self._required = _as_required(required_scopes)
         self._scopes = self._required.scopes if self._required else ()
         self._supported = tuple(scopes_supported)
-        self._metadata = _Metadata(
-            resource=resource,
-            authorization_servers=tuple(authorization_servers),
-            scopes_supported=self._supported or self._scopes,
-            resource_name=resource_name,
-            resource_documentation=resource_documentation,
-            extra=dict(extra or {}),
-        )
-        self._url = self._metadata.url
+        parts = check_url(resource, "resource", query=False)
+        for issuer in authorization_servers:
+            check_url(issuer, "an authorization server", query=False)
+        _check_scopes(self._supported, "scopes_supported")
+        if resource_documentation is not None:
+            check_url(resource_documentation, "resource_documentation")
+        self._resource = resource
+        self._path = parts.path
+        self._url = None  # without an authorization server the metadata has nothing to tell
+        if authorization_servers:
+            self._url = f"{parts.scheme}://{parts.netloc}{_well_known(parts.path)}"
+        # RFC 9728 section 2; members that are None are left out.
+        self._members = {
+            "resource": resource,
+            "authorization_servers": list(authorization_servers),
+            "bearer_methods_supported": ["header"],
+            "scopes_supported": None,
+            "resource_name": resource_name,
+            "resource_documentation": resource_documentation,
+        }
+        self._extra = dict(extra or {})
+        if taken := self._members.keys() & self._extra.keys():
+            raise ValueError(f"extra must not hold {', '.join(sorted(taken))}: there are options")
+        self._document(())  # raises for a member without a JSON form
 
     @property
     def resource(self) -> str:
         """The URL of the MCP endpoint as clients write it."""
-        return self._metadata.resource
+        return self._resource
 
     @property
     def headers(self) -> tuple[str, ...]:
@@ -175,7 +189,20 @@ class BearerAuth:
             ValueError: A scope is malformed, or clients must not be told to ask for it.
         """
         wanted = self._supported or self._with(_check_scopes(scopes, "requires"))
-        return attrs.evolve(self._metadata, scopes_supported=wanted).documents(endpoint_path)
+        if self._url is None:
+            return {}
+        # A proxy may take away a prefix, so the path of the endpoint may differ from the path of
+        # the resource; clients that know neither look at the root.
+        paths = map(_well_known, (endpoint_path, self._path, ""))
+        return dict.fromkeys(paths, self._document(wanted))
+
+    def _document(self, scopes: Sequence[str]) -> bytes:
+        members = {**self._members, "scopes_supported": list(scopes) or None}
+        given = {name: value for name, value in members.items() if value is not None}
+        try:
+            return bytes(render({**given, **self._extra}))
+        except TypeError as error:
+            raise ValueError(f"extra: {error}") from None
 
     def _with(self, scopes: Iterable[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self._scopes, *scopes)))
@@ -242,75 +269,6 @@ def _tokens(request: AuthRequest, name: str) -> list[tuple[str, str]]:
 
 #: The place of the metadata document; the path of the resource follows (RFC 9728 section 3.1).
 WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
-
-_MEMBERS: Final = frozenset(
-    {"resource", "authorization_servers", "bearer_methods_supported", "scopes_supported"}
-    | {"resource_name", "resource_documentation"}
-)
-
-
-@attrs.frozen(kw_only=True)
-class _Metadata:
-    """Protected Resource Metadata: tells clients where to get tokens (RFC 9728 section 2).
-
-    The fields are the options of `BearerAuth`.
-
-    Raises:
-        ValueError: A URL, a scope or a member of `extra` is malformed or not allowed.
-    """
-
-    resource: str
-    authorization_servers: tuple[str, ...]
-    scopes_supported: tuple[str, ...]
-    resource_name: str | None
-    resource_documentation: str | None
-    extra: Mapping[str, Any]
-
-    def __attrs_post_init__(self) -> None:
-        check_url(self.resource, "resource", query=False)
-        for issuer in self.authorization_servers:
-            check_url(issuer, "an authorization server", query=False)
-        _check_scopes(self.scopes_supported, "scopes_supported")
-        if self.resource_documentation is not None:
-            check_url(self.resource_documentation, "resource_documentation")
-        if taken := _MEMBERS & self.extra.keys():
-            raise ValueError(f"extra must not hold {', '.join(sorted(taken))}: there are options")
-        self._render()
-
-    @property
-    def url(self) -> str | None:
-        """The URL of the document; None without an authorization server to tell about."""
-        if not self.authorization_servers:
-            return None
-        parts = urlsplit(self.resource)
-        return f"{parts.scheme}://{parts.netloc}{_well_known(parts.path)}"
-
-    def documents(self, endpoint_path: str) -> dict[str, bytes]:
-        """Give one body by every path where clients may look for it; see `BearerAuth`."""
-        if not self.authorization_servers:
-            return {}
-        # A proxy may take away a prefix, so the path of the endpoint may differ from the path of
-        # the resource; clients that know neither look at the root.
-        paths = (endpoint_path, urlsplit(self.resource).path, "")
-        return dict.fromkeys(map(_well_known, paths), self._render())
-
-    def _render(self) -> bytes:
-        optional = {
-            "scopes_supported": list(self.scopes_supported) or None,
-            "resource_name": self.resource_name,
-            "resource_documentation": self.resource_documentation,
-        }
-        document = {
-            "resource": self.resource,
-            "authorization_servers": list(self.authorization_servers),
-            "bearer_methods_supported": ["header"],
-            **{name: value for name, value in optional.items() if value is not None},
-            **self.extra,
-        }
-        try:
-            return bytes(render(document))
-        except TypeError as error:
-            raise ValueError(f"extra: {error}") from None
 
 
 def _well_known(path: str) -> str:

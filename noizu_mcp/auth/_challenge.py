@@ -104,8 +104,16 @@ def parse_challenges(value: str) -> list[AuthChallenge]:
     found: list[AuthChallenge] = []
     at = _skip(value, 0)
     while at < len(value):
-        challenge, at = _read_challenge(value, at)
-        found.append(challenge)
+        scheme = _SCHEME.match(value, at)
+        if scheme is None:
+            raise ValueError(f"no scheme of a challenge at character {at}")
+        at = scheme.end()
+        if token68 := _ONLY_TOKEN68.match(value, at):
+            found.append(AuthChallenge(scheme[1], {}, token68[1]))
+            at = _skip(value, token68.end())
+        else:
+            params, at = _read_params(value, at)
+            found.append(AuthChallenge(scheme[1], params))
     return found
 
 
@@ -113,17 +121,6 @@ def _skip(value: str, at: int) -> int:
     match: Any = _SKIP.match(value, at)  # never None: it matches the empty string
     end: int = match.end()
     return end
-
-
-def _read_challenge(value: str, at: int) -> tuple[AuthChallenge, int]:
-    scheme = _SCHEME.match(value, at)
-    if scheme is None:
-        raise ValueError(f"no scheme of a challenge at character {at}")
-    at = scheme.end()
-    if token68 := _ONLY_TOKEN68.match(value, at):
-        return AuthChallenge(scheme[1], {}, token68[1]), _skip(value, token68.end())
-    params, at = _read_params(value, at)
-    return AuthChallenge(scheme[1], params), at
 
 
 def _read_params(value: str, at: int) -> tuple[dict[str, str], int]:

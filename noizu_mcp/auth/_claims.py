@@ -1,13 +1,14 @@
 """Rules for the claims of a token, and the principal that they name (RFC 7519, RFC 9068)."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 
 from .._errors import InvalidToken
 from ..types import Principal
+from ._configuration import is_number
 
 #: Default `leeway`, in seconds: the clocks of issuer and server may differ by this much.
 LEEWAY: Final = 30.0
@@ -24,6 +25,10 @@ _NOT_FOR_ACCESS: Final = frozenset(
 TIMES: Final = ("exp", "nbf", "iat")
 # Seconds of Unix time that no clock will reach. NaN and infinity are not below it either.
 _END_OF_TIME: Final = 1e15
+
+
+#: Largest `leeway`, in seconds: an expired token is accepted for this long.
+MAX_LEEWAY: Final = 300.0
 
 
 @attrs.frozen(kw_only=True)
@@ -99,6 +104,42 @@ class ClaimRules:
             expires_at=read_time(claims, "exp"),
             claims=claims,
         )
+
+
+def read_rules(
+    verifier: str,
+    *,
+    issuer: str | None,
+    audience: str | Sequence[str] | None,
+    required: tuple[str, ...],
+    leeway: Any,
+) -> ClaimRules:
+    """Read the options for claims, which all verifiers share.
+
+    Args:
+        verifier: The class of the verifier, for messages.
+        issuer: The only accepted `iss`.
+        audience: One name of this server in tokens, or several.
+        required: Claims that must be present.
+        leeway: Seconds by which clocks may differ.
+
+    Raises:
+        ValueError: No issuer or no audience is given, or the leeway is no number of seconds or too
+            large.
+    """
+    if not isinstance(issuer, str) or not issuer:
+        raise ValueError(f"{verifier} needs issuer=, exactly as it stands in `iss` of the tokens")
+    names: list[Any] = [audience] if isinstance(audience, str) else list(audience or ())
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ValueError(
+            f"{verifier} needs audience=, the name of this server in tokens, such as its URL:"
+            " without it a token that was issued for any other server would be good here (RFC 8707)"
+        )
+    if not is_number(leeway) or not 0 <= leeway <= MAX_LEEWAY:
+        raise ValueError(f"leeway must be seconds from 0 to {MAX_LEEWAY:g}, not {leeway!r}")
+    return ClaimRules(
+        issuer=issuer, audience=frozenset(names), required=required, leeway=float(leeway)
+    )
 
 
 def shown(value: object) -> str:

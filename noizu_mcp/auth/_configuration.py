@@ -7,60 +7,12 @@ below any number, so a token checked with a `leeway` of NaN would never expire.
 import ipaddress
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-#: Largest `leeway`, in seconds: an expired token is accepted for this long.
-MAX_LEEWAY: Final = 300.0
-
 # `urlsplit` drops tabs and newlines, and programs disagree about quotes and backslashes.
 _PLAIN: Final = re.compile(r"[\x21\x23-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+")
-
-
-def read_audience(audience: str | Sequence[str] | None, verifier: str) -> frozenset[str]:
-    """Read the option `audience`: the names of this server in the tokens of its issuer.
-
-    Args:
-        audience: One name, or several.
-        verifier: The class that needs it, for the message.
-
-    Raises:
-        ValueError: No audience is given, or one is empty.
-    """
-    names: list[Any] = [audience] if isinstance(audience, str) else list(audience or ())
-    if not names or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(
-            f"{verifier} needs audience=, the name of this server in tokens, such as its URL:"
-            " without it a token that was issued for any other server would be good here (RFC 8707)"
-        )
-    return frozenset(names)
-
-
-def read_issuer(issuer: str | None, verifier: str) -> str:
-    """Read the option `issuer`: the only accepted value of `iss`.
-
-    Args:
-        issuer: The issuer.
-        verifier: The class that needs it, for the message.
-
-    Raises:
-        ValueError: No issuer is given.
-    """
-    if not isinstance(issuer, str) or not issuer:
-        raise ValueError(f"{verifier} needs issuer=, exactly as it stands in `iss` of the tokens")
-    return issuer
-
-
-def read_leeway(value: Any) -> float:
-    """Read the option `leeway`.
-
-    Raises:
-        ValueError: It is not a number of seconds, or too many.
-    """
-    if not _is_number(value) or not 0 <= value <= MAX_LEEWAY:
-        raise ValueError(f"leeway must be seconds from 0 to {MAX_LEEWAY:g}, not {value!r}")
-    return float(value)
 
 
 def read_seconds(value: Any, name: str, *, zero: bool = False) -> float:
@@ -74,7 +26,7 @@ def read_seconds(value: Any, name: str, *, zero: bool = False) -> float:
     Raises:
         ValueError: It is not a number, infinite, or too small.
     """
-    if not _is_number(value) or not 0 <= value < math.inf or not (value or zero):
+    if not is_number(value) or not 0 <= value < math.inf or not (value or zero):
         bound = "of 0 or more" if zero else "above 0"
         raise ValueError(f"{name} must be a number of seconds {bound}, not {value!r}")
     return float(value)
@@ -92,7 +44,8 @@ def read_count(value: Any, name: str, *, zero: bool = False) -> int:
     return value
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Tell whether a value is a number; a bool is none, though an int in Python."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

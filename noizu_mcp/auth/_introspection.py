@@ -4,26 +4,17 @@ import base64
 import hashlib
 import time
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote_plus, urlencode
 
-import attrs
 import trio
 
 from .._errors import InvalidToken, VerifierUnavailable
+from .._value import JSONObject
 from ..jsonrpc import parse_json
 from ..types import Principal
-from ._claims import LEEWAY, ClaimRules, shown
-from ._configuration import (
-    check_url,
-    read_audience,
-    read_claims,
-    read_count,
-    read_issuer,
-    read_leeway,
-    read_seconds,
-    read_text,
-)
+from ._claims import LEEWAY, read_rules, shown
+from ._configuration import check_url, read_claims, read_count, read_seconds, read_text
 from ._fetch import Fetcher, FetchError, FetchRequest, HTTPFetcher
 from ._verifier import AuthRequest, TokenVerifier
 
@@ -39,12 +30,6 @@ INTROSPECTION_PATIENCE: Final = 10.0
 # Issuers answer for refresh tokens, too (RFC 7662 section 2.1). `token_type` is that of RFC 6749
 # section 5.1; some issuers repeat the value of `token_type_hint` instead.
 _TYPES: Final = frozenset({"bearer", "access_token"})
-
-
-@attrs.frozen
-class _Answer:
-    principal: Principal
-    until: float
 
 
 class IntrospectionVerifier(TokenVerifier):
@@ -89,11 +74,12 @@ class IntrospectionVerifier(TokenVerifier):
             ("content-type", "application/x-www-form-urlencoded"),
             ("accept", "application/json"),
         )
-        self._rules = ClaimRules(
-            issuer=read_issuer(issuer, "IntrospectionVerifier"),
-            audience=read_audience(audience, "IntrospectionVerifier"),
+        self._rules = read_rules(
+            "IntrospectionVerifier",
+            issuer=issuer,
+            audience=audience,
             required=("aud", *read_claims(required_claims, "required_claims")),
-            leeway=read_leeway(leeway),
+            leeway=leeway,
         )
         self._cache = _Cache(
             read_seconds(cache_ttl, "cache_ttl", zero=True),
@@ -132,7 +118,7 @@ class IntrospectionVerifier(TokenVerifier):
         self._cache.put(digest, principal)
         return principal
 
-    async def _introspect(self, token: str) -> dict[str, Any]:
+    async def _introspect(self, token: str) -> JSONObject:
         body = urlencode({"token": token, "token_type_hint": "access_token"}).encode()
         request = FetchRequest(url=self._url, method="POST", headers=self._headers, body=body)
         try:
@@ -152,16 +138,14 @@ class _Cache:
     def __init__(self, ttl: float, size: int) -> None:
         self._ttl = ttl
         self._size = size
-        self._answers: dict[bytes, _Answer] = {}
+        self._answers: dict[bytes, tuple[Principal, float]] = {}  # with the end of each
 
     def get(self, digest: bytes) -> Principal | None:
-        answer = self._answers.get(digest)
-        if answer is None:
-            return None
-        if time.time() >= answer.until:
-            del self._answers[digest]
-            return None
-        return answer.principal
+        principal, until = self._answers.get(digest, (None, 0.0))
+        if time.time() < until:
+            return principal
+        self._answers.pop(digest, None)
+        return None
 
     def put(self, digest: bytes, principal: Principal) -> None:
         until = time.time() + self._ttl
@@ -171,7 +155,7 @@ class _Cache:
         while self._answers and len(self._answers) >= self._size:
             del self._answers[next(iter(self._answers))]
         if self._size > 0:
-            self._answers[digest] = _Answer(principal, until)
+            self._answers[digest] = principal, until
 
 
 def _basic(client_id: str, secret: str) -> str:

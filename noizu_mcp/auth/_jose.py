@@ -7,6 +7,7 @@ configuration allows (RFC 8725 sections 3.1 and 3.2).
 import functools
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
@@ -18,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from .._errors import InvalidToken
+from .._value import JSONObject
 from ..jsonrpc import parse_json
 from ._claims import TIMES, ClaimRules, read_time, shown
 
@@ -33,10 +35,7 @@ _PUBLIC_MEMBERS: Final = ("kty", "crv", "x", "y", "n", "e")
 _jwt: Final = jwt.PyJWT({"enforce_minimum_key_length": True})
 
 # PyJWT raises these before it looks at claims; the others are about claims.
-_SIGNATURE_ERRORS: Final = (
-    *(jwt.DecodeError, jwt.InvalidAlgorithmError, jwt.InvalidKeyError),
-    *(ValueError, TypeError),
-)
+_NOT_VERIFIED: Final = (jwt.DecodeError, jwt.InvalidAlgorithmError, jwt.InvalidKeyError)
 
 
 class NotSigned(InvalidToken):
@@ -83,7 +82,7 @@ def _read_header(segment: str) -> Header:
     return Header(alg, header.get("kid"), typ)
 
 
-def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> dict[str, Any]:
+def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> JSONObject:
     """Verify the signature of a token and its registered claims.
 
     Args:
@@ -114,7 +113,7 @@ def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> dict
                 issuer=rules.issuer,
                 leeway=rules.leeway,
             )
-        except _SIGNATURE_ERRORS as error:
+        except (*_NOT_VERIFIED, ValueError, TypeError) as error:
             reason = str(error)
         except jwt.PyJWTError as error:
             # PyJWT says "Invalid issuer", and not which one it is; the log should.
@@ -125,7 +124,7 @@ def decode(token: str, alg: str, keys: Iterable[Any], rules: ClaimRules) -> dict
     raise NotSigned(f"no trusted key has signed it: {shown(reason)}")
 
 
-def _read_claims(token: str) -> dict[str, Any]:
+def _read_claims(token: str) -> JSONObject:
     parts = token.split(".")
     if len(parts) != 3:  # RFC 7515 section 7.1
         raise InvalidToken("it is not a JWT: it must have three parts")
@@ -166,18 +165,14 @@ def read_key_set(document: Any) -> list[Key]:
     found = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(found, list) or len(found) > MAX_KEYS:
         raise ValueError(f"not a JWK Set, or one with more than {MAX_KEYS} keys")
-    keys = [key for jwk in found if (key := _usable(jwk)) is not None]
+    keys: list[Key] = []
+    for jwk in found:
+        with suppress(ValueError):  # RFC 7517 section 5: keys not understood should be ignored
+            keys.append(read_jwk(jwk))
     # Only an empty set, or one of other keys, withdraws the known keys; garbage must not.
     if not keys and not all(isinstance(jwk, Mapping) for jwk in found):
         raise ValueError("not a JWK Set: it holds something else than keys")
     return keys
-
-
-def _usable(jwk: Any) -> Key | None:
-    try:
-        return read_jwk(jwk)
-    except ValueError:  # RFC 7517 section 5: keys that are not understood should be ignored
-        return None
 
 
 def read_jwk(jwk: Any) -> Key:
@@ -193,19 +188,16 @@ def read_jwk(jwk: Any) -> Key:
     use, operations = jwk.get("use", "sig"), jwk.get("key_ops", ["verify"])
     if use != "sig" or not isinstance(operations, list) or "verify" not in operations:
         raise ValueError("the key is not for signatures")
-    key, alg, kid = _load_jwk(jwk), jwk.get("alg"), jwk.get("kid")
+    public = {name: jwk[name] for name in _PUBLIC_MEMBERS if name in jwk}
+    try:
+        key = jwt.PyJWK(public).key
+    except (jwt.PyJWTError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise ValueError(f"the JWK cannot be read: {type(error).__name__}") from None
+    alg, kid = jwk.get("alg"), jwk.get("kid")
     algorithms = frozenset(each for each in _algorithms(key) if alg in (None, each))
     if not algorithms:
         raise ValueError(f"a key of this kind is not for {alg!r}")
     return Key(kid if isinstance(kid, str) else None, algorithms, key)
-
-
-def _load_jwk(jwk: Mapping[str, Any]) -> Any:
-    public = {name: jwk[name] for name in _PUBLIC_MEMBERS if name in jwk}
-    try:
-        return jwt.PyJWK(public).key
-    except (jwt.PyJWTError, ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise ValueError(f"the JWK cannot be read: {type(error).__name__}") from None
 
 
 def read_keys(keys: Any) -> list[Key]:

@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from .._errors import InvalidToken
+from .._value import JSONObject
 from ..types import Principal
-from ._claims import LEEWAY, ClaimRules, read_name, shown
-from ._configuration import (
-    check_url,
-    read_audience,
-    read_claims,
-    read_issuer,
-    read_leeway,
-    read_seconds,
-)
+from ._claims import LEEWAY, read_name, read_rules, shown
+from ._configuration import check_url, read_claims, read_seconds
 from ._fetch import Fetcher, HTTPFetcher
 from ._jwks import JWKS_COOLDOWN, JWKS_TTL, KeySet, select
 from ._verifier import AuthRequest, TokenVerifier
@@ -96,11 +90,12 @@ class JWTVerifier(TokenVerifier):
         jwks_cooldown: float = JWKS_COOLDOWN,
         fetcher: Fetcher | None = None,
     ) -> None:
-        self._rules = ClaimRules(
-            issuer=read_issuer(issuer, "JWTVerifier"),
-            audience=read_audience(audience, "JWTVerifier"),
+        self._rules = read_rules(
+            "JWTVerifier",
+            issuer=issuer,
+            audience=audience,
             required=("exp", "iss", "aud", *read_claims(required_claims, "required_claims")),
-            leeway=read_leeway(leeway),
+            leeway=leeway,
         )
         self._algorithms = _read_public_algorithms(algorithms)
         self._types = _AT_JWT if only_access_tokens else _TYPES | {None}
@@ -150,9 +145,9 @@ class JWTVerifier(TokenVerifier):
             claims = self._decode(token, header, newer)
         return self._rules.principal(claims)
 
-    def _decode(self, token: str, header: "Header", found: "list[Key]") -> dict[str, Any]:
+    def _decode(self, token: str, header: "Header", found: "list[Key]") -> JSONObject:
         keys = [each.key for each in found]
-        claims: dict[str, Any] = self._jose.decode(token, header.alg, keys, self._rules)
+        claims: JSONObject = self._jose.decode(token, header.alg, keys, self._rules)
         return claims
 
 
@@ -206,11 +201,12 @@ class CompoundJWTVerifier(TokenVerifier):
         algorithms: Sequence[str] = ("HS256",),
         leeway: float = LEEWAY,
     ) -> None:
-        self._rules = ClaimRules(
-            issuer=read_issuer(issuer, "CompoundJWTVerifier"),
-            audience=read_audience(audience, "CompoundJWTVerifier"),
+        self._rules = read_rules(
+            "CompoundJWTVerifier",
+            issuer=issuer,
+            audience=audience,
             required=("exp", "iss", "aud", "sub", "api_key_id"),
-            leeway=read_leeway(leeway),
+            leeway=leeway,
         )
         names = (algorithms,) if isinstance(algorithms, str) else tuple(algorithms)
         if not names or not SECRET_ALGORITHMS.keys() >= set(names):

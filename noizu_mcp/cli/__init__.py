@@ -1,10 +1,6 @@
 """The command line: `noizu-mcp`."""
 
-from .._util import publish
+from .._util import publish as _publish
 from ._main import main as main
 
-__all__ = [
-    "main",
-]
-
-publish(globals())
+_publish(globals())

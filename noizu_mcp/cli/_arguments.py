@@ -1,15 +1,16 @@
 """Arguments of a tool, read from the command line as its schema declares them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
+from .._value import JSON, JSONObject
 from ._errors import USAGE, CommandError
 
 Part = TypeVar("Part", list[Any], dict[str, Any])
 
 
-def part_of(schema: Any, key: str, kind: type[Part]) -> Part:
+def part_of(schema: JSON, key: str, kind: type[Part]) -> Part:
     """Take a list or an object out of a schema; the server judges its schema, not the command.
 
     Args:
@@ -24,7 +25,7 @@ def part_of(schema: Any, key: str, kind: type[Part]) -> Part:
     return found if isinstance(found, kind) else kind()
 
 
-#: The names that JSON Schema has for the types of decoded JSON; 1.0 is an integer, too.
+#: The names that JSON Schema has for the types of decoded JSON; see `_type_names` for `float`.
 _TYPE_NAMES: Final[dict[type, set[str]]] = {
     type(None): {"null"},
     bool: {"boolean"},
@@ -35,9 +36,7 @@ _TYPE_NAMES: Final[dict[type, set[str]]] = {
 }
 
 
-def read_arguments(
-    pairs: Sequence[str], text: str | None, schema: Mapping[str, Any]
-) -> dict[str, Any]:
+def read_arguments(pairs: Sequence[str], text: str | None, schema: JSONObject) -> JSONObject:
     """Read the arguments of a call.
 
     Args:
@@ -49,7 +48,9 @@ def read_arguments(
     Raises:
         CommandError: Something is not of that form.
     """
-    arguments = _read_json_object(text) if text is not None else {}
+    arguments = {} if text is None else read_json(text, "--args")
+    if not isinstance(arguments, dict):
+        raise CommandError("--args must be a JSON object", USAGE)
     properties = part_of(schema, "properties", dict)
     for name, value in read_texts(pairs).items():
         arguments[name] = _read_value(value, _types(properties.get(name)))
@@ -74,37 +75,38 @@ def read_texts(pairs: Sequence[str]) -> dict[str, str]:
     return texts
 
 
-def _read_json_object(text: str) -> dict[str, Any]:
+def read_json(text: str, option: str) -> JSON:
+    """Read the JSON of an option.
+
+    Raises:
+        CommandError: It is not JSON.
+    """
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError as error:
-        raise CommandError(f"--args is not JSON: {error}", USAGE) from error
-    if not isinstance(value, dict):
-        raise CommandError("--args must be a JSON object", USAGE)
-    return value
+        raise CommandError(f"{option} is not JSON: {error}", USAGE) from error
 
 
-def _read_value(text: str, types: set[str]) -> Any:
+def _read_value(text: str, types: set[str]) -> JSON:
     try:
         value = json.loads(text)
     except ValueError:
         return text
+    # A tool that takes text gets it as it was typed, quotes included.
     if not types or (types & _type_names(value)) - {"string"}:
         return value
     # A value of a wrong type is sent as it looks: the tool knows best which type it needs.
     return text if "string" in types else value
 
 
-def _types(schema: Any) -> set[str]:
+def _types(schema: JSON) -> set[str]:
     """Collect the types that a schema names; an empty result allows any type."""
     if not isinstance(schema, dict):
         return set()
     named = [schema.get("type"), *part_of(schema, "type", list)]
     types = {name for name in named if isinstance(name, str)}
-    for value in (
-        *part_of(schema, "enum", list),
-        *([schema["const"]] if "const" in schema else ()),
-    ):
+    constant = [schema["const"]] if "const" in schema else []
+    for value in part_of(schema, "enum", list) + constant:
         types |= _type_names(value)
     for keyword in ("anyOf", "oneOf"):
         for branch in part_of(schema, keyword, list):
@@ -112,7 +114,8 @@ def _types(schema: Any) -> set[str]:
     return types
 
 
-def _type_names(value: Any) -> set[str]:
+def _type_names(value: JSON) -> set[str]:
+    # 2020-12 validation section 6.1.1: a number without a fractional part is an integer.
     if isinstance(value, float):
         return {"number", "integer"} if value.is_integer() else {"number"}
     return _TYPE_NAMES[type(value)]

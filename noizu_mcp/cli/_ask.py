@@ -4,7 +4,6 @@ A person is shown the question on stderr and answers on stdin, one question at a
 the JSON of `--answers`. Without both, every question is declined.
 """
 
-import json
 import math
 import os
 import sys
@@ -16,8 +15,10 @@ from urllib.parse import urlsplit
 
 import trio
 
+from .._value import JSON, JSONObject
 from ..client import Client, ClientHandler
 from ..types import Accept, Cancel, Decline
+from ._arguments import read_json
 from ._errors import USAGE, CommandError
 from ._form import Field, read_fields
 from ._output import printable
@@ -45,6 +46,8 @@ class Terminal:
     def say_with_emphasis(self, text: str, part: str) -> None:
         """Print a text, and let a part of it stand out."""
         safe, part = (printable(each, self._out, "") for each in (text, part))
+        # Bold and reversed: clients highlight the domain, since a subdomain may look like another
+        # site (2025-11-25 `client/elicitation`).
         print(safe.replace(part, f"\x1b[1;7m{part}\x1b[0m"), file=self._out, flush=True)
 
     def discard_typed(self) -> None:
@@ -67,33 +70,12 @@ class Terminal:
         return line.decode(errors="replace").strip()
 
 
-@contextmanager
-def open_terminal() -> Iterator[Terminal | None]:
-    """Find the person who runs this command.
-
-    Yields:
-        The terminal; None if stdin or stderr is not a terminal.
-    """
-    if sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        yield None
-        return
-    # A server in this process takes descriptor 0 away.
-    fd = os.dup(sys.stdin.fileno())
-    try:
-        yield Terminal(fd, sys.stderr)
-    finally:
-        os.close(fd)
-
-
 Result = TypeVar("Result")
-Outcome = Accept[Any] | Decline | Cancel
+Refusal = Decline | Cancel
+Outcome = Accept[Any] | Refusal
 
-_WORDS: Final[Mapping[str, Decline | Cancel]] = {"decline": Decline(), "cancel": Cancel()}
-_CONSENT: Final[Mapping[str, Decline | Cancel | None]] = {
-    "yes": None,
-    "no": Decline(),
-    "cancel": Cancel(),
-}
+_WORDS: Final[Mapping[str, Refusal]] = {"decline": Decline(), "cancel": Cancel()}
+_CONSENT: Final[Mapping[str, Refusal | None]] = {"yes": None, "no": Decline(), "cancel": Cancel()}
 
 
 @contextmanager
@@ -108,10 +90,16 @@ def respondent(answers: str | None, timeout: float) -> Iterator["Respondent"]:
         CommandError: The answers are malformed.
     """
     if answers is not None:
-        yield Script(read_answers(answers))
-        return
-    with open_terminal() as terminal:
-        yield Nobody() if terminal is None else Person(terminal, timeout)
+        yield Script(_read_answers(answers))
+    elif sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        yield Nobody()
+    else:
+        # A server in this process takes descriptor 0 away.
+        fd = os.dup(sys.stdin.fileno())
+        try:
+            yield Person(Terminal(fd, sys.stderr), timeout)
+        finally:
+            os.close(fd)
 
 
 class Respondent(ClientHandler):
@@ -161,7 +149,7 @@ class Script(Respondent):
             one of the words accept, decline, cancel.
     """
 
-    def __init__(self, answers: Any) -> None:
+    def __init__(self, answers: JSON) -> None:
         super().__init__()
         self._answers = answers
 
@@ -184,16 +172,8 @@ class Script(Respondent):
             await self._fail(CommandError(f"--answers: {error}", USAGE))
 
 
-def read_answers(text: str) -> Any:
-    """Read `--answers`.
-
-    Raises:
-        CommandError: It is not JSON, or not an answer.
-    """
-    try:
-        answers = json.loads(text)
-    except ValueError as error:
-        raise CommandError(f"--answers is not JSON: {error}", USAGE) from error
+def _read_answers(text: str) -> JSON:
+    answers = read_json(text, "--answers")
     for answer in answers if isinstance(answers, list) else [answers]:
         if not isinstance(answer, dict) and answer not in ("accept", "decline", "cancel"):
             words = '"accept", "decline", "cancel"'
@@ -239,10 +219,12 @@ class Person(Respondent):
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
         """Show the question and read the answer."""
         with self._unhurried():
+            # One at a time: the lines of two forms would mix.
             async with self._busy:
                 try:
                     return await self._ask(params)
                 except EOFError:
+                    # Ctrl-D dismisses the question, which is no choice (`client/elicitation`).
                     return Cancel()
                 except trio.Cancelled:
                     self._terminal.say()
@@ -254,6 +236,7 @@ class Person(Respondent):
         terminal.discard_typed()
         terminal.say()
         terminal.say(f"{self.asker} asks:")
+        # Each line is marked: a message of the server must not look like lines of this program.
         for line in str(params.get("message", "")).splitlines():
             terminal.say(f"  | {line}")
         if params.get("mode") == "url":
@@ -265,10 +248,11 @@ class Person(Respondent):
         if refusal is not None:
             return refusal
         content = _without_none({field.name: await self._fill_in(field) for field in fields})
+        # Answers can be reviewed before they are sent (2025-11-25 `client/elicitation`).
         refusal = await self._consent("Send it?", "yes") if fields else None
         return Accept(content) if refusal is None else refusal
 
-    async def _fill_in(self, field: Field) -> Any:
+    async def _fill_in(self, field: Field) -> JSON:
         terminal = self._terminal
         for number, choice in enumerate(field.choices, 1):
             terminal.say(f"    {number}) {choice.title}")
@@ -296,7 +280,7 @@ class Person(Respondent):
         refusal = await self._consent("Will you open it, in a browser of yours?", "no")
         return Accept(None) if refusal is None else refusal
 
-    async def _consent(self, question: str, default: str) -> Decline | Cancel | None:
+    async def _consent(self, question: str, default: str) -> Refusal | None:
         """Ask for yes, no or cancel; None is yes."""
         while True:
             text = await self._terminal.ask(f"{question} yes, no, cancel [{default}]:")
@@ -320,6 +304,6 @@ def host_of(url: str) -> str | None:
     return parts.hostname if parts.scheme in ("http", "https") else None
 
 
-def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(values: JSONObject) -> JSONObject:
     """Leave out the fields that were left out."""
     return {name: value for name, value in values.items() if value is not None}

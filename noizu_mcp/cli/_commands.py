@@ -6,17 +6,16 @@ with `--json` the result as the server sent it.
 
 import argparse
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from .._errors import McpError
 from ..client import Client
-from ..jsonrpc import METHOD_NOT_FOUND
+from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
 from ..types import (
     Completion,
-    PromptResult,
-    ReadResult,
+    PromptDefinition,
     Reference,
     ResourceContents,
     ToolDefinition,
@@ -25,7 +24,10 @@ from ..types import (
 from ._arguments import part_of, read_arguments, read_texts
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import print_json, print_table, printable, show
-from ._use import suggest, use
+from ._target import hint_at
+from ._use import use
+
+Result = TypeVar("Result")
 
 
 class _Kind(NamedTuple):
@@ -33,12 +35,14 @@ class _Kind(NamedTuple):
 
     Attributes:
         header: The columns of its table.
-        row: One row of it.
-        fetch: Lists them.
+        key: The attribute that clients name it by.
+        row: One row of its table.
+        fetch: Lists all of them.
         capability: The capability of a server that has components of the kind.
     """
 
     header: tuple[str, ...]
+    key: str
     row: Callable[[Any], tuple[str, ...]]
     fetch: Callable[[Client], Awaitable[Sequence[Any]]]
     capability: str
@@ -50,16 +54,13 @@ def _tool_row(tool: ToolDefinition) -> tuple[str, ...]:
     return tool.name, _words(names, required), _first_line(tool)
 
 
-def _prompt_row(prompt: Any) -> tuple[str, ...]:
+def _prompt_row(prompt: PromptDefinition) -> tuple[str, ...]:
+    names = [each.name for each in prompt.arguments]
     required = [each.name for each in prompt.arguments if each.required]
-    return (
-        prompt.name,
-        _words([each.name for each in prompt.arguments], required),
-        _first_line(prompt),
-    )
+    return prompt.name, _words(names, required), _first_line(prompt)
 
 
-def _words(names: Any, required: Any) -> str:
+def _words(names: Iterable[str], required: Sequence[str]) -> str:
     return " ".join(name if name in required else f"[{name}]" for name in names)
 
 
@@ -69,34 +70,37 @@ def _first_line(listed: Any) -> str:
 
 _NAMED: Final = ("NAME", "ARGUMENTS", "DESCRIPTION")
 KINDS: Final = {
-    "tools": _Kind(_NAMED, _tool_row, Client.list_tools, "tools"),
+    "tools": _Kind(_NAMED, "name", _tool_row, Client.list_tools, "tools"),
     "resources": _Kind(
         ("URI", "NAME", "DESCRIPTION"),
+        "uri",
         lambda each: (each.uri, each.name, _first_line(each)),
         Client.list_resources,
         "resources",
     ),
     "templates": _Kind(
         ("URI TEMPLATE", "NAME", "DESCRIPTION"),
+        "uri_template",
         lambda each: (each.uri_template, each.name, _first_line(each)),
         Client.list_resource_templates,
         "resources",
     ),
-    "prompts": _Kind(_NAMED, _prompt_row, Client.list_prompts, "prompts"),
+    "prompts": _Kind(_NAMED, "name", _prompt_row, Client.list_prompts, "prompts"),
 }
 
 
 def list_offers(args: argparse.Namespace) -> int:
     """Print the components of a server: its tools, unless other kinds are asked for."""
-    asked = [kind for kind in KINDS if getattr(args, kind)] or ["tools"]
-    found = use(args, partial(_fetch, list(KINDS) if args.all else asked, every=args.all))
+    asked = [kind for kind in KINDS if args.all or getattr(args, kind)] or ["tools"]
+    found = use(args, partial(_fetch, asked, every=args.all))
+    several = args.all or len(asked) > 1
     if args.json:
         wire = {kind: [each.to_wire() for each in listed] for kind, listed in found.items()}
-        print_json(wire if args.all or len(asked) > 1 else wire[asked[0]])
+        print_json(wire if several else wire[asked[0]])
         return OK
-    for n, (kind, listed) in enumerate(found.items()):
-        if args.all or len(asked) > 1:
-            print(f"{'' if n == 0 else chr(10)}{kind.upper()}")
+    for number, (kind, listed) in enumerate(found.items()):
+        if several:
+            print(f"{chr(10) if number else ''}{kind.upper()}")
         if listed:
             print_table(KINDS[kind].header, [KINDS[kind].row(each) for each in listed])
         else:
@@ -106,62 +110,103 @@ def list_offers(args: argparse.Namespace) -> int:
 
 async def _fetch(kinds: Sequence[str], client: Client, *, every: bool) -> dict[str, Sequence[Any]]:
     """List some kinds; of all kinds those that the server has."""
-    return {
-        kind: await _listed(KINDS[kind], client)
-        for kind in kinds
-        if not every or client.capabilities.has(KINDS[kind].capability)
-    }
+    found: dict[str, Sequence[Any]] = {}
+    for kind in kinds:
+        if every and not client.capabilities.has(KINDS[kind].capability):
+            continue
+        try:
+            found[kind] = await KINDS[kind].fetch(client)
+        except McpError as error:
+            # A server without components of a kind may not know the method that lists them.
+            if error.code != METHOD_NOT_FOUND:
+                raise
+            found[kind] = ()
+    return found
 
 
-async def _listed(kind: _Kind, client: Client) -> Sequence[Any]:
-    try:
-        return await kind.fetch(client)
-    except McpError as error:
-        if error.code != METHOD_NOT_FOUND:
-            raise
-        return ()  # a server without any does not know the method either
+class _Offers:
+    """The components of one kind that a server lists; the list is fetched once, if at all.
+
+    Args:
+        kind: A key of `KINDS`.
+        client: The connection to the server.
+    """
+
+    def __init__(self, kind: str, client: Client) -> None:
+        self.client = client
+        self._kind = KINDS[kind]
+        self._listed: Sequence[Any] | None = None
+
+    async def fetch(self) -> dict[str, Any]:
+        """List them by what clients name them by."""
+        if self._listed is None:
+            self._listed = await self._kind.fetch(self.client)
+        return {getattr(each, self._kind.key): each for each in self._listed}
+
+
+def _use_named(
+    args: argparse.Namespace, kind: str, name: str, ask: Callable[[_Offers], Awaitable[Result]]
+) -> Result:
+    """Use one component of a server; if it has none of that name, suggest one.
+
+    Raises:
+        CommandError: The server has no component of that name, or none of that kind.
+        McpError: It has one, or the error has another cause.
+    """
+
+    async def work(client: Client) -> Result:
+        offers = _Offers(kind, client)
+        try:
+            return await ask(offers)
+        except McpError as error:
+            # These codes also mean a wrong argument, or whatever a component means by them: only
+            # the list tells whether the name is wrong.
+            if error.code not in (METHOD_NOT_FOUND, INVALID_PARAMS, RESOURCE_NOT_FOUND):
+                raise
+            try:
+                names = list(await offers.fetch())
+            except McpError as unlisted:
+                if error.code == unlisted.code == METHOD_NOT_FOUND:
+                    raise CommandError(f"the server has no {kind}") from error
+                raise error from unlisted
+            if name in names:
+                raise
+            text = f"no {kind.removesuffix('s')} {name}; {hint_at(name, names)}"
+            raise CommandError(text, USAGE) from error
+
+    return use(args, work)
 
 
 def call_tool(args: argparse.Namespace) -> int:
     """Print the result of a tool."""
-    result = use(args, partial(_call, args))
+    result = _use_named(args, "tools", args.tool, partial(_call, args))
     if args.json:
         print_json(result.to_wire())
     else:
         for block in result.content:
+            # The next program of a pipe must not take a failure for a result.
             show(block, sys.stderr if result.is_error else sys.stdout)
     return FAILED if result.is_error else OK
 
 
-async def _call(args: argparse.Namespace, client: Client) -> ToolResult:
+async def _call(args: argparse.Namespace, offers: _Offers) -> ToolResult:
     # Only values that stand alone need the schema to be read.
-    tools = await client.list_tools() if args.arguments else []
-    schema = next((tool.input_schema for tool in tools if tool.name == args.tool), {})
+    tool = (await offers.fetch()).get(args.tool) if args.arguments else None
+    schema = {} if tool is None else tool.input_schema
     arguments = read_arguments(args.arguments, args.args, schema)
-    try:
-        return await client.call_tool(args.tool, arguments)
-    except McpError as error:
-        if schema:
-            raise
-        await suggest("tool", args.tool, client.list_tools, error)
+    return await offers.client.call_tool(args.tool, arguments)
 
 
 def read_resource(args: argparse.Namespace) -> int:
     """Print a resource: readable on a terminal, elsewhere byte for byte."""
-    result = use(args, partial(_read, args.uri))
+    uri = args.uri
+    result = _use_named(args, "resources", uri, lambda offers: offers.client.read_resource(uri))
     if args.json:
         print_json(result.to_wire())
     else:
         for contents in result.contents:
             _show_contents(contents)
     return OK
-
-
-async def _read(uri: str, client: Client) -> ReadResult:
-    try:
-        return await client.read_resource(uri)
-    except McpError as error:
-        await suggest("resource", uri, client.list_resources, error)
 
 
 def _show_contents(contents: ResourceContents) -> None:
@@ -171,13 +216,15 @@ def _show_contents(contents: ResourceContents) -> None:
         note = f"({len(blob or b'')} bytes of {kind}; write them to a file with >)"
         print(printable(note if text is None else text, sys.stdout))
         return
+    # The bytes below pass the text that still waits in the layer above.
     sys.stdout.flush()
     sys.stdout.buffer.write(blob or b"" if text is None else text.encode("utf-8", "replace"))
 
 
 def get_prompt(args: argparse.Namespace) -> int:
     """Print the messages of a prompt."""
-    result = use(args, partial(_get, args.name, read_texts(args.arguments)))
+    name, texts = args.name, read_texts(args.arguments)
+    result = _use_named(args, "prompts", name, lambda offers: offers.client.get_prompt(name, texts))
     if args.json:
         print_json(result.to_wire())
     else:
@@ -187,18 +234,13 @@ def get_prompt(args: argparse.Namespace) -> int:
     return OK
 
 
-async def _get(name: str, arguments: dict[str, str], client: Client) -> PromptResult:
-    try:
-        return await client.get_prompt(name, arguments)
-    except McpError as error:
-        await suggest("prompt", name, client.list_prompts, error)
-
-
 def complete(args: argparse.Namespace) -> int:
     """Print the completions of an argument, one on each line."""
+    # The parser takes any number of them, so that options may stand before the prefix.
     if len(args.arguments) > 1:
         raise CommandError(f"give one prefix, not {' '.join(args.arguments)}", USAGE)
-    found = use(args, partial(_complete, args))
+    kind = "templates" if "{" in args.ref or "://" in args.ref else "prompts"
+    found = _use_named(args, kind, args.ref, partial(_complete, args, kind))
     if args.json:
         print_json(found.to_wire()["completion"])
         return OK
@@ -210,16 +252,13 @@ def complete(args: argparse.Namespace) -> int:
     return OK
 
 
-async def _complete(args: argparse.Namespace, client: Client) -> Completion:
-    is_template = "{" in args.ref or "://" in args.ref
-    ref = Reference.resource(args.ref) if is_template else Reference.prompt(args.ref)
+async def _complete(args: argparse.Namespace, kind: str, offers: _Offers) -> Completion:
+    ref = Reference.prompt(args.ref) if kind == "prompts" else Reference.resource(args.ref)
     prefix = "".join(args.arguments)
     context = read_texts(args.context) or None
     try:
-        return await client.complete(ref, args.argument, prefix, context)
+        return await offers.client.complete(ref, args.argument, prefix, context)
     except McpError as error:
         if error.code == METHOD_NOT_FOUND:
             raise CommandError("the server completes nothing") from error
-        if is_template:
-            await suggest("template", args.ref, client.list_resource_templates, error)
-        await suggest("prompt", args.ref, client.list_prompts, error)
+        raise

@@ -1,11 +1,11 @@
 """The fields of a form as a person reads and fills them in (client/elicitation)."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from .._errors import SchemaError, SchemaUnsupported
-from ..schema import CompiledSchema, compile_schema, describe
+from .._errors import SchemaError
+from .._value import JSON, JSONObject
+from ..schema import compile_schema, describe
 from ._arguments import part_of
 
 _YES: Final = ("yes", "y", "true")
@@ -35,7 +35,7 @@ class Choice(NamedTuple):
         title: The text that is shown.
     """
 
-    value: Any
+    value: JSON
     title: str
 
 
@@ -51,11 +51,15 @@ class Field:
         choices: The values to choose from; empty if any value will do.
     """
 
-    def __init__(self, name: str, schema: Mapping[str, Any], *, required: bool) -> None:
+    def __init__(self, name: str, schema: JSONObject, *, required: bool) -> None:
         self.name = name
         self.required = required
         self._schema = schema
-        self._compiled = _compiled(schema)
+        try:
+            self._compiled = compile_schema(schema, trusted=False)
+        except SchemaError:
+            # Not worth a refusal: the server checks the answer again.
+            self._compiled = compile_schema(True)
         self._several = schema.get("type") == "array"
         self.choices = _choices(schema["items"] if self._several and "items" in schema else schema)
 
@@ -86,12 +90,13 @@ class Field:
         if isinstance(default, bool):
             return "yes" if default else "no"
         values = default if isinstance(default, list) else [default]
+        # Keys are JSON: in Python 1 equals True, and lists have no hash.
         titles = {json.dumps(choice.value): choice.title for choice in self.choices}
         return ", ".join(
             titles.get(json.dumps(value), str(value)) for value in values if value is not None
         )
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> JSON:
         """Convert the text that was filled in.
 
         Args:
@@ -111,7 +116,7 @@ class Field:
         self._check(value)
         return value
 
-    def take(self, given: Mapping[str, Any]) -> Any:
+    def take(self, given: JSONObject) -> JSON:
         """Take the value from a mapping, else the default.
 
         Returns:
@@ -120,6 +125,7 @@ class Field:
         Raises:
             ValueError: It is missing, or the field does not accept it; the message names the field.
         """
+        # Null in a script leaves an optional field out: no field of a form takes null.
         value = given.get(self.name, self._schema.get("default"))
         if value is None and not self.required:
             return None
@@ -130,12 +136,13 @@ class Field:
             raise ValueError(f"{self.name}: {text}") from None
         return value
 
-    def _check(self, value: Any) -> None:
+    def _check(self, value: JSON) -> None:
+        # Without their paths: the form shows one field at a time.
         problems = describe(self._compiled.violations(value))
         if problems:
             raise ValueError("; ".join(line.partition(": ")[2] for line in problems))
 
-    def _parse(self, text: str) -> Any:
+    def _parse(self, text: str) -> JSON:
         kind = self._schema.get("type")
         if self.choices and self._several:
             words = [word.strip() for word in text.split(",") if word.strip()]
@@ -143,7 +150,9 @@ class Field:
         if self.choices:
             return self._choose(text)
         if kind == "boolean":
-            return _read_yes_or_no(text)
+            if text.lower() not in (*_YES, *_NO):
+                raise ValueError("answer yes or no")
+            return text.lower() in _YES
         if kind == "string":
             return text
         try:
@@ -151,8 +160,9 @@ class Field:
         except ValueError:
             raise ValueError(f"this is no {_TYPES.get(str(kind), 'JSON')}") from None
 
-    def _choose(self, word: str) -> Any:
+    def _choose(self, word: str) -> JSON:
         """Find a choice by its value, else by its title, else by its number."""
+        # Values first, over all choices: they may be numbers themselves.
         for choice in self.choices:
             if str(choice.value) == word:
                 return choice.value
@@ -162,7 +172,7 @@ class Field:
         raise ValueError(f"{word!r} is none of the choices")
 
 
-def read_fields(schema: Any) -> list[Field]:
+def read_fields(schema: JSON) -> list[Field]:
     """Read the fields of a form.
 
     Args:
@@ -176,14 +186,7 @@ def read_fields(schema: Any) -> list[Field]:
     ]
 
 
-def _compiled(schema: Mapping[str, Any]) -> CompiledSchema:
-    try:
-        return compile_schema(schema, trusted=False)
-    except (SchemaError, SchemaUnsupported):  # the server checks again
-        return compile_schema(True)
-
-
-def _choices(schema: Any) -> list[Choice]:
+def _choices(schema: JSON) -> list[Choice]:
     """List the choices of a field: plain, titled, or titled as 2025-06-18 does it."""
     titled = part_of(schema, "oneOf", list) or part_of(schema, "anyOf", list)
     if titled:
@@ -195,10 +198,3 @@ def _choices(schema: Any) -> list[Choice]:
     values, names = part_of(schema, "enum", list), part_of(schema, "enumNames", list)
     names = names if len(names) == len(values) else values
     return [Choice(value, str(name)) for value, name in zip(values, names, strict=True)]
-
-
-def _read_yes_or_no(text: str) -> bool:
-    word = text.lower()
-    if word not in (*_YES, *_NO):
-        raise ValueError("answer yes or no")
-    return word in _YES

@@ -5,28 +5,11 @@ import sys
 from collections.abc import Sequence
 from itertools import takewhile
 
-from .._errors import (
-    ConnectionClosed,
-    DefinitionError,
-    McpError,
-    ProtocolError,
-    RequestTimeout,
-    TransportError,
-)
+from .._errors import PEER_FAILURES, DefinitionError, McpError
 from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..transports import open_standard_descriptors
 from ._errors import FAILED, INTERRUPTED, CommandError
 from ._target import run
-
-#: Failures whose text is enough: a traceback would add nothing for the user.
-_EXPECTED = (
-    CommandError,
-    ConnectionClosed,
-    McpError,
-    ProtocolError,
-    RequestTimeout,
-    TransportError,
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,7 +22,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status: 0 done, 1 it failed, 2 it was asked wrongly, 130 it was interrupted.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    _open_missing_streams()
+    # A program may be started without stdout or stderr: it prints to nowhere then.
+    open_standard_descriptors()
+    for name, fd in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(fd, "w", closefd=False))
     try:
         status = _dispatch(words)
         # A reader that is gone is noticed here, and not by the interpreter on its way out.
@@ -49,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return FAILED
     except BaseException as error:
-        if _is(error, KeyboardInterrupt):
+        group = BaseExceptionGroup("", [error])
+        if group.subgroup(KeyboardInterrupt) is not None:
             return INTERRUPTED
         if not isinstance(error, Exception):
             raise
@@ -57,14 +45,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         ours = takewhile(lambda word: word != "--", words)
         return _fail(error, debug="--debug" in ours)
     return status
-
-
-def _open_missing_streams() -> None:
-    """Let a program that was started without stdout or stderr print, to nowhere."""
-    open_standard_descriptors()
-    for name, fd in (("stdout", 1), ("stderr", 2)):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(fd, "w", closefd=False))
 
 
 def _dispatch(words: list[str]) -> int:
@@ -75,13 +55,6 @@ def _dispatch(words: list[str]) -> int:
 
     command, args = parse(words)
     return command(args)
-
-
-def _is(error: BaseException, kind: type[BaseException]) -> bool:
-    """Tell whether it is of a kind, or a group with one of that kind in it."""
-    if isinstance(error, BaseExceptionGroup):
-        return error.subgroup(kind) is not None
-    return isinstance(error, kind)
 
 
 def _told(error: Exception) -> str:
@@ -103,7 +76,8 @@ def _fail(error: Exception, *, debug: bool) -> int:
     cause = error.__cause__ if isinstance(error, CommandError) else error
     if isinstance(cause, DefinitionError):
         lines = [str(problem) for problem in cause.problems]
-    elif isinstance(error, _EXPECTED):
+    elif isinstance(error, (CommandError, *PEER_FAILURES)):
+        # Their text is enough: a traceback would add nothing for the user.
         lines = [_told(error)]
     else:
         lines = [f"{type(error).__name__}: {error} (--debug shows where)"]

@@ -27,20 +27,15 @@ def print_json(value: Any) -> None:
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; on a terminal every column is cut to fit."""
     table = [[printable(cell, sys.stdout, "") for cell in row] for row in (header, *rows)]
-    width = _terminal_width()
+    width = max(shutil.get_terminal_size().columns, MIN_WIDTH) if sys.stdout.isatty() else None
     if width is not None:
+        # No column takes more than a third, so that the description keeps room.
         table = [[_cut(cell, width // 3) for cell in row[:-1]] + row[-1:] for row in table]
     widths = [max(map(_columns, column)) for column in zip(*table, strict=True)]
     left = None if width is None else width - sum(widths[:-1]) - 2 * (len(widths) - 1)
     for *cells, last in table:
         padded = [c + " " * (w - _columns(c)) for c, w in zip(cells, widths, strict=False)]
         print("  ".join([*padded, last if left is None else _cut(last, left)]).rstrip())
-
-
-def _terminal_width() -> int | None:
-    if not sys.stdout.isatty():
-        return None
-    return max(shutil.get_terminal_size().columns, MIN_WIDTH)
 
 
 def _columns(text: str) -> int:
@@ -79,6 +74,7 @@ def show(block: Content, out: TextIO) -> None:
         print(printable(str(wire["text"]), out), file=out)
         return
     if "data" in wire:
+        # A picture would fill the screen; `--json` prints all of it.
         wire["data"] = f"({len(wire['data'])} characters of base64)"
     print(printable(json.dumps(wire, ensure_ascii=False), out), file=out)
 
@@ -99,6 +95,7 @@ class TracePrinter:
         arrow, colour = ("-->", "36") if direction == "sent" else ("<--", "32")
         if self._colour:
             arrow = f"\x1b[{colour}m{arrow}\x1b[0m"
+        # Bytes that are no text are shown, too: a trace is read when something is wrong.
         text = printable(message.decode(errors="replace"), self._out)
         print(arrow, text, file=self._out, flush=True)
 

@@ -33,40 +33,35 @@ of fields, or "accept", "decline", "cancel"; a list has one for each question.
 _STATUS: Final = """\
 Exit status: 0 done, 1 it failed, 2 it was asked wrongly, 130 it was interrupted.
 """
-
-
-def _examples(example: str, *, asking: bool = False) -> str:
-    asks = f"{_ASKING}\n" if asking else ""
-    return f"{_TARGET}\n{asks}Example: noizu-mcp {example}\n\n{_STATUS}"
-
-
-_EXAMPLES: Final[dict[str | None, str]] = {
-    None: f"{_TARGET}\n{_ONLY_RUN}\n{_STATUS}",
-    "run": f"""\
+_RUN: Final = f"""\
 Examples: noizu-mcp run app.py:Docs
           noizu-mcp run app.py:Docs --http --port 8000
 
-{_STATUS}""",
-    "list": _examples("list --all https://mcp.example.com/mcp"),
-    "call": _examples("call app.py:Docs search query=install", asking=True),
-    "read": _examples("read app.py:Docs config://app > app.json", asking=True),
-    "prompt": _examples("prompt app.py:Docs code_review code=x style=strict", asking=True),
-    "complete": _examples("complete app.py:Docs code_review style s --context code=x"),
-}
-
-_NAMES: Final = {
-    "tools": "tools",
-    "resources": "resources",
-    "templates": "resource templates",
-    "prompts": "prompts",
-}
+{_STATUS}"""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Fails with one line."""
+    """Takes whole options only, prints its epilog as it is, and fails with one line."""
+
+    def __init__(self, **options: Any) -> None:
+        # No abbreviations: `--p` would mean another option as soon as one more begins so.
+        form = argparse.RawDescriptionHelpFormatter
+        super().__init__(allow_abbrev=False, formatter_class=form, **options)
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message}; see {self.prog} --help", USAGE)
+
+    def add_flag(self, name: str, text: str) -> None:
+        """Add an option without a value."""
+        self.add_argument(name, action="store_true", help=text)
+
+    def add_list(self, name: str, metavar: str, text: str) -> None:
+        """Add an option that may be repeated."""
+        self.add_argument(name, action="append", default=[], metavar=metavar, help=text)
+
+    def add_rest(self, text: str, metavar: str = "name=value") -> None:
+        """Add the arguments: all other words."""
+        self.add_argument("arguments", nargs="*", metavar=metavar, help=text)
 
 
 def parse(words: list[str]) -> tuple[Command, argparse.Namespace]:
@@ -82,6 +77,7 @@ def parse(words: list[str]) -> tuple[Command, argparse.Namespace]:
     Raises:
         CommandError: It cannot be read.
     """
+    # Before argparse, which would take the options of the other command for its own.
     process: list[str] | None = None
     if "--" in words:
         at = words.index("--")
@@ -103,107 +99,81 @@ def parse(words: list[str]) -> tuple[Command, argparse.Namespace]:
 
 
 def _parser(*, with_target: bool) -> argparse.ArgumentParser:
-    description = "Serve and use Model Context Protocol servers."
-    parser = _Parser(prog="noizu-mcp", description=description, **_form(None))
+    about = "Serve and use Model Context Protocol servers."
+    epilog = f"{_TARGET}\n{_ONLY_RUN}\n{_STATUS}"
+    parser = _Parser(prog="noizu-mcp", description=about, epilog=epilog)
     parser.add_argument("--version", action="version", version=f"noizu-mcp {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    running = _command(commands, "run", "serve a server on stdin and stdout, or over HTTP", _run)
+
+    def add(name: str, text: str, function: Command, epilog: str) -> _Parser:
+        about = f"{text[0].upper()}{text[1:]}."
+        added = commands.add_parser(name, help=text, description=about, epilog=epilog)
+        added.add_flag("--debug", "show the traceback of a failure")
+        added.set_defaults(command=function)
+        return added
+
+    def using(
+        name: str, text: str, function: Command, example: str, *, asking: bool = False
+    ) -> _Parser:
+        asks = f"{_ASKING}\n" if asking else ""
+        epilog = f"{_TARGET}\n{asks}Example: noizu-mcp {example}\n\n{_STATUS}"
+        added = add(name, text, function, epilog)
+        # A command after `--` takes the place of the target.
+        if with_target:
+            added.add_argument("target", metavar="SERVER", help="see below")
+        _add_connection(added)
+        return added
+
+    running = add("run", "serve a server on stdin and stdout, or over HTTP", _run, _RUN)
     running.add_argument("target", help="module:Server or path/to/file.py:Server")
     add_http(running)
-    _add_using_commands(commands, with_target=with_target)
+    _add_using_commands(using)
     return parser
 
 
-def _add_using_commands(
-    commands: "argparse._SubParsersAction[_Parser]", *, with_target: bool
-) -> None:
-    def using(name: str, text: str, function: Command) -> argparse.ArgumentParser:
-        parser = _command(commands, name, text, function)
-        _add_connection(parser, with_target=with_target)
-        return parser
-
-    listing = using(
-        "list", "list what a server offers: its tools, or what is asked for", list_offers
-    )
+def _add_using_commands(using: Callable[..., _Parser]) -> None:
+    text = "list what a server offers: its tools, or what is asked for"
+    listing = using("list", text, list_offers, "list --all https://mcp.example.com/mcp")
     for kind in KINDS:
-        listing.add_argument(f"--{kind}", action="store_true", help=f"list its {_NAMES[kind]}")
-    listing.add_argument("--all", action="store_true", help="list everything that it offers")
-    calling = using("call", "call a tool of a server", call_tool)
+        full = "resource templates" if kind == "templates" else kind
+        listing.add_flag(f"--{kind}", f"list its {full}")
+    listing.add_flag("--all", "list everything that it offers")
+    text, example = "call a tool of a server", "call app.py:Docs search query=install"
+    calling = using("call", text, call_tool, example, asking=True)
     calling.add_argument("tool", help="the name of the tool")
-    _add_arguments(calling, "a value is read as the tool declares it, else as JSON, else as text")
+    text = "an argument; a value is read as the tool declares it, else as JSON, else as text"
+    calling.add_rest(text)
     calling.add_argument("--args", metavar="JSON", help="arguments as one JSON object")
-    reading = using("read", "read a resource of a server", read_resource)
+    text, example = "read a resource of a server", "read app.py:Docs config://app > app.json"
+    reading = using("read", text, read_resource, example, asking=True)
     reading.add_argument("uri", metavar="URI", help="the URI of the resource")
-    prompting = using("prompt", "get a prompt of a server", get_prompt)
+    text, example = "get a prompt of a server", "prompt app.py:Docs code_review code=x style=strict"
+    prompting = using("prompt", text, get_prompt, example, asking=True)
     prompting.add_argument("name", help="the name of the prompt")
-    _add_arguments(prompting, "a value is text")
+    prompting.add_rest("an argument; a value is text")
     for asking in (calling, reading, prompting):
-        asking.add_argument(
-            "--answers", metavar="JSON", help="answer what the server asks; see below"
-        )
-    _add_completion(using("complete", "complete an argument of a prompt or a template", complete))
+        text = "answer what the server asks; see below"
+        asking.add_argument("--answers", metavar="JSON", help=text)
+    text = "complete an argument of a prompt or a template"
+    example = "complete app.py:Docs code_review style s --context code=x"
+    completing = using("complete", text, complete, example)
+    completing.add_argument("ref", metavar="REF", help="the name of a prompt, or a URI template")
+    completing.add_argument("argument", metavar="ARGUMENT", help="the argument, or the variable")
+    completing.add_rest("what is typed so far", "PREFIX")
+    text = "another argument that is filled in already"
+    completing.add_list("--context", "name=value", text)
 
 
-def _add_arguments(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument("arguments", nargs="*", metavar="name=value", help=f"an argument; {text}")
-
-
-def _add_completion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ref", metavar="REF", help="the name of a prompt, or a URI template")
-    parser.add_argument("argument", metavar="ARGUMENT", help="the argument, or the variable")
-    parser.add_argument("arguments", nargs="*", metavar="PREFIX", help="what is typed so far")
-    parser.add_argument(
-        "--context",
-        action="append",
-        default=[],
-        metavar="name=value",
-        help="another argument that is filled in already",
-    )
-
-
-def _form(name: str | None) -> dict[str, Any]:
-    return {
-        "epilog": _EXAMPLES[name],
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-        "allow_abbrev": False,
-    }
-
-
-def _command(
-    commands: "argparse._SubParsersAction[_Parser]", name: str, text: str, function: Command
-) -> argparse.ArgumentParser:
-    description = f"{text[0].upper()}{text[1:]}."
-    parser = commands.add_parser(name, help=text, description=description, **_form(name))
-    parser.add_argument("--debug", action="store_true", help="show the traceback of a failure")
-    parser.set_defaults(command=function)
-    return parser
-
-
-def _add_connection(parser: argparse.ArgumentParser, *, with_target: bool) -> None:
-    if with_target:
-        parser.add_argument("target", metavar="SERVER", help="see below")
-    parser.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a header for a server at a URL, or 'NAME: VALUE'; may be repeated",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--trace", action="store_true", help="print every message to stderr")
-    parser.add_argument(
-        "--protocol",
-        metavar="VERSION",
-        choices=tuple(REVISIONS),
-        help=f"use one protocol revision: {', '.join(REVISIONS)}",
-    )
-    parser.add_argument(
-        "--timeout",
-        metavar="SECONDS",
-        type=_seconds,
-        default=TIMEOUT,
-        help=f"for each answer of the server, {TIMEOUT:g} unless given",
-    )
+def _add_connection(parser: _Parser) -> None:
+    text = "a header for a server at a URL, or 'NAME: VALUE'; may be repeated"
+    parser.add_list("--header", "NAME=VALUE", text)
+    parser.add_flag("--json", "print JSON")
+    parser.add_flag("--trace", "print every message to stderr")
+    known = tuple(REVISIONS)
+    text = f"use one protocol revision: {', '.join(known)}"
+    parser.add_argument("--protocol", metavar="VERSION", choices=known, help=text)
+    text = f"for each answer of the server, {TIMEOUT:g} unless given"
+    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=TIMEOUT, help=text)
 
 
 def _seconds(text: str) -> float:

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -86,7 +88,10 @@ def watched_folders(target: str) -> tuple[Path, ...]:
     """
     here = Path.cwd()
     folder = _folder_of(target)
-    if folder is None or _is_watched(folder, here):
+    # A folder below a skipped one is not reached from here: it is watched on its own.
+    if folder is None or (
+        folder.is_relative_to(here) and _SKIPPED.isdisjoint(folder.relative_to(here).parts)
+    ):
         return (here,)
     return (here, folder)
 
@@ -106,29 +111,18 @@ def _folder_of(target: str) -> Path | None:
     return None if folder.name in _SKIPPED else folder
 
 
-def _is_watched(folder: Path, watched: Path) -> bool:
-    if not folder.is_relative_to(watched):
-        return False
-    return _SKIPPED.isdisjoint(folder.relative_to(watched).parts)
-
-
 def snapshot(folders: Sequence[Path]) -> Snapshot:
     """Note when each Python file below some folders was changed.
 
     Args:
         folders: The folders.
     """
-    return {path: time for folder in folders for path, time in _stamps(folder)}
-
-
-def _stamps(folder: Path) -> Iterator[tuple[str, float]]:
-    for root, folders, files in os.walk(folder):
+    found: dict[str, float] = {}
+    for root, inside, files in chain.from_iterable(map(os.walk, folders)):
         # In place: `os.walk` then does not enter them at all.
-        folders[:] = [name for name in folders if name not in _SKIPPED]
-        for name in files:
-            if name.endswith(".py"):
-                path = Path(root, name)
-                try:
-                    yield str(path), path.stat().st_mtime
-                except OSError:
-                    continue  # it is being replaced: the next look sees the new one
+        inside[:] = [name for name in inside if name not in _SKIPPED]
+        for path in (Path(root, name) for name in files if name.endswith(".py")):
+            # A file that is being replaced is not there for a moment; the next look sees it.
+            with suppress(OSError):
+                found[str(path)] = path.stat().st_mtime
+    return found

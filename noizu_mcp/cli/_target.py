@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
@@ -11,9 +11,9 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from .._errors import DefinitionError
+from .._nearest import nearest
 from .._serving import run_stdio
 from .._util import relative_path
-from ..schema.jsonschema._nearest import nearest
 from ..server import Server
 from ._errors import OK, USAGE, CommandError
 
@@ -42,11 +42,15 @@ def load_server(target: str) -> Server:
     if isinstance(found, type) and issubclass(found, Server):
         # Its constructor is the user's code, too.
         return _guarded(f"make {found.__name__}", found)
-    names = [cls.__name__ for cls in _servers(module)]
-    meant = nearest(name, names)
-    hint = f"did you mean {meant}?" if meant else f"there are: {', '.join(names) or 'none'}"
     what = f"no {name}" if found is None else f"{name} is no server"
+    hint = hint_at(name, [cls.__name__ for cls in _servers(module)])
     raise CommandError(f"{place}: {what}; {hint}", USAGE)
+
+
+def hint_at(name: str, names: Sequence[str]) -> str:
+    """Hint at the names that may be meant by an unknown one."""
+    meant = nearest(name, names)
+    return f"did you mean {meant}?" if meant else f"there are: {', '.join(names) or 'none'}"
 
 
 def _servers(module: ModuleType) -> list[type[Server]]:
@@ -54,6 +58,7 @@ def _servers(module: ModuleType) -> list[type[Server]]:
     found = [
         value
         for value in vars(module).values()
+        # An abstract class, such as the imported `Server` itself, has no options.
         if isinstance(value, type) and issubclass(value, Server) and hasattr(value, "options")
     ]
     return [cls for cls in found if cls.__module__ == module.__name__] or found
@@ -116,7 +121,7 @@ def _guarded(what: str, function: Callable[[], Result]) -> Result:
         raise
     except DefinitionError as error:
         raise CommandError(str(error)) from error
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit) as error:  # a script may exit while it is imported
         text = f"cannot {what}: {type(error).__name__}: {error}{_place_of(error)}"
         raise CommandError(text) from error
 
@@ -124,6 +129,7 @@ def _guarded(what: str, function: Callable[[], Result]) -> Result:
 def _place_of(error: BaseException) -> str:
     """Name the innermost line of the user's code, or of a library, that was at it."""
     place = ""
+    # Frames of `importlib` are left out; those of its frozen part have names like `<frozen …>`.
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename

@@ -5,17 +5,15 @@ import contextlib
 import re
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Final, TypeVar
 
 import trio
 
-from .._errors import AuthError, McpError
+from .._errors import AuthError
 from ..client import Client, connect
 from ..engine import single_failure
-from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
-from ..schema.jsonschema._nearest import nearest
 from ..server import Server
 from ..transports import Http, Stdio, diverted_stdio
 from ._ask import Respondent, respondent
@@ -25,11 +23,6 @@ from ._target import load_server
 
 #: A name of a header is a token (RFC 9110 section 5.1); `:` or `=` ends it, whichever comes first.
 _HEADER: Final = re.compile(r"([!#$%&'*+\-.^_`|~0-9A-Za-z]+)[ ]*[:=][ ]*([\x20-\x7e\t]*)")
-
-
-def is_url(target: str) -> bool:
-    """Tell a URL from a module and a file."""
-    return "://" in target
 
 
 def read_url(url: str, headers: Iterable[str]) -> Http:
@@ -68,43 +61,29 @@ def run_loop(function: Callable[[], Awaitable[Result]]) -> Result:
     Raises:
         KeyboardInterrupt: It was interrupted, and has ended.
     """
-    interrupted = False
-
-    async def watch(
-        scope: trio.CancelScope,
-        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-    ) -> None:
-        nonlocal interrupted
-        with trio.open_signal_receiver(signal.SIGINT) as signals:
-            task_status.started()
-            async for _ in signals:
-                interrupted = True
-                scope.cancel()
-
     results: list[Result] = []
 
     async def main() -> None:
         with single_failure():
             async with trio.open_nursery() as nursery:
-                await nursery.start(watch, nursery.cancel_scope)
-                results.append(await function())
+                # Opened here and not in the task, which may start later than the function.
+                with trio.open_signal_receiver(signal.SIGINT) as signals:
+                    nursery.start_soon(_cancel_on, signals, nursery.cancel_scope)
+                    results.append(await function())
                 nursery.cancel_scope.cancel()
 
     trio.run(main)
-    if interrupted:
+    if not results:
         raise KeyboardInterrupt
     return results[0]
 
 
-Work = Callable[[Client], Awaitable[Result]]
-
-#: Error codes of servers for an unknown name.
-_NOT_THERE = (INVALID_PARAMS, RESOURCE_NOT_FOUND)
-#: The key of definitions that are not known by their name.
-_KEYS = {"resource": "uri", "template": "uri_template"}
+async def _cancel_on(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
+    async for _ in signals:
+        scope.cancel()
 
 
-def use(args: argparse.Namespace, work: Work[Result]) -> Result:
+def use(args: argparse.Namespace, work: Callable[[Client], Awaitable[Result]]) -> Result:
     """Connect to a server and use it.
 
     Args:
@@ -118,14 +97,25 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
     with contextlib.ExitStack() as stack:
         if not args.debug:
             stack.enter_context(one_line_log())
-        asked = stack.enter_context(respondent(args.answers, args.timeout)) if _asks(args) else None
+        asked: Respondent | None = None
+        if hasattr(args, "answers"):
+            asked = stack.enter_context(respondent(args.answers, args.timeout))
+        tap = TracePrinter(sys.stderr) if args.trace else None
         target: Stdio | Http | Server | None = _elsewhere(args)
         if target is None:
             # A server in this process may print: that must not mix with the answer on stdout.
             stack.enter_context(diverted_stdio())
             target = load_server(args.target)
+        connecting = partial(
+            connect, target, handler=asked, version=args.protocol, timeout=args.timeout, tap=tap
+        )
+
+        async def connected() -> Result:
+            async with connecting() as client:
+                return await (work(client) if asked is None else asked.during(client, work))
+
         try:
-            return run_loop(partial(_connected, args, target, asked, work))
+            return run_loop(connected)
         except AuthError as error:
             hint = "give a token with --header 'Authorization: Bearer TOKEN'"
             raise CommandError(f"{error}; {hint}") from error
@@ -133,50 +123,8 @@ def use(args: argparse.Namespace, work: Work[Result]) -> Result:
 
 def _elsewhere(args: argparse.Namespace) -> Stdio | Http | None:
     """Read a target outside of this process; None for a server that is imported."""
-    if args.process is None and is_url(args.target):
+    if args.process is None and "://" in args.target:
         return read_url(args.target, args.header)
     if args.header:
         raise CommandError("--header goes with a URL; any other server sees no headers", USAGE)
     return None if args.process is None else Stdio(*args.process)
-
-
-def _asks(args: argparse.Namespace) -> bool:
-    return hasattr(args, "answers")
-
-
-async def _connected(
-    args: argparse.Namespace, target: Any, asked: Respondent | None, work: Work[Result]
-) -> Result:
-    tap = TracePrinter(sys.stderr) if args.trace else None
-    async with connect(
-        target, handler=asked, version=args.protocol, timeout=args.timeout, tap=tap
-    ) as client:
-        return await (work(client) if asked is None else asked.during(client, work))
-
-
-async def suggest(
-    kind: str, name: str, list_names: Callable[[], Awaitable[Sequence[Any]]], error: McpError
-) -> NoReturn:
-    """Suggest the name that was meant; raise the server's error if the name exists.
-
-    Args:
-        kind: The kind of component: `tool`, `prompt`, `resource`, `template`.
-        name: The name on the command line.
-        list_names: Lists the definitions of the server.
-        error: The error of the server.
-
-    Raises:
-        CommandError: The server has no component of that name, or none of that kind.
-        McpError: It has one, or the error has another cause.
-    """
-    if error.code == METHOD_NOT_FOUND:
-        raise CommandError(f"the server has no {kind}s") from error
-    if error.code not in _NOT_THERE:
-        raise error
-    key = _KEYS.get(kind, "name")
-    names = [getattr(each, key) for each in await list_names()]
-    if name in names:
-        raise error
-    meant = nearest(name, names)
-    hint = f"did you mean {meant}?" if meant else f"there are: {', '.join(names) or 'none'}"
-    raise CommandError(f"no {kind} {name}; {hint}", USAGE) from error

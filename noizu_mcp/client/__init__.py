@@ -1,6 +1,6 @@
 """Clients: connect to a server in memory, over stdio or over HTTP, and call it."""
 
-from .._util import publish
+from .._util import publish as _publish
 from ._client import Client as Client
 from ._client import Progress as Progress
 from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
@@ -8,13 +8,4 @@ from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
 
-__all__ = [
-    "PROBE_TIMEOUT",
-    "TIMEOUT",
-    "Client",
-    "ClientHandler",
-    "Progress",
-    "connect",
-]
-
-publish(globals())
+_publish(globals())

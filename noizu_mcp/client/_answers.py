@@ -14,7 +14,8 @@ from typing import Any, Final, cast
 import trio
 
 from .._errors import McpError, ProtocolError
-from ..engine import is_crash, seldom, single_failure, unwrap_single
+from .._value import JSON, JSONObject
+from ..engine import is_crash, single_failure, throttled_log, unwrap_single
 from ..jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND
 from ..schema import dump_value
 from ..types import ELICIT, ROOTS, SAMPLE, Accept, Cancel, Decline, Root, SamplingResult
@@ -25,7 +26,7 @@ MAX_ROUNDS: Final = 50
 _ACTIONS: Final = ("accept", "decline", "cancel")
 
 #: Sends a request with params; see `answer_rounds`.
-Send = Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+Send = Callable[[JSONObject], Awaitable[JSONObject]]
 
 
 class Answerer:
@@ -49,7 +50,7 @@ class Answerer:
         # A limiter of its own: people are slow, and would hold all threads of the program.
         self._threads = trio.CapacityLimiter(threads)
 
-    async def answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def answer(self, method: str, params: JSONObject) -> JSONObject:
         """Answer one question.
 
         Returns:
@@ -69,10 +70,10 @@ class Answerer:
             if isinstance(error, McpError):
                 raise error from None
             # The server learns nothing of the failure: a traceback may contain secrets.
-            seldom.crash(method, "the handler of %s failed", method, error=error)
+            throttled_log.crash(method, "the handler of %s failed", method, error=error)
             raise McpError(INTERNAL_ERROR, "Handler failed") from None
 
-    async def _answer(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _answer(self, method: str, params: JSONObject) -> JSONObject:
         if method == ELICIT:
             return await self._elicit(params)
         if method == SAMPLE:
@@ -91,7 +92,7 @@ class Answerer:
             raise McpError(METHOD_NOT_FOUND, f"Method not found: {method}")
         return await call_handler(self._handler, name, *args, limiter=self._threads)
 
-    async def _elicit(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _elicit(self, params: JSONObject) -> JSONObject:
         mode = params.get("mode", "form")
         modes = self._capabilities.get("elicitation", {})
         # An empty capability means forms, as in 2025-06-18 (2025-11-25 `client/elicitation`).
@@ -100,7 +101,7 @@ class Answerer:
         outcome = await self._call("handle_elicitation", ELICIT, params)
         if isinstance(outcome, Accept | Decline | Cancel):
             content = outcome.content if isinstance(outcome, Accept) else None
-            answer: dict[str, Any] = {"action": outcome.action, "content": content}
+            answer: JSONObject = {"action": outcome.action, "content": content}
         elif isinstance(outcome, Mapping) and outcome.get("action") in _ACTIONS:
             answer = {**outcome}
         else:
@@ -114,9 +115,9 @@ class Answerer:
             answer["content"] = {} if content is None else dump_value(content)
             if not isinstance(answer["content"], dict):
                 raise TypeError(f"the content of an accepted form must be a mapping: {content!r}")
-        return cast(dict[str, Any], dump_value(answer))
+        return cast(JSONObject, dump_value(answer))
 
-    async def _sample(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _sample(self, params: JSONObject) -> JSONObject:
         # A client must refuse tools that it did not advertise (2025-11-25 `client/sampling`).
         with_tools = "tools" in params or "toolChoice" in params
         if with_tools and "tools" not in self._capabilities.get("sampling", {}):
@@ -129,20 +130,20 @@ class Answerer:
                 "handle_sampling must return a SamplingResult, or a mapping with role, content "
                 f"and model: {result!r}"
             )
-        wire: dict[str, Any] = dump_value(result)
+        wire: JSONObject = dump_value(result)
         SamplingResult.from_wire(wire, "handle_sampling")  # raises for a missing member
         return wire
 
-    async def answer_all(self, requests: Mapping[str, Any]) -> dict[str, Any]:
+    async def answer_all(self, requests: Mapping[str, Any]) -> JSONObject:
         """Answer the input requests of one round, all at once (2026-07-28 `basic/patterns/mrtr`).
 
         Raises:
             McpError: One of them cannot be answered; the protocol has no way to tell the server.
             ProtocolError: One of them is not a request.
         """
-        answers: dict[str, Any] = {}
+        answers: JSONObject = {}
 
-        async def one(key: str, request: Any) -> None:
+        async def one(key: str, request: JSON) -> None:
             if not isinstance(request, Mapping) or not isinstance(request.get("method"), str):
                 raise ProtocolError("an input request has no method")
             params = request.get("params")
@@ -157,17 +158,12 @@ class Answerer:
 
 
 async def answer_rounds(
-    result: Mapping[str, Any],
-    send: Send,
-    params: Mapping[str, Any],
-    answerer: Answerer,
-    kinds: Collection[str],
-) -> dict[str, Any]:
-    """Answer the questions of a server until its result is no question.
+    send: Send, params: JSONObject, answerer: Answerer, kinds: Collection[str] = ("complete",)
+) -> JSONObject:
+    """Send a request that the server may answer with questions first, and answer them.
 
     Args:
-        result: The first result, which is of none of the `kinds`.
-        send: Sends the request with other params, under a new id each time.
+        send: Sends the request with the given params, under a new id each time.
         params: The params of the caller.
         answerer: Answers the questions.
         kinds: Values of `resultType` that end the rounds.
@@ -178,27 +174,30 @@ async def answer_rounds(
     Raises:
         ProtocolError: The server asks in circles, or its result is malformed.
     """
-    for _ in range(MAX_ROUNDS):
+    sent, rounds = params, 0
+    while True:
+        result = await send(sent)
+        # Results before 2026-07-28 have no kind: they are complete.
         kind = result.get("resultType", "complete")
+        if kind in kinds:
+            return result
         if kind != "input_required":
             raise ProtocolError(f"the server answered with an unknown kind of result: {kind!r}")
+        if rounds == MAX_ROUNDS:
+            raise ProtocolError(f"the server asked for input more than {MAX_ROUNDS} times")
+        rounds += 1
         with single_failure():
-            answers = await _answer_round(result, answerer)
-        # The answers of earlier rounds are not sent again: the state has them.
-        last = await send({**params, **answers})
-        if last.get("resultType", "complete") in kinds:
-            return last
-        result = last
-    raise ProtocolError(f"the server asked for input more than {MAX_ROUNDS} times")
+            # The answers of earlier rounds are not sent again: the state has them.
+            sent = {**params, **await _answer_round(result, answerer)}
 
 
-async def _answer_round(result: Mapping[str, Any], answerer: Answerer) -> dict[str, Any]:
+async def _answer_round(result: JSONObject, answerer: Answerer) -> JSONObject:
     requests, state = result.get("inputRequests"), result.get("requestState")
     if not isinstance(requests, Mapping | None) or not isinstance(state, str | None):
         raise ProtocolError("an input_required result is malformed")
     if requests is None and state is None:
         raise ProtocolError("an input_required result asks for nothing")
-    answers: dict[str, Any] = {}
+    answers: JSONObject = {}
     if requests is not None:
         answers["inputResponses"] = await answerer.answer_all(requests)
     if state is not None:
@@ -206,7 +205,7 @@ async def _answer_round(result: Mapping[str, Any], answerer: Answerer) -> dict[s
     return answers
 
 
-def read_roots(roots: Any, where: str) -> list[dict[str, Any]]:
+def read_roots(roots: Any, where: str) -> list[JSONObject]:
     """Convert roots to wire form.
 
     Args:
@@ -222,7 +221,7 @@ def read_roots(roots: Any, where: str) -> list[dict[str, Any]]:
     return [_root(root, f"{where}[{number}]") for number, root in enumerate(roots)]
 
 
-def _root(root: Any, where: str) -> dict[str, Any]:
+def _root(root: Any, where: str) -> JSONObject:
     if isinstance(root, str):
         root = Root(root)
     elif isinstance(root, Mapping):

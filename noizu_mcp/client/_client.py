@@ -1,6 +1,6 @@
 """`Client`: typed calls to one server."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, MutableMapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -9,6 +9,7 @@ import attrs
 import trio
 
 from .._errors import McpError, ProtocolError, TaskStarted
+from .._value import JSONObject
 from ..engine import OnProgress, logger, single_failure
 from ..jsonrpc import HEADER_MISMATCH
 from ..protocol import CHANGES
@@ -31,7 +32,7 @@ from ..types import (
     ToolResult,
     Wire,
 )
-from ._answers import Send, answer_rounds, read_roots
+from ._answers import answer_rounds, read_roots
 from ._session import ClientSession
 
 Definition = TypeVar("Definition", bound=Wire)
@@ -79,9 +80,9 @@ class Client:
         method: str,
         params: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it may exceed the client's own
+        timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
-    ) -> dict[str, Any]:
+    ) -> JSONObject:
         """Send any request.
 
         Args:
@@ -109,15 +110,6 @@ class Client:
         if method == "tools/list" and mirrored is not None and session.peer.revision.stateless:
             return _note_headers(result, mirrored)
         return dict(result)
-
-    async def _request_with_rounds(
-        self, send: Send, params: Mapping[str, Any], kinds: Collection[str] = ("complete",)
-    ) -> dict[str, Any]:
-        """Send a request that the server may answer with questions first."""
-        result = await send(params)
-        if result.get("resultType", "complete") in kinds:
-            return result
-        return await answer_rounds(result, send, params, self._session.answerer, kinds)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         """Send any notification, and wait until the connection has room for more."""
@@ -148,7 +140,7 @@ class Client:
     async def _list(self, method: str, key: str, kind: type[Definition]) -> list[Definition]:
         found: list[Definition] = []
         cursors: set[str] = set()
-        params: dict[str, Any] = {}
+        params: JSONObject = {}
         while True:
             page = await self.request(method, params)
             listed, cursor = page.get(key), page.get("nextCursor")
@@ -167,7 +159,7 @@ class Client:
         self,
         uri: str,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it may exceed the client's own
+        timeout: float | None = None,
     ) -> ReadResult:
         """Read a resource.
 
@@ -179,7 +171,7 @@ class Client:
             McpError: The server has no such resource (-32602 on 2026-07-28, -32002 before).
         """
         send = partial(self.request, "resources/read", timeout=timeout)
-        result = await self._request_with_rounds(send, {"uri": uri})
+        result = await answer_rounds(send, {"uri": uri}, self._session.answerer)
         return ReadResult.from_wire(result)
 
     async def subscribe(self, uri: str) -> None:
@@ -200,7 +192,7 @@ class Client:
         name: str,
         arguments: Mapping[str, str] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it may exceed the client's own
+        timeout: float | None = None,
     ) -> PromptResult:
         """Get a prompt.
 
@@ -214,7 +206,7 @@ class Client:
         """
         params = {"name": name, "arguments": dict(arguments or {})}
         send = partial(self.request, "prompts/get", timeout=timeout)
-        result = await self._request_with_rounds(send, params)
+        result = await answer_rounds(send, params, self._session.answerer)
         return PromptResult.from_wire(result)
 
     async def complete(
@@ -235,7 +227,7 @@ class Client:
         Raises:
             McpError: There is no such prompt, template or argument (-32602).
         """
-        params: dict[str, Any] = {
+        params: JSONObject = {
             "ref": dict(ref) if isinstance(ref, Mapping) else ref.to_wire(),
             "argument": {"name": argument, "value": value},
         }
@@ -271,7 +263,7 @@ class Client:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        timeout: float | None = None,  # noqa: ASYNC109 - it may exceed the client's own
+        timeout: float | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> ToolResult:
         """Call a tool.
@@ -293,31 +285,28 @@ class Client:
             ConnectionClosed: The connection ended first.
         """
         params = {"name": name, "arguments": dict(arguments or {})}
-        send = partial(self.request, "tools/call", timeout=timeout, progress=progress)
-        send = partial(self._send_mirrored, send)
+        send = partial(self._send_call, timeout=timeout, progress=progress)
         # A task without the extension is an unknown kind of result, and an error.
-        kinds = ("complete", "task") if self._knows_tasks else ("complete",)
-        result = await self._request_with_rounds(send, params, kinds)
+        knows_tasks = TASKS in (self._session.peer.capabilities.get("extensions") or {})
+        kinds = ("complete", "task") if knows_tasks else ("complete",)
+        result = await answer_rounds(send, params, self._session.answerer, kinds)
         if result.get("resultType") == "task":
             raise TaskStarted(Task.from_wire(result))
         return ToolResult.from_wire(result)
 
-    @property
-    def _knows_tasks(self) -> bool:
-        return TASKS in (self._session.peer.capabilities.get("extensions") or {})
-
-    async def _send_mirrored(self, send: Send, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _send_call(self, params: JSONObject, **options: Any) -> JSONObject:
         """Send a call; if its `Mcp-Param-*` headers are wrong, list the tools and send it again.
 
         A server that refuses headers has not run the tool (2026-07-28 `streamable-http`).
         """
         try:
-            return await send(params)
+            return await self.request("tools/call", params, **options)
         except McpError as error:
             if error.code != HEADER_MISMATCH or self._session.mirrored is None:
                 raise
+        # Listing notes the headers that each tool wants now.
         await self.list_tools()
-        return await send(params)
+        return await self.request("tools/call", params, **options)
 
     async def ping(self) -> None:
         """Check that the server answers; by `server/discover` on 2026-07-28, which has no ping."""
@@ -358,28 +347,23 @@ class Client:
             McpError: The server refused.
             ProtocolError: It ended the request without acknowledging it.
         """
-        wanted: dict[str, Any] = {
-            CHANGES[kind][1]: True
-            for kind, want in (("tools", tools), ("prompts", prompts), ("resources", resources))
-            if want
-        }
-        if uris:
-            wanted["resourceSubscriptions"] = list(uris)
+        lists = (("tools", tools), ("prompts", prompts), ("resources", resources))
+        kinds = [kind for kind, is_wanted in lists if is_wanted]
         session = self._session
         if not session.peer.revision.stateless:
             # Nothing to send: `listChanged` says that the server notifies unasked.
-            yield {key: True for key in wanted if self._pushes(key)}
+            has = self.capabilities.has
+            yield {CHANGES[kind][1]: True for kind in kinds if has(f"{kind}.listChanged")}
             return
+        wanted: JSONObject = {CHANGES[kind][1]: True for kind in kinds}
+        if uris:
+            wanted["resourceSubscriptions"] = list(uris)
         request = session.peer.request("subscriptions/listen", {"notifications": wanted})
         with single_failure():
             # Leaving the block cancels the request, which ends the subscription at the server.
             async with trio.open_nursery() as nursery:
                 yield await nursery.start(session.listen, request)
                 nursery.cancel_scope.cancel()
-
-    def _pushes(self, key: str) -> bool:
-        kinds = {asked: kind for kind, (_, asked) in CHANGES.items()}
-        return key in kinds and self.capabilities.has(f"{kinds[key]}.listChanged")
 
 
 def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
@@ -391,7 +375,7 @@ def _reporter(progress: Callable[[Progress], object]) -> OnProgress:
 
 def _note_headers(
     page: Mapping[str, Any], mirrored: MutableMapping[str, Mapping[str, tuple[str, ...]]]
-) -> dict[str, Any]:
+) -> JSONObject:
     """Note the arguments that the tools on a page of `tools/list` mirror in HTTP headers.
 
     Args:

@@ -37,7 +37,7 @@ async def connect(
     *,
     handler: ClientHandler | None = None,
     version: str | None = None,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - of each request, not of this block
+    timeout: float = TIMEOUT,
     probe_timeout: float = PROBE_TIMEOUT,
     roots: Sequence[Root | str | Mapping[str, Any]] | None = None,
     client_info: Implementation | None = None,

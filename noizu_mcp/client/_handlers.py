@@ -11,12 +11,13 @@ from typing import Any, ClassVar, Final
 import trio
 
 from .._errors import McpError
-from .._util import got
+from .._nearest import nearest
+from .._util import got, snake_case
+from .._value import JSONObject
 from ..components import Declaration, Kind, is_method, read_flag
 from ..engine import run_user_code
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..protocol import Revision
-from ..schema.jsonschema._nearest import nearest
 from ..types import Accept, Cancel, Decline, Root, SamplingResult
 
 #: Results that `handle_elicitation`, `handle_sampling` and `list_roots` may return.
@@ -47,7 +48,6 @@ _WORDS: Final = {
 #: Of these a slip of the hand is recognized, too: shorter words are too near to other words.
 _LONG_WORDS: Final = ("elicitation", "sampling", "notification")
 _SUFFIX: Final = re.compile(r"_(callback|handler|hook|requests?)$")
-_HUMP: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class ClientHandler:
@@ -192,14 +192,14 @@ def overrides(handler: ClientHandler, name: str) -> bool:
     return method is not None and getattr(method, "__func__", method) is not _base(name)
 
 
-def abilities(handler: ClientHandler, *, roots: bool) -> dict[str, Any]:
+def abilities(handler: ClientHandler, *, roots: bool) -> JSONObject:
     """List the capabilities of a handler, in the wire form of 2026-07-28.
 
     Args:
         handler: The handler.
         roots: The client has roots, whatever the handler does.
     """
-    found: dict[str, Any] = {}
+    found: JSONObject = {}
     if roots or overrides(handler, "list_roots"):
         found["roots"] = {}
     if overrides(handler, "handle_sampling"):
@@ -209,7 +209,7 @@ def abilities(handler: ClientHandler, *, roots: bool) -> dict[str, Any]:
     return found
 
 
-def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> dict[str, Any]:
+def adapt_abilities(capabilities: Mapping[str, Any], revision: Revision) -> JSONObject:
     """Convert capabilities to the wire form of a revision with a handshake."""
     adapted = dict(capabilities)
     adapted.pop("extensions", None)
@@ -272,7 +272,7 @@ def _misspelt(cls: type) -> Iterator[tuple[str, str]]:
 
 def _meant(name: str, value: Any) -> str | None:
     """Find the method that was probably meant: `on_elicit` is `handle_elicitation`."""
-    name = _HUMP.sub("_", name).lower()
+    name = snake_case(name)
     if name in _METHODS:  # handleSampling
         return name
     whole, changes = _SUFFIX.subn("", name)

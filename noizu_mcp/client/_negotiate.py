@@ -76,7 +76,6 @@ async def negotiate(
             return
     if revision is None:
         return
-    session.renewal.begin = partial(_renew, client, session, revision, pinned=pinned)
     try:
         await _initialize(client, session, revision, pinned=pinned)
     except McpError as error:
@@ -88,7 +87,6 @@ async def negotiate(
         if other.stateless:
             await _discover(client, session)
         else:
-            session.renewal.begin = partial(_renew, client, session, other, pinned=False)
             await _initialize(client, session, other, pinned=False)
 
 
@@ -103,7 +101,13 @@ async def _probe(client: Client, session: ClientSession, probe_timeout: float) -
         try:
             return await _discover_twice(client, session)
         except McpError as error:
-            return _mutual(error) if error.code in MODERN_CODES else LATEST_HANDSHAKE
+            if error.code not in MODERN_CODES:
+                return LATEST_HANDSHAKE
+            revision = _named(error, but=STATELESS)
+            if revision is None:
+                text = f"no protocol version in common with the server: {error.message}"
+                raise ProtocolError(text) from None
+            return revision
         except TransportError as error:
             if not _is_refusal(error):
                 raise
@@ -116,13 +120,6 @@ def _is_refusal(error: TransportError) -> bool:
     Old servers over HTTP answer it with any 4xx (2026-07-28 `basic/versioning`).
     """
     return error.status is not None and 400 <= error.status < 500 and error.status not in _TEMPORARY
-
-
-def _mutual(error: McpError) -> Revision:
-    revision = _named(error, but=STATELESS)
-    if revision is None:
-        raise ProtocolError(f"no protocol version in common with the server: {error.message}")
-    return revision
 
 
 def _named(error: McpError, *, but: Revision | None = None) -> Revision | None:
@@ -204,6 +201,7 @@ async def _initialize(
     client: Client, session: ClientSession, revision: Revision, *, pinned: bool
 ) -> None:
     peer = session.peer
+    session.renewal.begin = partial(_renew, client, session, revision, pinned=pinned)
     # Adapted, since older servers may refuse members that their revision does not have.
     params = {
         "protocolVersion": revision.name,

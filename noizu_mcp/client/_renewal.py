@@ -28,6 +28,7 @@ from typing import Final
 import trio
 
 from .._errors import (
+    PEER_FAILURES,
     AuthError,
     ConnectionClosed,
     McpError,
@@ -43,16 +44,6 @@ MAX_ATTEMPTS: Final = 5
 MAX_PAUSE: Final = 60.0
 #: Seconds after which a session counts as a success; one that ends earlier is a failed attempt.
 LIVED: Final = 10.0
-
-#: Errors of a handshake that the server, or the network, refuses.
-_REFUSALS: Final = (
-    AuthError,
-    ConnectionClosed,
-    McpError,
-    ProtocolError,
-    RequestTimeout,
-    TransportError,
-)
 
 
 class _Attempt:
@@ -139,7 +130,7 @@ class Renewal:
     async def _try(self, attempt: _Attempt) -> None:
         try:
             await self.begin()
-        except _REFUSALS as error:  # raised in each task that waits in `renew`
+        except PEER_FAILURES as error:  # raised in each task that waits in `renew`
             attempt.error = error
         else:
             attempt.error = None

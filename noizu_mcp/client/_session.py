@@ -25,7 +25,7 @@ from ..engine import (
     logger,
 )
 from ..jsonrpc import Id, Notification, Request
-from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Envelope
+from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
 from ._handlers import ClientHandler, call_handler, overrides
@@ -113,36 +113,25 @@ class ClientSession(Dispatcher):
             TransportError: No new session began: the server cannot be reached.
             ConnectionClosed: The connection ended, or the new session did, too.
         """
-        renewal = self.renewal
-        # Read before the request is sent: it tells later which session the request met.
-        generation = renewal.generation
         # A request that meets the end of its session was not carried out, so it can be repeated;
-        # no other error allows that.
-        if not renewal.is_lost:
+        # no other error allows that. Once: a server may end every session at once.
+        may_repeat = not self.renewal.is_lost
+        while True:
+            await self.renewal.renew(patience)
+            # Read before the request is sent: it tells later which session the request met.
+            generation = self.renewal.generation
+            request = self.peer.request(method, params, progress=on_progress is not None)
+            self._running.add(request.id)
             try:
-                return await self._call_once(method, params, patience, on_progress)
-            except SessionEnded:
-                renewal.lose(generation)
-        await renewal.renew(patience)
-        try:
-            return await self._call_once(method, params, patience, on_progress)
-        except SessionEnded as error:
-            text = f"the session is over, and so is the one that began in its place: {error}"
-            raise ConnectionClosed(text) from error
-
-    async def _call_once(
-        self,
-        method: str,
-        params: Mapping[str, Any] | None,
-        patience: float,
-        on_progress: OnProgress | None,
-    ) -> Mapping[str, Any]:
-        request = self.peer.request(method, params, progress=on_progress is not None)
-        self._running.add(request.id)
-        try:
-            return await self.send_request(request, patience=patience, on_progress=on_progress)
-        finally:
-            self._running.discard(request.id)
+                return await self.send_request(request, patience=patience, on_progress=on_progress)
+            except SessionEnded as error:
+                if not may_repeat:
+                    text = "the session is over, and so is the one that began in its place"
+                    raise ConnectionClosed(f"{text}: {error}") from error
+                self.renewal.lose(generation)
+                may_repeat = False
+            finally:
+                self._running.discard(request.id)
 
     async def leave(self) -> None:
         """End the connection in order; requests that still run in other tasks are cancelled.
@@ -204,13 +193,10 @@ class ClientSession(Dispatcher):
         self.loop.spawn(work)
 
     def begin(
-        self,
-        request: Request,
-        envelope: Envelope,
-        channel: ReplyChannel,
-        batch: BatchReply | None = None,
+        self, event: Dispatch, channel: ReplyChannel, batch: BatchReply | None = None
     ) -> tuple[InboundRequest, Job | None]:
         """Begin a request of the server: a question; see `Dispatcher`."""
+        request, envelope = event
         inbound = InboundRequest(self, request, envelope, channel, batch=batch)
         # Before the task starts, so that a cancellation right behind the question finds it.
         self.requests[request.id] = inbound

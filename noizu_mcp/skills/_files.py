@@ -1,5 +1,6 @@
 """The files of skills, found and read once; nothing outside of the folder is."""
 
+import functools
 import mimetypes
 import os
 import stat
@@ -21,27 +22,18 @@ MAX_ENTRIES: Final = 20_000
 #: Folders that tools leave behind; so are all names that begin with a dot, `.env` among them.
 _LEFT_OUT: Final = frozenset({"__pycache__", "node_modules"})
 
-# What machines disagree on, or what the library does not know, by the end of the name. The rest is
-# asked of the library's own table, never of the files of the machine: a server says the same
-# everywhere.
+# Types by the end of the name that versions of the library disagree on, or that it does not know.
+# The library's own table has the others; the files of the machine are never asked, so that a server
+# says the same everywhere.
 _TYPES: Final = {
-    ".css": "text/css",
-    ".csv": "text/csv",
-    ".html": "text/html",
     ".js": "text/javascript",
-    ".json": "application/json",
     ".jsonl": "application/jsonl",
     ".md": "text/markdown",
     ".mjs": "text/javascript",
-    ".py": "text/x-python",
     ".rst": "text/x-rst",
-    ".sh": "application/x-sh",
     ".sql": "application/sql",
-    ".svg": "image/svg+xml",
     ".toml": "application/toml",
     ".ts": "text/x-typescript",
-    ".tsv": "text/tab-separated-values",
-    ".txt": "text/plain",
     ".xml": "application/xml",
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
@@ -203,7 +195,7 @@ def read_media(name: str, data: bytes) -> tuple[str, str | bytes]:
     Returns:
         The type; then a text whose UTF-8 is the bytes again, or the bytes.
     """
-    mime_type = _guess(name)
+    mime_type = _guess(PurePath(name).suffix.lower())
     if mime_type is None:
         # Made for people, if it looks like it: LICENSE, Makefile.
         text = None if b"\0" in data else _decode(data)
@@ -213,8 +205,8 @@ def read_media(name: str, data: bytes) -> tuple[str, str | bytes]:
     return mime_type, text
 
 
-def _guess(name: str) -> str | None:
-    end = PurePath(name).suffix.lower()
+@functools.cache  # the library copies its tables for each answer
+def _guess(end: str) -> str | None:
     if end in _TYPES:
         return _TYPES[end]
     # With no more of the name: the library takes it for a URL.

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from .._errors import DefinitionError, Problem
 from .._util import final, got, relative_path
-from .._value import Frozen
+from .._value import Frozen, JSONObject
 from ..components import ResourceSpec, Table, read_flag, read_options, read_requires
 from ..types import RequireScopes
 from ._files import MANIFEST, Files, Parts, read_media
@@ -57,7 +57,7 @@ class SkillSpec(Frozen):
     uri: str
     hidden: bool
     requires: RequireScopes | None
-    definition: dict[str, Any]
+    definition: JSONObject
     files: Mapping[str, ResourceSpec]
 
     @property
@@ -120,7 +120,7 @@ class SkillFolder:
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong in the folder; nothing is served then."""
+        """The mistakes in the folder; it serves nothing if there are any."""
         return tuple(self._read.problems)
 
     @property
@@ -153,7 +153,7 @@ class _Reading:
         if not self.problems:
             self._serve(read, values)
 
-    def _frontmatter(self, home: Parts, files: Mapping[Parts, bytes]) -> dict[str, Any]:
+    def _frontmatter(self, home: Parts, files: Mapping[Parts, bytes]) -> JSONObject:
         path = self.files.root.joinpath(*home, MANIFEST)
         try:
             text = files[*home, MANIFEST].decode()
@@ -166,7 +166,7 @@ class _Reading:
         return values
 
     def _serve(
-        self, read: Mapping[Parts, Mapping[Parts, bytes]], values: Mapping[Parts, dict[str, Any]]
+        self, read: Mapping[Parts, Mapping[Parts, bytes]], values: Mapping[Parts, JSONObject]
     ) -> None:
         served: dict[Parts, _Served] = {}
         for home, files in read.items():
@@ -178,7 +178,7 @@ class _Reading:
             every = [served[parts] for parts in sorted(files, key=lambda each: each != first)]
             self.skills.append(self._skill(every, values[home]))
 
-    def _skill(self, files: list["_Served"], frontmatter: dict[str, Any]) -> SkillSpec:
+    def _skill(self, files: list["_Served"], frontmatter: JSONObject) -> SkillSpec:
         uri = files[0].spec.uri
         entries = [each.entry for each in files]
         return SkillSpec(
@@ -215,4 +215,4 @@ class _Served(NamedTuple):
     """A file: what reads it, and how the skills that it belongs to describe it."""
 
     spec: ResourceSpec
-    entry: dict[str, Any]
+    entry: JSONObject

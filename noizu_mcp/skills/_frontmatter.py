@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from .._util import got
+from .._value import JSONObject
 
 #: Agent Skills, "`name` field": no hyphen at either end, no two in a row.
 _NAME: Final = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
@@ -28,7 +29,7 @@ class Fault(NamedTuple):
     line: int
 
 
-def read_frontmatter(text: str, folder: str) -> tuple[dict[str, Any], list[Fault]]:
+def read_frontmatter(text: str, folder: str) -> tuple[JSONObject, list[Fault]]:
     """Read the frontmatter of a `SKILL.md`.
 
     Args:

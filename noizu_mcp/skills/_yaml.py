@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import yaml
 
+from .._value import JSONObject
+
 # Line breaks in YAML 1.1 and ordinary characters in YAML 1.2; a byte order mark inside of text.
 _STRANGE: Final = re.compile("[\x85\u2028\u2029\ufeff]")
 _WORDS: Final = {"": None, "null": None, "true": True, "false": False}
@@ -47,7 +49,7 @@ class BadYaml(ValueError):
         self.line = line
 
 
-def read_yaml(text: str) -> tuple[dict[str, Any], dict[str, int]]:
+def read_yaml(text: str) -> tuple[JSONObject, dict[str, int]]:
     """Read a YAML mapping.
 
     Returns:
@@ -107,7 +109,7 @@ def _value_of(node: yaml.Node) -> Any:
         return _scalar(node)
     if isinstance(node, yaml.SequenceNode):
         return [_value_of(each) for each in node.value]
-    found: dict[str, Any] = {}
+    found: JSONObject = {}
     for key, value in node.value:
         name = _value_of(key)
         if not isinstance(name, str):

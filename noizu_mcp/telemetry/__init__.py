@@ -3,22 +3,21 @@
 May import: types, jsonrpc, protocol, engine, server. Modules that need a library load on first use.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from .._util import late, publish
+from .._util import late as _late
+from .._util import publish as _publish
 from ..server import Event as Event
 from ..server import Listener as Listener
 from ..server import Telemetry as Telemetry
 
 _LATE = {"Metrics": "._metrics", "Tracing": "._tracing", "Watchdog": "._watchdog"}
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from ._metrics import Metrics as Metrics
     from ._tracing import Tracing as Tracing
     from ._watchdog import Watchdog as Watchdog
 else:
-    __getattr__, __dir__ = late(globals(), _LATE)
+    __getattr__, __dir__ = _late(globals(), _LATE)
 
-__all__ = ["Event", "Listener", "Metrics", "Telemetry", "Tracing", "Watchdog"]
-
-publish(globals())
+_publish(globals(), _LATE)

@@ -84,7 +84,7 @@ class Metrics:
         self._closed = True
         while self._running:
             _, method = self._running.popitem()
-            self._series.wait(method, -1)
+            self._series.in_flight.labels(method).dec()
 
     def render(self) -> bytes:
         """Write all metrics in Prometheus' text format; callable from any thread.
@@ -99,39 +99,38 @@ class Metrics:
         if self._closed:  # by another listener of this event
             return
         method = event.method if event.outbound or event.method in _METHODS else OTHER
-        self._series.count_bytes(method, event)
+        series = self._series
+        series.count_bytes(method, event)
         if event.task:
             if event.kind != "start":
-                self._series.count_task(self._name_of(event), event)
+                series.count_task(self._name_of(event), event)
         elif event.kind == "notice":
-            self._series.count_notice(method, "out" if event.outbound else "in")
+            series.notices.labels(method, "out" if event.outbound else "in").inc()
         elif event.kind == "start":
             self._running[event.key] = method
-            self._series.wait(method, 1)
-        elif self._running.pop(event.key, None) is not None:  # None: it began before we listened
-            self._series.wait(method, -1)
-            self._series.count_request(method, self._name_of(event), event)
+            series.in_flight.labels(method).inc()
+        # A request that began before the listener did was never counted as running.
+        elif self._running.pop(event.key, None) is not None:
+            series.in_flight.labels(method).dec()
+            series.count_request(method, self._name_of(event), event)
 
     def _name_of(self, event: Event) -> str:
         name = event.target
         if name is None:
             return "" if event.name is None else OTHER
-        if name not in self._names:
-            if len(self._names) >= MAX_NAMES:
-                self._give_back()
+        if name not in self._names and len(self._names) >= MAX_NAMES:
+            # Names that are no longer registered make room. Looking costs time, so it happens only
+            # when a registration has changed since.
+            offered = self._look()
+            if not all(map(is_, offered, self._offered)):
+                self._offered = offered
+                gone = {each for each in self._names if not any(each in kind for kind in offered)}
+                self._names -= gone
+                self._series.drop(gone)
             if len(self._names) >= MAX_NAMES:
                 return OTHER
-            self._names.add(name)
+        self._names.add(name)
         return name
-
-    def _give_back(self) -> None:
-        """Drop the names that are no longer registered, if registrations have changed."""
-        offered = self._look()
-        if not all(map(is_, offered, self._offered)):
-            self._offered = offered
-            gone = {name for name in self._names if not any(name in each for each in offered)}
-            self._names -= gone
-            self._series.drop(gone)
 
     def _look(self) -> tuple[Mapping[str, Any], ...]:
         """Give the maps of registrations; each change replaces its map."""

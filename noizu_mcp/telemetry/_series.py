@@ -23,49 +23,31 @@ class Series:
 
     Attributes:
         registry: The registry.
+        in_flight: Requests without an answer, by method.
+        notices: Notifications, by method and direction.
 
     Raises:
         ValueError: The registry has such series already.
     """
 
     def __init__(self, server: Server, registry: CollectorRegistry | None) -> None:
-        self.registry = registry = CollectorRegistry() if registry is None else registry
+        self.registry = CollectorRegistry() if registry is None else registry
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        waiting = "Requests without an answer."
+        self.in_flight = gauge("mcp_requests_in_flight", waiting, ("method",))
+        self.notices = counter("mcp_notifications", "Notifications.", ("method", "direction"))
         # The series of each name, to remove them when the name is no longer registered.
         self._named: dict[str, set[tuple[Counter | Histogram, tuple[str, ...]]]] = {}
-        counter = partial(Counter, registry=registry)
         ended = (*_BY_NAME, "outcome")
         self._requests = counter("mcp_requests", "Requests that have ended.", ended)
         self._tasks = counter("mcp_tasks", "Tasks that have ended.", ("name", "outcome"))
         self._received = counter("mcp_received_bytes", "Bytes of messages that came.", ("method",))
         answers = "Bytes of answers and notifications."
         self._sent = counter("mcp_sent_bytes", answers, ("method",))
-        self._notices = counter("mcp_notifications", "Notifications.", ("method", "direction"))
-        self._durations = Histogram(
-            "mcp_request_duration_seconds",
-            "Time from a request to its end.",
-            _BY_NAME,
-            registry=registry,
-            buckets=BUCKETS,
-        )
-        waiting = "Requests without an answer."
-        self._in_flight = Gauge("mcp_requests_in_flight", waiting, ("method",), registry=registry)
-        self._look_up(server)
-
-    def _look_up(self, server: Server) -> None:
-        """Register the gauges that ask the server when they are read."""
-        telemetry = server.telemetry
-        gauge = partial(Gauge, registry=self.registry)
-        sessions = gauge("mcp_sessions", "Connections after a handshake.")
-        sessions.set_function(lambda: len(telemetry.sessions))
-        streams = gauge("mcp_streams", "Open event streams of HTTP.")
-        streams.set_function(lambda: len(telemetry.streams))
-        held = gauge("mcp_tasks_held", "Tasks that run, or are kept for their result.", ("state",))
-        for state in get_args(TaskStatus):
-            held.labels(state).set_function(partial(_count, telemetry.tasks_held, state))
-        offered = gauge("mcp_registered", "Registered tools, resources and prompts.", ("kind",))
-        offered.labels("tools").set_function(lambda: len(server.tools))
-        offered.labels("resources").set_function(lambda: len(server.resources))
-        offered.labels("prompts").set_function(lambda: len(server.prompts))
+        text, name = "Time from a request to its end.", "mcp_request_duration_seconds"
+        self._durations = Histogram(name, text, _BY_NAME, registry=self.registry, buckets=BUCKETS)
+        _look_up(gauge, server)
 
     def render(self) -> bytes:
         """Write all series in Prometheus' text format; callable from any thread."""
@@ -73,18 +55,11 @@ class Series:
 
     def count_bytes(self, method: str, event: Event) -> None:
         """Count the bytes of a message, if they are known."""
+        # The end of a request has the bytes of its message again.
         if event.bytes_in is not None and event.kind in ("start", "notice"):
             self._received.labels(method).inc(event.bytes_in)
         if event.bytes_out is not None:
             self._sent.labels(method).inc(event.bytes_out)
-
-    def count_notice(self, method: str, direction: str) -> None:
-        """Count a notification."""
-        self._notices.labels(method, direction).inc()
-
-    def wait(self, method: str, change: int) -> None:
-        """Change the number of requests without an answer, by 1 or -1."""
-        self._in_flight.labels(method).inc(change)
 
     def count_request(self, method: str, name: str, event: Event) -> None:
         """Count a request that has ended, and observe its duration."""
@@ -106,5 +81,20 @@ class Series:
                 metric.remove(*labels)
 
 
+def _look_up(gauge: Callable[..., Gauge], server: Server) -> None:
+    """Register the gauges that ask the server when they are read: nothing counts in between."""
+    telemetry = server.telemetry
+    sessions = gauge("mcp_sessions", "Connections after a handshake.")
+    sessions.set_function(lambda: len(telemetry.sessions))
+    streams = gauge("mcp_streams", "Open event streams of HTTP.")
+    streams.set_function(lambda: len(telemetry.streams))
+    held = gauge("mcp_tasks_held", "Tasks that run, or are kept for their result.", ("state",))
+    for state in get_args(TaskStatus):
+        held.labels(state).set_function(partial(_count, telemetry.tasks_held, state))
+    offered = gauge("mcp_registered", "Registered tools, resources and prompts.", ("kind",))
+    for kind in ("tools", "resources", "prompts"):
+        offered.labels(kind).set_function(partial(len, getattr(server, kind)))
+
+
 def _count(held: Callable[[], Iterable[str]], state: str) -> int:
-    return sum(each == state for each in held())
+    return [*held()].count(state)

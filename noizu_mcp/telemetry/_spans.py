@@ -55,9 +55,20 @@ class Spans:
 
     def end(self, event: Event) -> None:
         """End a span; notices, and requests older than the listener, have no span."""
-        if event.key in self._open:
-            span, _ = self._open.pop(event.key)
-            _conclude(span, event)
+        if event.key not in self._open:
+            return
+        span, _ = self._open.pop(event.key)
+        span.set_attribute("noizu_mcp.outcome", str(event.outcome))
+        if event.bytes_out is not None:
+            span.set_attribute("noizu_mcp.bytes_out", event.bytes_out)
+        if event.code is not None:
+            span.set_attribute("rpc.response.status_code", str(event.code))
+        if event.kind == "error":
+            # `error.type` of the conventions: few values, the code where there is one.
+            other = "timeout" if event.outcome == "timed_out" else "tool_error"
+            span.set_attribute("error.type", other if event.code is None else str(event.code))
+            span.set_status(trace.StatusCode.ERROR)
+        span.end()
 
     @contextmanager
     def current(self, event: Event) -> Iterator[None]:
@@ -118,21 +129,3 @@ def _attributes_of(event: Event) -> dict[str, str | int]:
     if event.method == "tools/call":
         values["gen_ai.operation.name"] = "execute_tool"
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _conclude(span: trace.Span, event: Event) -> None:
-    span.set_attribute("noizu_mcp.outcome", str(event.outcome))
-    if event.bytes_out is not None:
-        span.set_attribute("noizu_mcp.bytes_out", event.bytes_out)
-    if event.code is not None:
-        span.set_attribute("rpc.response.status_code", str(event.code))
-    if event.kind == "error":
-        span.set_attribute("error.type", _error_type(event))
-        span.set_status(trace.StatusCode.ERROR)
-    span.end()
-
-
-def _error_type(event: Event) -> str:
-    if event.code is not None:
-        return str(event.code)
-    return "timeout" if event.outcome == "timed_out" else "tool_error"

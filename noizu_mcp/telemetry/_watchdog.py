@@ -13,6 +13,7 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice, takewhile
 from time import monotonic
 from types import FrameType
 from typing import Any, Final, NamedTuple
@@ -54,7 +55,11 @@ class Watchdog(Listener):
     """
 
     def __init__(self, threshold: float = THRESHOLD) -> None:
-        self._threshold = _seconds(threshold)
+        given: Any = threshold
+        is_number = isinstance(given, int | float) and not isinstance(given, bool)
+        if not is_number or not 0 < given < math.inf:
+            raise ValueError(f"threshold must be seconds above 0, not {threshold!r}")
+        self._threshold = threshold
         # A server may run in several loops, each with its own thread.
         self._pulse: trio.lowlevel.RunVar[_Pulse | None]
         self._pulse = trio.lowlevel.RunVar("noizu_mcp.watchdog", default=None)
@@ -75,12 +80,6 @@ class Watchdog(Listener):
             yield
         finally:
             _request.reset(token)
-
-
-def _seconds(value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf:
-        return value
-    raise ValueError(f"threshold must be seconds above 0, not {value!r}")
 
 
 class _Step(NamedTuple):
@@ -141,10 +140,13 @@ class _Pulse(trio.abc.Instrument):
             return
         seconds = monotonic() - step.began
         if seconds >= self._threshold:
-            frame = sys._current_frames()[self._loop]  # noqa: SLF001 - the documented way to it
+            # The one documented way to the stack of another thread, in spite of its name.
+            frame = sys._current_frames()[self._loop]  # noqa: SLF001
             self._culprit = _name(step.task, frame)
-            text = "%s has blocked the loop for %.1f s, at %s:%d in %s\n%s"
-            logger.warning(text, self._culprit, seconds, *_place(frame), _stack(frame))
+            code = frame.f_code
+            place = f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
+            text = "%s has blocked the loop for %.1f s, at %s\n%s"
+            logger.warning(text, self._culprit, seconds, place, _stack(frame))
 
 
 def _name(task: trio.lowlevel.Task, frame: FrameType) -> str:
@@ -156,17 +158,11 @@ def _name(task: trio.lowlevel.Task, frame: FrameType) -> str:
     return event.method
 
 
-def _place(frame: FrameType) -> tuple[str, int, str]:
-    code = frame.f_code
-    return code.co_filename, frame.f_lineno, code.co_qualname
-
-
 def _stack(frame: FrameType) -> str:
     """Write the part of a stack that belongs to the task: the frames inside of trio's loop."""
-    frames = []
-    current: FrameType | None = frame
-    while current is not None and current.f_globals is not trio.run.__globals__:
-        frames.append((current, current.f_lineno))
-        current = current.f_back
-    summary = traceback.StackSummary.extract(reversed(frames[:MAX_FRAMES]))
+    inside = takewhile(
+        lambda each: each[0].f_globals is not trio.run.__globals__, traceback.walk_stack(frame)
+    )
+    frames = [*islice(inside, MAX_FRAMES)]
+    summary = traceback.StackSummary.extract(reversed(frames))
     return "".join(traceback.format_list(summary)).rstrip()

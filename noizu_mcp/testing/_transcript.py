@@ -12,6 +12,7 @@ import attrs
 import trio
 
 from .._util import final
+from .._value import JSON, JSONObject
 
 Direction = Literal["sent", "received"]
 
@@ -28,7 +29,7 @@ class Entry:
 
     direction: Direction
     data: bytes
-    message: Any
+    message: JSON
 
 
 @final
@@ -41,7 +42,7 @@ class Transcript:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self._unclaimed: list[dict[str, Any]] = []
+        self._unclaimed: list[JSONObject] = []
         self._arrived = trio.Event()
 
     def __call__(self, direction: Direction, data: bytes) -> None:
@@ -49,14 +50,16 @@ class Transcript:
         try:
             message = json.loads(data)
         except (ValueError, RecursionError):
+            # A test may be about such bytes: they are recorded, and nothing fails here.
             message = None
         self.entries.append(Entry(direction, data, message))
         if direction == "received":
             self._unclaimed += [each for each in _each(message) if "id" not in each]
+            # All waiting tasks wake up and look; the next message needs an event of its own.
             self._arrived.set()
             self._arrived = trio.Event()
 
-    def sent(self, method: str | None = None) -> list[dict[str, Any]]:
+    def sent(self, method: str | None = None) -> list[JSONObject]:
         """List the messages that the client sent.
 
         Args:
@@ -64,7 +67,7 @@ class Transcript:
         """
         return self._find("sent", method)
 
-    def received(self, method: str | None = None) -> list[dict[str, Any]]:
+    def received(self, method: str | None = None) -> list[JSONObject]:
         """List the messages that the server sent.
 
         Args:
@@ -72,12 +75,12 @@ class Transcript:
         """
         return self._find("received", method)
 
-    def _find(self, direction: Direction, method: str | None) -> list[dict[str, Any]]:
+    def _find(self, direction: Direction, method: str | None) -> list[JSONObject]:
         entries = [entry for entry in self.entries if entry.direction == direction]
         found = [each for entry in entries for each in _each(entry.message)]
         return [each for each in found if method is None or each.get("method") == method]
 
-    def claim(self, method: str, **params: Any) -> dict[str, Any] | None:
+    def claim(self, method: str, **params: Any) -> JSONObject | None:
         """Take the first notification of a method that was not taken before.
 
         Args:
@@ -100,7 +103,7 @@ class Transcript:
         await self._arrived.wait()
 
 
-def _each(message: Any) -> Iterator[dict[str, Any]]:
+def _each(message: JSON) -> Iterator[JSONObject]:
     for each in message if isinstance(message, list) else [message]:
         if isinstance(each, dict):
             yield each
@@ -116,9 +119,9 @@ async def assert_notification(
     transcript: Transcript,
     method: str,
     *,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - the AssertionError names the notification
+    timeout: float = TIMEOUT,
     **params: Any,
-) -> dict[str, Any]:
+) -> JSONObject:
     """Wait for a notification; each one satisfies one assertion, in the order they came.
 
     Args:
@@ -133,6 +136,7 @@ async def assert_notification(
     Raises:
         AssertionError: No such notification came in time.
     """
+    # Not `fail_after`: a `TooSlowError` would not name the notification.
     with trio.move_on_after(timeout):
         while True:
             found = transcript.claim(method, **params)
@@ -147,9 +151,9 @@ async def assert_progress(
     transcript: Transcript,
     progress: float,
     *,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - as above
+    timeout: float = TIMEOUT,
     **params: Any,
-) -> dict[str, Any]:
+) -> JSONObject:
     """Wait for a progress notification.
 
     Args:

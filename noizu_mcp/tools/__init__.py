@@ -1,8 +1,6 @@
 """Tools that come with the package, ready to be registered."""
 
-from .._util import publish
+from .._util import publish as _publish
 from ..components import Catalog as Catalog
 
-__all__ = ["Catalog"]
-
-publish(globals())
+_publish(globals())
