@@ -1,4 +1,4 @@
-"""The checks of the project, in order, up to the first that fails.
+"""The checks of the project: format, lint, types, tests and their coverage.
 
 `python tests/check.py` runs all of them, as the CI does. With `--quick` it leaves out the tests
 that are marked `slow`, and coverage.
@@ -8,23 +8,20 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# A mistake that is found in seconds is reported before the tests take minutes.
-STATIC = ("ruff format --check", "ruff check --output-format concise", "mypy")
+# A mistake that is found in a second is reported before the tests take minutes.
+STATIC = ("ruff format --check", "ruff check --output-format concise")
+# Runs beside the tests: it has one thread, and they wait a good deal.
+TYPES = "mypy"
 # A worker more than there are cores, since many tests wait for a process or a timeout. Each begins
 # with an equal part of the tests, so that fixtures of a module are made once, and a worker that has
 # finished takes over tests of another one.
 TESTS = f"pytest -n {(os.cpu_count() or 1) + 1} --dist worksteal"
-FULL = (
-    *STATIC,
-    "coverage erase",
-    f"coverage run -m {TESTS}",
-    "coverage combine -q",
-    "coverage report",
-)
-QUICK = (*STATIC, f'{TESTS} -m "not slow"')
+FULL = ("coverage erase", f"coverage run -m {TESTS}", "coverage combine -q", "coverage report")
+QUICK = (f'{TESTS} -m "not slow"',)
 USAGE = "usage: python tests/check.py [--quick]"
 
 
@@ -35,21 +32,37 @@ def main(arguments: list[str]) -> int:
         arguments: The words of the command line.
 
     Returns:
-        0, or the exit status of the step that failed.
+        0 if everything has passed, 1 if a step failed, 2 for a wrong command line.
     """
     if arguments not in ([], ["--quick"]):
         print(USAGE, file=sys.stderr)
         return 2
+    if not run(STATIC):
+        return 1
+    with subprocess.Popen(command(TYPES), cwd=ROOT, stdout=subprocess.PIPE, text=True) as types:
+        passed = run(QUICK if arguments else FULL)
+        print(f"$ python -m {TYPES}\n{types.communicate()[0]}", end="")
+    return int(not passed or types.returncode != 0)
+
+
+def run(steps: Iterable[str]) -> bool:
+    """Run steps up to the first that fails; returns whether all have passed."""
     # Tests start `noizu-mcp` by name: the scripts of this environment come first.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    for step in QUICK if arguments else FULL:
+    environment = {**os.environ, "PATH": path}
+    # Tests start hundreds of processes that import the package; each would compile it.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    for step in steps:
         print(f"$ python -m {step}", flush=True)
-        command = [sys.executable, "-m", *shlex.split(step)]
-        done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path}, check=False)
-        if done.returncode != 0:
+        if subprocess.run(command(step), cwd=ROOT, env=environment, check=False).returncode != 0:
             print(f"failed: python -m {step}", file=sys.stderr)
-            return done.returncode
-    return 0
+            return False
+    return True
+
+
+def command(step: str) -> list[str]:
+    """Make the command line of a step."""
+    return [sys.executable, "-m", *shlex.split(step)]
 
 
 if __name__ == "__main__":

@@ -45,6 +45,11 @@ class Peer:
         named = [(name.replace("_", "-"), value) for name, value in headers.items()]
         self.answers[path] = (status, named, body)
 
+    async def until_asked(self):
+        """Wait for the next request, a few seconds at most."""
+        with trio.fail_after(10):
+            await self.started.wait()
+
     async def handle(self, stream):
         async with stream:
             with contextlib.suppress(h11.RemoteProtocolError):  # TLS, say

@@ -133,6 +133,7 @@ async def test_malformed_requests(values):
     assert await refused(auth(), request(*values)) == (400, {"error": "invalid_request"})
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(st.characters(max_codepoint=255), max_size=30), max_size=3))
 async def test_any_header(values):

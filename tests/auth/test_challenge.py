@@ -21,6 +21,7 @@ challenges = st.builds(AuthChallenge, tokens, params) | st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(challenges, min_size=1, max_size=4))
 @example([AuthChallenge("Bearer", {"a": '\\"'}), AuthChallenge("Basic", {}), AuthChallenge("X")])
 def test_what_is_written_is_read(given):

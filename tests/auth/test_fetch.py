@@ -81,7 +81,8 @@ async def test_an_endless_answer_is_cut(peer):
     peer.answers["/"] = endless
 
     assert "more than 1048576 bytes" in await failure(HTTPFetcher(), peer.url("/"))
-    await stopped.wait()
+    with trio.fail_after(10):
+        await stopped.wait()
 
 
 async def test_compressed_answers_are_refused(peer):
@@ -138,7 +139,7 @@ async def test_cancelled_is_cancelled(peer, nursery):
 
 
 async def _cancel_when_started(peer, scope):
-    await peer.started.wait()
+    await peer.until_asked()
     scope.cancel()
 
 

@@ -119,7 +119,7 @@ async def test_one_fetch_at_a_time(peer, key_set):
     async with trio.open_nursery() as nursery:
         for _ in range(20):
             nursery.start_soon(ask)
-        await peer.started.wait()
+        await peer.until_asked()
         await trio.testing.wait_all_tasks_blocked()
         assert found == []
         peer.go.set()
@@ -134,7 +134,7 @@ async def test_known_keys_serve_while_newer_ones_are_fetched(peer, key_set, tick
     peer.go, peer.started = trio.Event(), trio.Event()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(names, key_set, "old")
-        await peer.started.wait()
+        await peer.until_asked()
 
         with trio.fail_after(2):  # it waits for nothing
             assert await names(key_set, "old") == ["old"]
@@ -161,7 +161,7 @@ async def test_a_fetch_outlives_the_request_that_wanted_it(peer, key_set):
 
 
 async def _cancel_then_go_on(peer, scope, nursery, ask):
-    await peer.started.wait()
+    await peer.until_asked()
     nursery.start_soon(ask)
     await trio.testing.wait_all_tasks_blocked()
     scope.cancel()
@@ -340,7 +340,7 @@ async def test_who_waited_for_a_failure_does_not_try_again(peer, key_set):
     async with trio.open_nursery() as nursery:
         for _ in range(20):
             nursery.start_soon(ask)
-        await peer.started.wait()
+        await peer.until_asked()
         await trio.testing.wait_all_tasks_blocked()
         peer.go.set()
     assert len(failures) == 20

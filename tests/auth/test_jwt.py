@@ -149,7 +149,8 @@ json_values = st.recursive(
 members = st.sampled_from(["kty", "crv", "x", "y", "n", "e", "alg", "use", "key_ops", "kid"])
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(
     st.sampled_from(["rsa", "p256", "ed"]),
     st.dictionaries(members, json_values),
@@ -280,7 +281,8 @@ async def test_malformed_tokens(token):
     assert await refusal(token)
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=60) | st.from_regex(r"[A-Za-z0-9_-]{2,9}\.[\w.-]{0,9}", fullmatch=True))
 async def test_garbage(token):
     """Any text is refused with `InvalidToken`."""
@@ -290,7 +292,8 @@ async def test_garbage(token):
 names = st.sampled_from(["iss", "aud", "sub", "exp", "nbf", "iat", "scope", "scp", "client_id"])
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None)
 @given(st.dictionaries(names, json_values, min_size=1))
 async def test_signed_garbage(changed):
     """Claims of any type make a principal or `InvalidToken`, nothing else."""

@@ -1,4 +1,4 @@
-"""What the tests of authorised servers share: tokens, a server with scopes, HTTP in process."""
+"""Fixtures of the tests of authorized servers: tokens, a server with scopes, HTTP in process."""
 
 import json
 import os

@@ -25,7 +25,7 @@ from noizu_mcp.auth import (
     parse_challenges,
 )
 from noizu_mcp.transports.http import HttpApp, HttpLimits, HttpOptions
-from noizu_mcp.transports.http.server._stream_lifetime import time_left
+from noizu_mcp.transports.http.server._event_writer import time_left
 
 DOCUMENT = "/.well-known/oauth-protected-resource"
 PAGE = {"origin": "https://app.example.com"}
@@ -158,7 +158,7 @@ async def test_a_verifier_that_fails_lets_nobody_in(serve_app, bearer, error, st
 
 @pytest.mark.parametrize("answer", [None, {"sub": "ada"}])
 async def test_a_verifier_that_knows_nobody_lets_nobody_in(serve_app, bearer, answer):
-    """Whatever it gives that is no principal: no handler runs."""
+    """No handler runs when a verifier returns something else than a principal."""
 
     class Giving(TokenVerifier):
         async def verify(self, token, request):
@@ -387,7 +387,7 @@ async def test_a_missing_scope_is_403_with_a_challenge(serve_app, bearer):
 
 
 async def test_one_challenge_is_enough(serve_app, bearer):
-    """Who lacks what the server requires hears of the tool at once, too."""
+    """A challenge for scopes of the server names the scopes of the tool, too."""
     async with serve_app(auth=bearer()) as http:
         answer = await http.stateless("tools/call", {"name": "write"}, token="cyd-mails")
 
@@ -395,7 +395,7 @@ async def test_one_challenge_is_enough(serve_app, bearer):
 
 
 async def test_a_scope_found_missing_late_is_an_error_in_the_stream(serve_app, bearer):
-    """What has begun cannot have another status."""
+    """A response that has begun keeps its status."""
     async with serve_app(auth=bearer()) as http:
         params = {"name": "late", "_meta": {"progressToken": 1}}
         answer = await http.stateless("tools/call", params, token="ada-reads")
@@ -564,7 +564,7 @@ async def test_a_standing_stream_ends_with_its_token(serve_app, bearer, autojump
 async def test_a_stream_whose_reader_never_expires_is_to_be_asked_for_again(
     serve_app, bearer, autojump_clock
 ):
-    """What was revoked meanwhile opens no other one."""
+    """A token that was revoked meanwhile opens no other stream."""
     limits = HttpLimits(stream_life=100)
     async with serve_app(auth=bearer(), limits=limits) as http:
         session = await http.initialize("ada-reads")
@@ -657,7 +657,8 @@ async def test_a_request_that_waits_for_its_verifier_may_come_too_late(serve_app
 
     async with serve_app(auth=bearer(Slow())) as http:
         exchange = http.open_stateless("tools/list", token="x")
-        await arrived.wait()
+        with trio.fail_after(10):
+            await arrived.wait()
         await http.app.settle()
         go.set()
         await exchange.until(lambda each: each.complete)

@@ -164,7 +164,7 @@ async def test_a_tool_is_called_by_who_may(docs, version):
 
 
 async def test_one_scope_may_stand_for_another(docs):
-    """What a `hierarchy` says holds for calls."""
+    """A `hierarchy` of scopes holds for calls."""
     admin = Principal(subject="ada", scopes=["docs:read", "docs:admin"])
     async with connect(docs, principal=admin) as client:
         result = await client.call_tool("write")
@@ -321,7 +321,7 @@ class Overriding(Server, name="overriding", version="1"):
 
 
 async def test_overrides_are_asked_like_the_rest(docs):
-    """What is registered keeps its scopes, whoever computes the answer, however it is reached."""
+    """A registered component keeps its scopes, whichever override computes the answer."""
 
     class Own(Overriding, name="own", version="1"):
         tools, resources, prompts = type(docs).tools, type(docs).resources, type(docs).prompts
@@ -347,7 +347,7 @@ async def test_overrides_are_asked_like_the_rest(docs):
 
 
 async def test_an_override_that_computes_is_asked_before(docs):
-    """What is registered keeps its scopes, also where its own `read` is not what answers."""
+    """A registered resource keeps its scopes, also where an override answers for its `read`."""
 
     class Computing(Server, name="computing", version="1"):
         tools, resources = type(docs).tools, type(docs).resources
@@ -464,7 +464,7 @@ Program().run(principal=Principal(subject="ada", scopes=["read"]))
 
 
 async def test_the_program_says_who_is_calling_on_stdio():
-    """Whoever starts the process is whom it says."""
+    """The caller on stdio is the principal that the program passes to `run`."""
     async with connect(Stdio(sys.executable, "-c", PROGRAM)) as client:
         result = await client.call_tool("whoami")
 
@@ -524,7 +524,7 @@ async def scope_of(client, method, **params):
 
 
 async def test_what_needs_scopes_is_for_its_caller_only():
-    """Whatever is set: a cache that callers share would ask for no scopes."""
+    """A result that needs scopes is private, whatever `cache` says: shared caches check none."""
 
     class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC):
         resources = [Open, Board, Minutes]
@@ -545,7 +545,7 @@ async def test_what_needs_scopes_is_for_its_caller_only():
 
 
 async def test_an_override_guards_no_less():
-    """What is registered needs its scopes, whoever reads it."""
+    """A registered resource needs its scopes, whichever code reads it."""
 
     class Docs(Server, name="docs", version="1", cache=EVERYTHING_PUBLIC):
         resources = [Board]

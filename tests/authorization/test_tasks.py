@@ -181,7 +181,7 @@ async def test_asking_for_scopes_in_a_request(desk):
 
 
 async def test_an_override_may_call_what_needs_more(serve_app, bearer):
-    """What is called counts, not only what is named."""
+    """The scopes of the tool that an override calls count, not only those of the named tool."""
     async with serve_app(Renaming(), auth=bearer()) as http:
         desk = Desk(http)
         id_ = await desk.begin("refuse")

@@ -1,4 +1,4 @@
-"""Who hears of a resource that needs scopes: those who hold them when it changes."""
+"""Updates of a resource that needs scopes go to subscribers that hold them when it changes."""
 
 from contextlib import asynccontextmanager
 

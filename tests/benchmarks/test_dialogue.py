@@ -1,4 +1,4 @@
-"""What the measuring client says to a question, and what it takes for an answer."""
+"""The measuring client: its replies to questions, and its checks of answers."""
 
 import json
 from pathlib import Path

@@ -24,7 +24,7 @@ def results(harness, table):
 
 
 def test_ratios_are_taken_round_by_round(results):
-    """What slows one round changes both sides: the ratio is the median of 8 and 6."""
+    """A slow round changes both sides: the ratio is the median of 8 and 6."""
     assert results.median("calls", "noizu", "us") == 11
     assert results.ratio("calls", "noizu", "us") == 7
     assert results.ratio("calls", "mcp", "us") == 1

@@ -23,7 +23,7 @@ def servers(monkeypatch):
 
 @pytest.mark.parametrize("name", ["small", "medium", "large", "union"])
 def test_one_value_fits_and_the_other_has_one_fault(servers, name):
-    """What is refused is refused for one thing, however large the value is."""
+    """A refused value is refused for one thing, however large it is."""
     values, classes = servers
     shape, _ = read_shape(classes.CLASSES[name])
 

@@ -1,4 +1,4 @@
-"""What the tests of the command line share."""
+"""Fixtures of the tests of the command line: a demo server, and commands that run in process."""
 
 import sys
 
@@ -54,7 +54,7 @@ class Logo(Resource, uri="logo://app", mime_type="image/png"):
         return b"\\0\\xff"
 
 class Note(ResourceTemplate, uri_template="note://{day}"):
-    """What was written on a day."""
+    """The note of a day."""
     def read(self, uri, args, ctx):
         if args.day == "never":
             raise McpError(-32603, "out of ink")

@@ -228,7 +228,7 @@ def test_a_form_that_is_not_filled_in(talk, version, exchange, answer):
 
 
 def test_second_thoughts(talk):
-    """What was filled in is sent only after a yes; what is left blank is left out."""
+    """A filled-in form is sent only after a yes; blank fields are left out."""
     blank = [(f"{name}:", "\n") for name in ("extras", "window", "share")]
     filled = [("Answer?", "\n"), ("city:", "Ulm\n"), ("[2]:", "\n"), ("[lower]:", "\n"), *blank]
     assert talk(call("book"), *filled, ("Send it?", "\n"))[:2] == (0, f"{PLAIN}\n")
@@ -279,7 +279,7 @@ def test_a_url_with_strange_letters(talk):
 
 
 def test_no_web_address(talk):
-    """What a browser would not open safely is declined."""
+    """A URL that a browser would not open safely is declined."""
     status, out, shown = talk(call("visit", "url=file:///etc/passwd"))
     assert (status, out) == (0, "decline\n")
     assert "This is no web address: declined." in shown
@@ -406,7 +406,7 @@ def test_forms_that_are_none(schema):
 
 
 def test_a_form_whose_parts_are_null():
-    """What is not there need not be filled in."""
+    """A form with null in place of its parts has optional fields without choices."""
     (field,) = read_fields({"properties": {"a": {"enum": None, "oneOf": None}}, "required": None})
     assert (field.required, field.choices) == (False, [])
 

@@ -93,11 +93,51 @@ def test_one_revision_and_every_message(run):
     ],
 )
 def test_a_tool_that_fails(run, tool, stderr):
-    """What the tool says goes to stderr, and the status says that it failed."""
+    """The text of a failed tool goes to stderr, and the status is 1."""
     assert run("call", "demo.py", tool) == (1, "", stderr)
     # The module is imported a second time, so that it gets another name.
     status, out, err = run("call", "demo.py", tool, "x=1")
     assert (status, out, err.replace("demo_", "demo")) == (1, "", stderr)
+
+
+FAILING = """
+from noizu_mcp import McpError, Server
+
+class Failing(Server, name="failing", version="1"):
+    async def list_tools(self, cursor, ctx):
+        {listing}
+
+    async def call_tool(self, name, args, ctx):
+        raise McpError({code}, "nothing behind it")
+"""
+
+
+@pytest.mark.parametrize("protocol", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("code", [-32601, -32602])
+def test_a_tool_that_is_listed_is_there(run, folder, code, protocol):
+    """Whatever error it answers with stands, and the list is asked for once."""
+    listing = "return [{'name': 'far', 'inputSchema': {'type': 'object'}}]"
+    (folder / "failing.py").write_text(FAILING.format(code=code, listing=listing))
+    words = ("call", "failing.py", "--trace", "--protocol", protocol)
+    status, out, err = run(*words, "far", "x=1")
+    assert (status, out, err.splitlines()[-1]) == (
+        1,
+        "",
+        f"noizu-mcp: nothing behind it ({code})",
+    )
+    assert err.count('"method":"tools/list"') == 1
+    assert "noizu-mcp: no tool fa; did you mean far?\n" in run(*words, "fa", "x=1")[2]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [(-32601, "the server has no tools"), (-32602, "nothing behind it (-32602)")],
+)
+def test_a_server_that_lists_no_tools(run, folder, code, told):
+    """It has none if it knows no method of tools; else what it says of the call stands."""
+    listing = "raise McpError(-32601, 'Method not found')"
+    (folder / "failing.py").write_text(FAILING.format(code=code, listing=listing))
+    assert run("call", "failing.py", "far") == (1, "", f"noizu-mcp: {told}\n")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +267,7 @@ def test_run(run, monkeypatch, words):
 
 
 def test_run_on_a_terminal(run, monkeypatch):
-    """Whoever starts a server by hand is told what it waits for."""
+    """A server that is started on a terminal prints that it waits for a client."""
     monkeypatch.setattr(_target, "run_stdio", lambda load: None)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     status, out, err = run("run", "demo.py")
@@ -245,7 +285,7 @@ def test_run_on_a_terminal(run, monkeypatch):
     ],
 )
 def test_no_failure_shows_a_traceback(run, monkeypatch, error, status, stderr):
-    """Whatever happens ends in a status and at most one line."""
+    """Each failure ends in a status and at most one line."""
 
     def fail(_):
         raise error
@@ -257,7 +297,7 @@ def test_no_failure_shows_a_traceback(run, monkeypatch, error, status, stderr):
 
 
 def test_other_ends_of_the_program_pass(monkeypatch):
-    """What is neither a failure nor an interruption is not ours to judge."""
+    """An exception that is neither a failure nor an interruption passes."""
 
     def fail(_):
         raise GeneratorExit

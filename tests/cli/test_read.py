@@ -12,7 +12,7 @@ DEMO = "demo.py:Demo"
     ("kind", "header", "row"),
     [
         ("resources", "URI NAME DESCRIPTION", "config://app config://app The configuration."),
-        ("templates", "URI TEMPLATE NAME DESCRIPTION", "note://{day} note://{day} What was"),
+        ("templates", "URI TEMPLATE NAME DESCRIPTION", "note://{day} note://{day} The note"),
         ("prompts", "NAME ARGUMENTS DESCRIPTION", "review code [style] Review code."),
     ],
 )
@@ -123,7 +123,7 @@ def test_complete(run):
 
 
 def test_complete_without_a_total(run):
-    """How many there are in all is said if it is known."""
+    """The number of all completions is left out if the server does not give it."""
     words = ("complete", DEMO, "review", "style", "0")
     assert run(*words)[2] == "noizu-mcp: there are more\n"
 

@@ -20,14 +20,15 @@ def test_its_defaults(run, served):
     """This machine only, on port 8000."""
     assert run("run", "demo.py:Demo", "--http") == (0, "", "")
     options = (HttpOptions(health=True), HostOptions())
-    assert served == [("127.0.0.1", 8000, *options, {"parent": None})]
+    assert served == [("127.0.0.1", 8000, *options, {"server": "noizu", "parent": None})]
 
 
 def test_its_words(run, served):
     """Each goes where it belongs; those that may be repeated are lists."""
     words = "--http --host ::1 --port 0 --path /x --allow-host a --allow-host b"
     words += " --allow-origin https://c --certfile d --keyfile e --seal-sessions"
-    words += " --lead 10 --grace 0.5 --parent 7"
+    words += " --lead 10 --grace 0.5 --parent 7 --server hypercorn --health-port 9 --health-host f"
+    words += " --forwarded-allow-ips 10.0.0.0/8 --forwarded-allow-ips ::1"
     assert run("run", "demo.py:Demo", *words.split()) == (0, "", "")
     options = HttpOptions(
         path="/x",
@@ -37,8 +38,15 @@ def test_its_words(run, served):
         seal_sessions=True,
         limits=HttpLimits(grace=0.5),
     )
-    host_options = HostOptions(certfile="d", keyfile="e", lead=10.0)
-    assert served == [("::1", 0, options, host_options, {"parent": 7})]
+    host_options = HostOptions(
+        certfile="d",
+        keyfile="e",
+        forwarded_allow_ips=["10.0.0.0/8", "::1"],
+        health_port=9,
+        health_host="f",
+        lead=10.0,
+    )
+    assert served == [("::1", 0, options, host_options, {"server": "hypercorn", "parent": 7})]
 
 
 def test_a_unix_socket(run, served):

@@ -1,4 +1,4 @@
-"""What a command is aimed at."""
+"""Targets of commands: modules, files, and the server classes in them."""
 
 import pytest
 

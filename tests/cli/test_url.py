@@ -97,7 +97,7 @@ def test_a_server_that_wants_a_token(serve, run):
 
 
 def test_a_token_that_is_refused_is_not_shown(serve, run):
-    """What stands in headers stays there, in the trace too."""
+    """A token in a header is shown neither in the error nor in the trace."""
     words = ("list", serve(auth=AUTH), "--trace", "--header", "Authorization: Bearer s3cret")
     status, out, err = run(*words)
 
@@ -163,7 +163,7 @@ def test_headers_as_they_are_sent():
 
 
 def test_help_names_urls(run):
-    """Whoever looks for it finds it."""
+    """The help of each command that uses a server names URLs and headers."""
     for words in (("--help",), ("list", "--help"), ("call", "--help")):
         status, out, _ = run(*words)
         assert status == 0

@@ -1,4 +1,4 @@
-"""What a client says to a server that asks, in both eras."""
+"""Answers of a client to the questions of a server, in both eras."""
 
 import logging
 from types import MappingProxyType
@@ -30,7 +30,7 @@ DONE = {"resultType": "complete", "content": []}
 
 @attrs.frozen
 class Name:
-    """What a handler may fill a form in with."""
+    """A class whose instance is the content of a form."""
 
     name: str
 
@@ -191,7 +191,7 @@ async def test_failures(scripted, method, params, answer, code, caplog):
 
 
 async def test_modes_and_tools_are_offered_by_name(scripted):
-    """What was not offered is refused before the handler is asked; what was is not."""
+    """Modes and tools that were not offered are refused before the handler is asked."""
     handler = FormsOnly(Decline())
     async with scripted(handler=handler, version="2025-11-25") as (_, script):
         answer = await ask_live(script, "elicitation/create", URL)
@@ -247,7 +247,7 @@ async def test_overriding_advertises(scripted, version, offered):
     ],
 )
 async def test_capabilities_beside_those_of_the_handler(scripted, version, offered):
-    """What is given is said, to revisions that know it."""
+    """The capabilities that `connect` is given are sent, to revisions that know them."""
     given = ClientCapabilities(experimental={"x": {}}, extensions={"a/b": {}})
     async with scripted(capabilities=given, version=version) as (_, script):
         params = script.received[0]["params"]
@@ -376,7 +376,8 @@ async def test_a_server_that_no_longer_wants_an_answer(scripted):
     async with scripted(handler=Slow(), version="2025-11-25") as (client, script):
         script.answers["ping"] = {}
         await script.say(id="q", method="elicitation/create", params=FORM)
-        await started.wait()
+        with trio.fail_after(5):
+            await started.wait()
         await client.ping()  # a slow person never blocks the client's own requests
         await script.say(method="notifications/cancelled", params={"requestId": "q"})
         with trio.fail_after(5):

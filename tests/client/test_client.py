@@ -1,4 +1,4 @@
-"""What a client makes of its server's messages, good and bad."""
+"""Results, errors and notifications of a server as a client reads them, good and bad."""
 
 import contextlib
 import json
@@ -10,7 +10,15 @@ import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from noizu_mcp import ClientHandler, McpError, ProtocolError, Reference, Stdio, connect
+from noizu_mcp import (
+    ClientHandler,
+    ConnectionClosed,
+    McpError,
+    ProtocolError,
+    Reference,
+    Stdio,
+    connect,
+)
 from noizu_mcp.client._session import MAX_NOTICES
 from noizu_mcp.engine import single_failure
 from noizu_mcp.transports import memory_pair
@@ -90,7 +98,7 @@ async def test_a_response_that_is_none_fails_its_request(scripted):
 
 
 async def test_requests_of_the_server_are_refused(scripted):
-    """What the client did not offer is unknown; a ping of a session is answered."""
+    """Questions that the client did not offer are unknown; a ping of a session is answered."""
     async with scripted(version="2025-11-25") as (client, script):
         await script.say(id=1, method="sampling/createMessage", params={})
         await script.say(id=2, method="ping")
@@ -103,6 +111,23 @@ async def test_requests_of_the_server_are_refused(scripted):
         await script.until("notifications/roots/list_changed")
         assert answers[1]["error"]["code"] == -32601
         assert answers[2]["result"] == {}
+
+
+async def test_requests_of_a_server_of_2026_07_28_are_ignored(scripted, caplog):
+    """No answer goes out, one entry is logged for each, and the connection stays usable."""
+    answers = {"tools/list": {"resultType": "complete", "tools": []}}
+    async with scripted(answers) as (client, script):
+        await script.say(id=1, method="roots/list")
+        await script.say(id=2, method="ping")
+        await script.stream.send([b"[]", b"{"])
+        assert await client.list_tools() == []
+    assert [m for m in script.received if "method" not in m] == []
+    assert [r.message.partition(" of the server")[0] for r in caplog.records] == [
+        "ignored the request 'roots/list'",
+        "ignored the request 'ping'",
+        "ignored a malformed message",
+        "ignored a malformed message",
+    ]
 
 
 async def test_a_slow_handler_loses_the_oldest_news_only(scripted, caplog):
@@ -154,7 +179,7 @@ async def test_a_completion_says_what_is_filled_in_already(scripted):
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("own", [{}, {"k": 1}])
 async def test_the_envelope_is_no_part_of_a_result(scripted, name, own):
-    """What 2026-07-28 adds to every result is taken out; `_meta` of the server's own stays."""
+    """Members that 2026-07-28 adds to each result are taken out; the server's own `_meta` stays."""
     method, arguments, members = RESULTS[name]
     envelope = {"resultType": "complete", "_meta": {**META, **own}}
     async with scripted({method: {**members, **envelope}}) as (client, _):
@@ -217,7 +242,7 @@ async def test_news_of_a_listen_request_that_ended(scripted):
 
 
 async def test_a_cancelled_request_tells_the_server(scripted):
-    """Whoever stops waiting says so."""
+    """A task that stops waiting for its answer cancels the request at the server."""
     async with scripted({"tools/call": None}) as (client, script):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.call_tool, "t")
@@ -227,8 +252,25 @@ async def test_a_cancelled_request_tells_the_server(scripted):
         assert script.received[-1]["params"]["reason"] == "cancelled"
 
 
+async def test_the_end_of_the_block_tells_the_server_of_other_calls(scripted):
+    """A call in a task outside of the block is cancelled at the server when the block ends."""
+
+    async def call(client):
+        with pytest.raises(ConnectionClosed):
+            await client.call_tool("t")
+
+    with trio.fail_after(5):
+        connected = scripted({"tools/call": None})
+        async with trio.open_nursery() as nursery, connected as (client, script):
+            nursery.start_soon(call, client)
+            await script.until("tools/call")
+
+    assert script.received[-1]["method"] == "notifications/cancelled"
+    assert script.received[-1]["params"]["reason"] == "the connection ends"
+
+
 async def test_a_crash_in_the_block_leaves_alone(scripted):
-    """What the block raises comes out by itself."""
+    """An exception of the block is raised by itself, not in a group."""
     ours, _ = memory_pair()
     with pytest.raises(KeyError), single_failure():
         async with scripted():
@@ -266,6 +308,7 @@ MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     version=st.sampled_from(["2025-03-26", "2025-11-25", "2026-07-28"]),

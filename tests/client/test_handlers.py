@@ -385,7 +385,7 @@ async def test_sync_methods_run_in_threads(scripted, method, params, answer, exp
 
 @pytest.mark.parametrize("error", [RuntimeError("x"), KeyboardInterrupt(), SystemExit(1)])
 async def test_a_thread_that_fails_ends_its_question_only(scripted, error, caplog):
-    """Whatever it raises; the log says so."""
+    """A failure in a thread of a handler is logged, and answered with -32603."""
     async with scripted(handler=Plain(error), version="2025-11-25") as (client, script):
         answer = await ask_live(script, "roots/list", {})
         assert answer["error"] == {"code": -32603, "message": "Handler failed"}
@@ -432,7 +432,7 @@ async def test_a_slow_thread_delays_nothing_else(scripted):
 
 
 async def test_a_decorator_that_hides_an_async_method(scripted):
-    """What a plain function returns is awaited if it can be."""
+    """The result of a plain function is awaited if it is awaitable."""
 
     def noted(method):
         @wraps(method)

@@ -18,7 +18,7 @@ REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
 
 
 class Lost(Exception):
-    """What the block fails with."""
+    """The failure of the block."""
 
 
 async def by_timeout(client, began):
@@ -153,8 +153,9 @@ async def test_on_stdio(leave, tmp_path):
     path = tmp_path / "heard"
 
     async def began():
-        while "tools/call" not in (path.read_text() if path.exists() else ""):
-            await trio.lowlevel.checkpoint()
+        with trio.fail_after(10):
+            while "tools/call" not in (path.read_text() if path.exists() else ""):
+                await trio.lowlevel.checkpoint()
 
     command = Stdio(sys.executable, "-c", COMMAND, str(path))
     async with left(), connect(command, version="2025-11-25") as client:

@@ -43,7 +43,7 @@ async def test_a_slow_person_ends_no_call(autojump_clock):
 
 
 async def test_the_timeout_goes_on_with_the_answer(autojump_clock):
-    """What the server does after the answer has the whole timeout again, and no more."""
+    """After an answer the server has the whole timeout again, and no more."""
     async with connect(Asking, handler=Slow(), version="2025-11-25", timeout=20) as client:
         start = trio.current_time()
         try:

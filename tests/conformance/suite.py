@@ -1,11 +1,12 @@
 """The official conformance suite against the everything server: every leg, and a table.
 
     (cd tests/conformance && npm install --no-package-lock --ignore-scripts)
-    python tests/conformance/suite.py
+    python tests/conformance/suite.py [--server hypercorn]
 
 Exit status: 0 everything passed, 1 something failed or was warned of, 2 the suite is not there.
 """
 
+import argparse
 import json
 import os
 import re
@@ -49,6 +50,8 @@ LEAST = {
     "0.1.16": 32,
 }
 BAD = ("FAILURE", "WARNING")
+#: What `noizu-mcp run --http` serves on, the default first.
+SERVERS = ("noizu", "hypercorn")
 
 
 class Missing(Exception):
@@ -56,7 +59,7 @@ class Missing(Exception):
 
 
 class Outcome(NamedTuple):
-    """What one leg gave."""
+    """Outcome of one leg."""
 
     leg: str
     scenarios: int
@@ -90,9 +93,10 @@ def find_suite(name: str) -> Path:
 
 
 @contextmanager
-def served() -> Iterator[str]:
-    """Serve the everything server on a free port, as its user would."""
-    command = [sys.executable, "-m", "noizu_mcp", "run", str(SERVER), "--http", "--port", "0"]
+def served(on: str) -> Iterator[str]:
+    """Serve the everything server on one of `SERVERS` and a free port, as its user would."""
+    words = ["run", str(SERVER), "--http", "--port", "0", "--server", on]
+    command = [sys.executable, "-m", "noizu_mcp", *words]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stderr is not None
@@ -139,6 +143,9 @@ def _count(results: Sequence[Sequence[dict[str, Any]]]) -> Counter[str]:
 
 def main() -> int:
     """Run every leg and print the table."""
+    parser = argparse.ArgumentParser(description="Run the official conformance suite.")
+    parser.add_argument("--server", choices=SERVERS, default=SERVERS[0])
+    chosen = parser.parse_args().server
     try:
         find_node()
         for package, _ in LEGS.values():
@@ -146,7 +153,7 @@ def main() -> int:
     except Missing as error:
         print(f"{error}; see the docstring of {__file__}", file=sys.stderr)
         return 2
-    with served() as url:
+    with served(chosen) as url:
         outcomes = [run_leg(leg, url) for leg in LEGS]
     print("| leg | scenarios | checks passed | skipped | failed or warned |\n|---|--:|--:|--:|--:|")
     for leg, scenarios, checks, problems, skipped in outcomes:

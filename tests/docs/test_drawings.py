@@ -9,6 +9,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "discussion"
 SCRIPT = runpy.run_path(str(FOLDER / "draw.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", SCRIPT["PICTURES"])
 def test_a_picture_is_up_to_date(page):
     """`python docs/discussion/draw.py` would not change the page."""

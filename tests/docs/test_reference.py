@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_overloads
 
 import attrs
 import pytest
@@ -25,7 +25,7 @@ from noizu_mcp import (
     tool,
 )
 from noizu_mcp.components._toolkit import MethodOptions
-from noizu_mcp.jsonrpc import _codes
+from noizu_mcp.jsonrpc import CODE_NAMES
 from noizu_mcp.protocol import REVISIONS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -45,8 +45,9 @@ def rows(text: str) -> list[list[str]]:
 
 
 def typed_options(function: Callable[..., Any]) -> AbstractSet[str]:
-    """Read the names of options that the signature of a function declares."""
-    (*_, options) = inspect.signature(function).parameters.values()
+    """Read the names of options that the signature of a function declares for a class."""
+    first, *_ = get_overloads(inspect.unwrap(function)) or [function]
+    (*_, options) = inspect.signature(first).parameters.values()
     (table,) = get_args(options.annotation)
     return table.__annotations__.keys()
 
@@ -116,25 +117,25 @@ def test_limits_of_asking() -> None:
     from noizu_mcp.client import _answers
     from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT
     from noizu_mcp.components._client_requests import ROOTS_TIMEOUT
-    from noizu_mcp.server.asking import _mrtr as _rounds
-    from noizu_mcp.server.registry import _state_keys
+    from noizu_mcp.server.asking import _replay
+    from noizu_mcp.server.registry import _server_options
     from noizu_mcp.types import MAX_COMPLETIONS
 
     numbers = [cells[0] for cells in rows(page("reference/limits"))]
     timeouts = (ELICIT_TIMEOUT, SAMPLE_TIMEOUT, ROOTS_TIMEOUT)
 
     assert ", ".join(f"{seconds:g} s" for seconds in timeouts) in numbers
-    assert _rounds.MAX_ROUNDS == _answers.MAX_ROUNDS
+    assert _replay.MAX_ROUNDS == _answers.MAX_ROUNDS
     for number in (
-        _rounds.MAX_ROUNDS,
-        _rounds.MAX_REASKS,
-        _rounds.MAX_STATE,
-        _state_keys.MIN_SECRET,
+        _replay.MAX_ROUNDS,
+        _replay.MAX_REASKS,
+        _replay.MAX_STATE,
+        _server_options.MIN_SECRET,
         MAX_COMPLETIONS,
     ):
         assert str(number) in numbers
-    assert f"{_state_keys.STATE_TTL:g} s" in numbers
-    assert f"{_rounds.PATIENCE:g} s" in numbers
+    assert f"{_server_options.STATE_TTL:g} s" in numbers
+    assert f"{_replay.PATIENCE:g} s" in numbers
 
 
 def test_limits_of_skills() -> None:
@@ -152,7 +153,6 @@ def test_limits_of_authorization() -> None:
     from noizu_mcp.auth import (
         _api_keys,
         _claims,
-        _configuration,
         _fetch,
         _introspection,
         _jose,
@@ -164,7 +164,7 @@ def test_limits_of_authorization() -> None:
 
     assert table == {
         f"{_verifier.MAX_TOKEN}",
-        f"{_claims.LEEWAY:g} s, {_configuration.MAX_LEEWAY:g} s",
+        f"{_claims.LEEWAY:g} s, {_claims.MAX_LEEWAY:g} s",
         f"{_fetch.FETCH_TIMEOUT:g} s, {_fetch.FETCH_SIZE}",
         f"{_jwks.JWKS_TTL:g} s, {_jwks.JWKS_COOLDOWN:g} s",
         f"{_jwks.JWKS_PATIENCE:g} s, {_jwks.JWKS_OVERDUE:g} s",
@@ -199,7 +199,7 @@ def test_error_codes() -> None:
         if re.fullmatch(r"-\d+", cells[0])
     }
 
-    assert table == _codes.CODE_NAMES
+    assert table == CODE_NAMES
 
 
 def test_exceptions() -> None:
@@ -265,19 +265,12 @@ def test_revisions() -> None:
 
 def test_options_over_http() -> None:
     """The columns list the keywords of both methods; limits of the host have their own page."""
-    from noizu_mcp.transports.http import HostOptions
-
     table = rows(section(page("reference/options"), "Of serving over HTTP"))[1:]
     limits = defaults(section(page("reference/limits"), "The host")).keys()
     keywords = {
-        name: {
-            each.name
-            for each in inspect.signature(getattr(Server, name)).parameters.values()
-            if each.kind is each.KEYWORD_ONLY
-        }
-        for name in ("run_http", "asgi")
+        "run_http": {"server", *typed_options(Server.run_http)} - limits,
+        "asgi": {"handle_signals", *typed_options(Server.asgi)},
     }
-    keywords["run_http"] |= attrs.fields_dict(HostOptions).keys() - limits
     for at, name in enumerate(("run_http", "asgi"), start=1):
         listed = {word for row in table if row[at] == "yes" for word in row[0].split(", ")}
         assert {word.strip("`") for word in listed} == keywords[name]

@@ -1,6 +1,7 @@
 """A server whose handlers do what handlers should not, for tests that run it as a process."""
 
 import ctypes
+import importlib
 import logging
 import multiprocessing
 import os
@@ -9,10 +10,14 @@ import sys
 import threading
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 
 import trio
 
 from noizu_mcp import Context, Server, Toolkit, mcp, serve_stdio
+
+sys.path.append(str(Path(__file__).parents[1]))
+stray = importlib.import_module("kept").stray
 
 print("imported")
 logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="logged %(message)s")
@@ -117,7 +122,7 @@ class Rough(Toolkit):
     @mcp
     async def stray(self) -> str:
         """Raise a cancellation that belongs to no scope any more."""
-        raise await _keep_a_cancellation()
+        await stray()
 
     @mcp
     def interrupt(self) -> str:
@@ -130,24 +135,12 @@ class Rough(Toolkit):
         return "x" * args.size
 
 
-async def _keep_a_cancellation():
-    kept = []
-    with trio.CancelScope() as scope:
-        scope.cancel()
-        try:
-            await trio.lowlevel.checkpoint()
-        except trio.Cancelled as error:
-            kept.append(error)
-            raise
-    return kept[0]
-
-
 class StrayStart(Server, name="stray-start", version="1"):
     """Never comes up."""
 
     @asynccontextmanager
     async def lifespan(self):
-        raise await _keep_a_cancellation()
+        await stray()
         yield
 
 
@@ -159,7 +152,7 @@ class StrayEnd(Server, name="stray-end", version="1"):
     @asynccontextmanager
     async def lifespan(self):
         yield
-        raise await _keep_a_cancellation()
+        await stray()
 
 
 class App(Server, name="app", version="1"):

@@ -155,7 +155,7 @@ def start(request_stack):
 
 @pytest.fixture
 def request_stack():
-    """What is undone after the test."""
+    """Clean-up after the test."""
     with ExitStack() as stack:
         yield stack
 

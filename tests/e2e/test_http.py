@@ -166,6 +166,14 @@ def test_a_signal_ends_it_in_order(app, number):
         assert end(process, number)[:2] == (0, "")
 
 
+def test_hypercorn_serves_where_it_is_asked_for(app):
+    """Both eras are answered, and a signal ends it in order."""
+    with running(app, "--port", "0", "--server", "hypercorn") as (process, address):
+        assert call(address, "echo", text="1").status == 200
+        assert post(address, "ping", **begin(address)).status == 200
+        assert end(process, signal.SIGTERM)[:2] == (0, "")
+
+
 @pytest.mark.slow
 def test_nobody_keeps_it_from_ending(app):
     """Calls of both eras, both kinds of streams, and a client that reads nothing: within 10 s."""
@@ -235,7 +243,7 @@ def test_after_the_lead_it_ends_in_order(app):
 
 @pytest.mark.parametrize("tool", ["resist", "stop_the_loop"])
 def test_a_handler_that_does_not_end_is_ended(app, tool):
-    """Whatever it does to resist: the process says which one, and ends."""
+    """A server that resists its end: the process says which one, and ends."""
     app.write_text(PROGRAM)
     with started([sys.executable, str(app)], app.parent) as process:
         address = address_of(process.stderr.readline())
@@ -244,6 +252,39 @@ def test_a_handler_that_does_not_end_is_ended(app, tool):
         assert status == 1
         assert re.search(f"not ended within 1.3 s.*tools/call '{tool}'", stderr)
         assert 1.3 <= seconds < 10
+
+
+@pytest.mark.parametrize(("hard", "left"), [(64, 31), (4096, 200)])
+def test_connections_fit_the_limit_of_open_files(app, hard, left):
+    """The process raises it, or keeps fewer: idle clients never stop the next one."""
+    code = f"""
+import resource, runpy, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))
+sys.argv = ["noizu-mcp", "run", {str(app)!r}, "--http", "--port", "0"]
+runpy.run_module("noizu_mcp", run_name="__main__")
+"""
+    with started([sys.executable, "-c", code], app.parent) as process:
+        line = process.stderr.readline()
+        if hard == 64:
+            assert "needs 1128 open files, but the limit is 64 (ulimit -n): 32 at most" in line
+            line = process.stderr.readline()
+        address = address_of(line)
+        with ExitStack() as stack:
+            clients = [
+                stack.enter_context(socket.create_connection(address, timeout=PATIENCE))
+                for _ in range(200)
+            ]
+            assert call(address, "echo", text="x").status == 200
+            assert sum(map(_is_open, clients)) == left
+        assert end(process, signal.SIGTERM)[:2] == (0, "")
+
+
+def _is_open(client):
+    client.setblocking(False)
+    try:
+        return client.recv(1) != b""
+    except BlockingIOError:
+        return True
 
 
 def test_a_unix_socket(app, tmp_path):
@@ -371,7 +412,7 @@ async def test_our_client_outlives_a_server_that_was_killed(
     app, monkeypatch, version, sealed, handshakes
 ):
     """The call in flight fails; the next one works, in a new session where it needs one."""
-    monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", "a secret that is long enough")
+    monkeypatch.setenv("NOIZU_MCP_STATE_KEYS", "a secret that is long enough for it")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = ["--port", f"{port}", *(["--seal-sessions"] if sealed else [])]

@@ -18,7 +18,7 @@ NOISE = [b"printed", b"logged something", b"written", b"child", b"C", b"forked"]
 
 @pytest.mark.parametrize("tool", ["noise", "noise_in_loop"])
 def test_nothing_but_the_protocol_reaches_the_client(run_app, tool):
-    """Whatever is written to stdout, from the import on, lands on stderr."""
+    """Everything that is written to stdout, from the import on, lands on stderr."""
     peer = run_app()
     peer.initialize()
     assert peer.call(tool) == "quiet"
@@ -37,7 +37,7 @@ def test_nothing_but_the_protocol_reaches_the_client(run_app, tool):
     ],
 )
 def test_a_handler_cannot_end_the_process(run_app, make_call, tool, said):
-    """What would end the loop ends the call alone; calls beside it go on, and the log has it."""
+    """A failure that would end the loop ends the call alone; others go on, and the log has it."""
     peer = run_app()
     peer.initialize()
     peer.start("stay", "held")
@@ -222,7 +222,7 @@ def test_a_client_that_stopped_reading(run_app, make_call, how):
 
 
 def test_a_second_signal_ends_it_at_once(serve_app, until):
-    """Whoever asks twice does not wait for the grace period."""
+    """A second signal ends the wait for the grace period."""
     peer = serve_app(1000)
     peer.initialize()
     peer.start("stay")

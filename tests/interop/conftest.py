@@ -175,3 +175,29 @@ def drive() -> Callable[[str, Sequence[dict[str, Any]]], dict[str, Any]]:
         return report
 
     return run
+
+
+@pytest.fixture(scope="module")
+def run_once(
+    drive: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., dict[str, Any]]:
+    """Run a client over a transport; a worker may be given its tests in two parts.
+
+    Takes the client, the transport, and what makes the connections for the folder of the journals
+    of the servers. The report has them all beside its own keys.
+    """
+    root = tmp_path_factory.mktemp("journals")
+    runs: dict[Any, dict[str, Any]] = {}
+
+    def run(
+        client: str, transport: str, connections: Callable[[Path], Sequence[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        if (client, transport) not in runs:
+            folder = root / f"{client} {transport}"
+            folder.mkdir()
+            report = drive(client, connections(folder))
+            more = {"client": client, "transport": transport, "journals": folder}
+            runs[client, transport] = {**report, **more}
+        return runs[client, transport]
+
+    return run

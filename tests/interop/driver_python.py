@@ -24,7 +24,7 @@ PATIENCE = 20
 
 
 def target(connection: dict[str, Any]) -> Any:
-    """Where the server is: a URL, or a command."""
+    """The place of the server: a URL, or a command."""
     if "url" in connection:
         return connection["url"]
     command, *args = connection["command"]

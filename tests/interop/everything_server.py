@@ -35,7 +35,7 @@ async def ask(ctx: Context, message: str) -> str:
 
 
 class Questions(Toolkit):
-    """What the fixture does not ask."""
+    """Questions that the fixture does not ask."""
 
     @mcp
     async def confer(self, args: dict, ctx: Context) -> str:

@@ -35,7 +35,7 @@ PIXEL = base64.b64decode("iVBORw0KGgo=")
 
 @attrs.define
 class State:
-    """What lives as long as the server."""
+    """A lifespan: its value lives as long as the server."""
 
     cancelled: trio.Event = attrs.field(factory=trio.Event)
     proceed: trio.Event = attrs.field(factory=trio.Event)
@@ -124,7 +124,7 @@ class Failures(Toolkit):
 
 
 class Reports(Toolkit):
-    """What a call tells while it runs."""
+    """Notices of a call while it runs."""
 
     @mcp
     async def steps(self, ctx: Context, *, count: int) -> str:

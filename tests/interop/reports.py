@@ -1,4 +1,4 @@
-"""What the tests share that drive our servers with the official clients: scenarios and reports."""
+"""Shared by the tests that drive our servers with the official clients: scenarios and reports."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

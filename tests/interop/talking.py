@@ -1,4 +1,4 @@
-"""What the tests share in which our client drives foreign servers.
+"""Shared by the tests in which our client drives foreign servers.
 
 All scenarios run once on one connection; each is a method that returns what it saw.
 """
@@ -58,7 +58,7 @@ class Person(Ears):
 
 
 async def attempt(scenario: Callable[[], Awaitable[Any]]) -> Any:
-    """What a scenario returns, or the exception that ended it."""
+    """Run a scenario; returns its value, or the exception that ended it."""
     try:
         with trio.fail_after(PATIENCE):
             return await scenario()

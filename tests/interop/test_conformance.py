@@ -1,4 +1,4 @@
-"""What the conformance suite asks of the everything server, over stdio: the suite itself has HTTP.
+"""The conformance suite, over stdio, against the everything server: the suite itself has HTTP.
 
 The tests write and read the lines themselves, so that they see all that is sent.
 """
@@ -164,7 +164,7 @@ async def test_rounds():
 
 
 async def test_bad_answers():
-    """What is no answer is asked for again; what was not asked for changes nothing."""
+    """A missing answer is asked for again; an unasked one changes nothing."""
     async with serving() as wire:
         tool = f"{BY_HAND}elicitation"
         first = await wire.call(tool)
@@ -254,7 +254,7 @@ async def test_lists(method):
 
 
 async def test_read():
-    """What is read says how long it holds; what is not there is an error with its URI."""
+    """A resource says how long it holds; a missing one is an error with its URI."""
     async with serving() as wire:
         result = (await wire.ask("resources/read", uri="test://static-text"))["result"]
         assert (result["ttlMs"] >= 0, result["cacheScope"]) == (True, "private")
@@ -266,7 +266,7 @@ async def test_read():
 @pytest.mark.parametrize("version", ["2025-03-26", "2025-06-18"])
 @pytest.mark.parametrize("tool", ["open_page", "use_tools"])
 async def test_too_old(version, tool):
-    """What came with 2025-11-25 is not asked before, whatever the client says that it can do."""
+    """A question of 2025-11-25 is not asked before, whatever the client says that it can do."""
     async with serving(f"{HERE / 'everything_server.py'}:Interop") as wire:
         await wire.greet(version)
         await wire.write(id=1, method="tools/call", params={"name": tool, "arguments": {}})

@@ -118,7 +118,7 @@ def reports(
     serve_command: Callable[..., list[str]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Any]:
-    """What one client saw of all examples, in each of its revisions."""
+    """Report of one client on all examples, in each of its revisions."""
     journal = tmp_path_factory.mktemp("journal") / "unused"
     connections = [
         {

@@ -5,7 +5,6 @@ clients answer what they are asked with a `Person` of the drivers: live requests
 `InputRequiredResult`s on 2026-07-28 by the loop that each library has for them.
 """
 
-import functools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -145,16 +144,20 @@ MUTE = [
 GIVE_UP = {"name": "give up", "kind": "give_up", "tool": "linger", "after": "test_simple_text"}
 TAMPER = {"name": "tamper", "kind": "tamper", "tool": BY_HAND + "tampered_state"}
 
+# Tests of one run of a client stand together: few workers need it twice.
 pytestmark = pytest.mark.parametrize(
-    ("client", "version", "transport"),
+    ("driven", "version"),
     [
+        # A list, since pytest would group tests by equal texts, across the runs.
         pytest.param(
-            client, mode["version"], transport, id=f"{client}-{mode['version']}-{transport}"
+            (client, transport), [mode["version"]], id=f"{client}-{mode['version']}-{transport}"
         )
         for transport in ("stdio", "http")
         for client, modes in MODES.items()
         for mode in modes
     ],
+    indirect=True,
+    scope="module",
 )
 
 
@@ -165,52 +168,54 @@ def _scenarios(version: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the servers write what only they see."""
-    return tmp_path_factory.mktemp("journals")
-
-
-@pytest.fixture(scope="module")
 def driven(
-    drive: Callable[..., dict[str, Any]],
+    request: pytest.FixtureRequest,
+    run_once: Callable[..., dict[str, Any]],
     where: Callable[[str, str, str], dict[str, Any]],
-    journals: Path,
-) -> Callable[[str, str], dict[str, Any]]:
+) -> dict[str, Any]:
     """Run a client in all its modes, once; returns what it saw, by revision."""
+    client, transport = request.param
 
-    @functools.cache
-    def run(client: str, transport: str) -> dict[str, Any]:
-        connections = [
+    def connections(folder: Path) -> list[dict[str, Any]]:
+        found = [
             {
                 **mode,
                 "label": mode["version"],
                 "level": "info",
-                **where(
-                    transport,
-                    f"{SERVER}:Interop",
-                    str(journals / f"{client} {mode['version']} {transport}"),
-                ),
+                **where(transport, f"{SERVER}:Interop", str(folder / mode["version"])),
                 "scenarios": _scenarios(mode["version"]),
             }
             for mode in MODES[client]
         ]
-        mute = {"label": "mute", "answers": False, "scenarios": MUTE}
-        return drive(client, [*connections, {**connections[-1], **mute}])
+        return [*found, {**found[-1], "label": "mute", "answers": False, "scenarios": MUTE}]
 
-    return run
+    return run_once(client, transport, connections)
+
+
+@pytest.fixture(scope="module")
+def version(request: pytest.FixtureRequest) -> str:
+    return request.param[0]
 
 
 @pytest.fixture
-def journal(journals: Path, client: str, version: str, transport: str) -> list[str]:
+def client(driven: dict[str, Any]) -> str:
+    return driven["client"]
+
+
+@pytest.fixture
+def transport(driven: dict[str, Any]) -> str:
+    return driven["transport"]
+
+
+@pytest.fixture
+def journal(driven: dict[str, Any], version: str) -> list[str]:
     """The lines that the server wrote."""
-    return (journals / f"{client} {version} {transport}").read_text(encoding="utf-8").splitlines()
+    return (driven["journals"] / version).read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture
-def seen(
-    driven: Callable[..., Any], client: str, version: str, transport: str
-) -> Callable[[str], Any]:
-    return look_up(driven(client, transport)[version])
+def seen(driven: dict[str, Any], version: str) -> Callable[[str], Any]:
+    return look_up(driven[version])
 
 
 @pytest.fixture
@@ -349,7 +354,7 @@ def test_read(seen):
 
 @pytest.mark.parametrize("name", ["no resource", "traversal"])
 def test_no_resource(seen, client, version, name):
-    """What is not there, or would leave its folder, is an error with the URI."""
+    """A resource that is missing, or would leave its folder, is an error with the URI."""
     error = seen(name)["error"]
     # The second TypeScript client rewrites the code of the older revisions to the one of today.
     rewritten = client == "typescript-2"
@@ -511,7 +516,7 @@ def test_roots(told):
 
 @pytest.mark.parametrize("name", HANDMADE)
 def test_by_hand(told, name):
-    """What a tool asks by hand is served to clients of both eras."""
+    """A question that a tool asks by hand is served to clients of both eras."""
     since = OLDEST if name in FORMLESS else FORMS
     asked = told(BY_HAND + name, HANDMADE[name], since=since)
     if name == "multiple_inputs" and asked:
@@ -640,7 +645,7 @@ def test_mute_client(driven, client, version, transport):
     """A client that can be asked nothing gets the error of its revision, and goes on."""
     if version != MODES[client][-1]["version"]:
         pytest.skip("tried with the newest revision of each client")
-    report = driven(client, transport)["mute"]
+    report = driven["mute"]
     assert "connection" not in report, report["connection"]["failed"]
     for tool, needs in NEEDS.items():
         if version == LATEST:

@@ -3,7 +3,6 @@
 All scenarios run once on one connection for each server and revision; each test looks at one.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -136,33 +135,37 @@ SCENARIOS = (
 )
 
 
-@pytest.fixture(scope="module")
-def conversation(foreign: Callable[..., Stdio]) -> Callable[..., dict[str, Any]]:
-    """Talk to one server in one revision, once; returns what our client saw."""
-
-    @functools.cache
-    def talk(server: str, version: str) -> dict[str, Any]:
-        command = foreign(server, "foreign_features.py", SCRIPTS)
-        # Before 2025-06-18 nobody is asked, and nobody can give up.
-        names = SCENARIOS if version == OLDEST else (*SCENARIOS, "give_up")
-        return trio.run(converse, command, version, Wavering(), Conversation, names)
-
-    return talk
-
-
-@pytest.fixture
-def seen(conversation: Callable[..., Any], server: str, version: str) -> Callable[[str], Any]:
-    return look_up(conversation(server, version))
-
-
-pytestmark = pytest.mark.parametrize(
-    ("server", "version"),
-    [
-        pytest.param(server, version, id=f"{server}-{version}")
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param((server, version), id=f"{server}-{version}")
         for server, versions in SERVERS.items()
         for version in versions
     ],
 )
+def conversation(request: pytest.FixtureRequest, foreign: Callable[..., Stdio]) -> dict[str, Any]:
+    """Talk to one server in one revision; returns what our client saw."""
+    server, version = request.param
+    command = foreign(server, "foreign_features.py", SCRIPTS)
+    # Before 2025-06-18 nobody is asked, and nobody can give up.
+    names = SCENARIOS if version == OLDEST else (*SCENARIOS, "give_up")
+    found = trio.run(converse, command, version, Wavering(), Conversation, names)
+    return {**found, "server": server, "version": version}
+
+
+@pytest.fixture
+def server(conversation: dict[str, Any]) -> str:
+    return conversation["server"]
+
+
+@pytest.fixture
+def version(conversation: dict[str, Any]) -> str:
+    return conversation["version"]
+
+
+@pytest.fixture
+def seen(conversation: dict[str, Any]) -> Callable[[str], Any]:
+    return look_up(conversation)
 
 
 def test_resources(seen):

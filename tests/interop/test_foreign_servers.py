@@ -134,7 +134,7 @@ def over_http(command: Stdio) -> Iterator[str]:
 def conversation(
     request: pytest.FixtureRequest, target: Callable[[str], Stdio]
 ) -> tuple[dict[str, Any], str]:
-    """What our client saw of one server, and the revision that it must have agreed on."""
+    """Report of our client on one server, and the revision that it must have agreed on."""
     name, asked, got, transport = request.param
     command = target(name)
     with over_http(command) if transport == "http" else nullcontext(command) as where:
@@ -191,7 +191,7 @@ def test_refusal(seen):
 
 
 def test_bad_arguments(seen):
-    """What the server says of wrong arguments is a result that names them."""
+    """The answer to wrong arguments is a result that names them."""
     found = seen("bad_arguments")
     assert found.is_error
     assert "message" in found.content[0].text

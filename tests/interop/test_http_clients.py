@@ -43,7 +43,7 @@ def _fastmcp() -> str:
 
 @pytest.fixture(scope="module", params=["legacy", "auto", "2026-07-28"])
 def fastmcp(request: pytest.FixtureRequest, url: str) -> Mapping[str, Any]:
-    """What FastMCP's client saw."""
+    """Report of FastMCP's client."""
     program = [_fastmcp(), str(HERE / "driver_fastmcp.py"), url, request.param]
     done = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
@@ -95,7 +95,7 @@ def remote(node_package: Callable[[str], Path], url: str, tmp_path: Path) -> Std
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2025-06-18"])
 async def test_mcp_remote(remote, version):
-    """What goes through it: calls, progress, and questions."""
+    """The proxy passes on calls, progress, and questions."""
     person = Person()
     seen = []
     with trio.fail_after(PATIENCE):

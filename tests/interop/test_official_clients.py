@@ -89,31 +89,25 @@ pytestmark = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def journals(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the servers write what only they see: a folder for each client."""
-    return tmp_path_factory.mktemp("journals")
-
-
-@pytest.fixture(scope="module")
 def reports(
     request: pytest.FixtureRequest,
-    drive: Callable[..., dict[str, Any]],
+    run_once: Callable[..., dict[str, Any]],
     where: Callable[[str, str, str], dict[str, Any]],
-    journals: Path,
 ) -> dict[str, Any]:
-    """What one client saw, in all its modes, over one transport."""
+    """Report of one client in all its modes, over one transport."""
     client, transport = request.param
-    folder = journals / f"{client} {transport}"
-    folder.mkdir()
-    connections = [
-        {
-            **mode,
-            **where(transport, f"{FIXTURE}:Interop", str(folder / mode["label"])),
-            "scenarios": SCENARIOS,
-        }
-        for mode in MODES[client]
-    ]
-    return {**drive(client, connections), "client": client, "transport": transport}
+
+    def connections(folder: Path) -> list[dict[str, Any]]:
+        return [
+            {
+                **mode,
+                **where(transport, f"{FIXTURE}:Interop", str(folder / mode["label"])),
+                "scenarios": SCENARIOS,
+            }
+            for mode in MODES[client]
+        ]
+
+    return run_once(client, transport, connections)
 
 
 @pytest.fixture
@@ -274,7 +268,7 @@ def test_who(seen, reports, version):
 
 
 def test_session(seen, version):
-    """What a session stores is there in later requests; 2026-07-28 has no sessions."""
+    """The state of a session is there in later requests; 2026-07-28 has no sessions."""
     if version == LATEST:
         assert failure(seen("remember")) == ["Tool execution failed"]
         assert texts(seen("recall")) == ["None"]
@@ -331,12 +325,12 @@ def test_changes(seen):
     assert found["remove"] == NAMES
 
 
-def test_closing(seen, journals, reports, mode):
+def test_closing(seen, reports, mode):
     """The server ends in order when its client closes; nothing but one call was cancelled."""
     seen("handshake")
     if reports["transport"] == "http":
         pytest.skip("the server outlives its clients")
-    lines = (journals / f"{reports['client']} stdio" / mode["label"]).read_text().splitlines()
+    lines = (reports["journals"] / mode["label"]).read_text().splitlines()
     # The TypeScript client probes the era with a process of its own, which it ends by a signal.
     probed = (reports["client"], mode["version"]) == ("typescript-2", LATEST)
     probe = ["started", "ended"] if probed else []

@@ -3,7 +3,6 @@
 All scenarios run once on one connection for each revision; each test looks at one.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -119,26 +118,21 @@ SCENARIOS = (
 )
 
 
-@pytest.fixture(scope="module")
-def conversation(node_package: Callable[[str], Path]) -> Callable[[str], dict[str, Any]]:
-    """Talk to the server in one revision, once; returns what our client saw."""
-
-    @functools.cache
-    def talk(version: str) -> dict[str, Any]:
-        command = Stdio("node", str(node_package(PACKAGE) / "dist" / "index.js"), "stdio")
-        return trio.run(converse, command, version, Filler(), Conversation, SCENARIOS)
-
-    return talk
-
-
-@pytest.fixture(params=[FORMS, SESSION])
+@pytest.fixture(scope="module", params=[FORMS, SESSION])
 def version(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(scope="module")
+def conversation(node_package: Callable[[str], Path], version: str) -> dict[str, Any]:
+    """Talk to the server in one revision; returns what our client saw."""
+    command = Stdio("node", str(node_package(PACKAGE) / "dist" / "index.js"), "stdio")
+    return trio.run(converse, command, version, Filler(), Conversation, SCENARIOS)
+
+
 @pytest.fixture
-def seen(conversation: Callable[[str], Any], version: str) -> Callable[[str], Any]:
-    return look_up(conversation(version))
+def seen(conversation: dict[str, Any]) -> Callable[[str], Any]:
+    return look_up(conversation)
 
 
 def text(result: Any) -> str:
@@ -153,7 +147,7 @@ def test_handshake(seen, version):
 
 
 def test_tools(seen, version):
-    """What the client can do decides which tools there are."""
+    """The capabilities of the client decide which tools there are."""
     tools = seen("tools")
     assert {"echo", "trigger-elicitation-request", "trigger-sampling-request"} <= tools
     assert {"get-roots-list"} <= tools

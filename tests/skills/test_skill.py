@@ -127,7 +127,7 @@ def test_a_relative_path_begins_at_the_program(write, monkeypatch):
 
 
 def test_files_are_read_once(write):
-    """What changes afterwards is not served: it would break the digests."""
+    """Changes after the class statement are not served: they would break the digests."""
     root = write(skill("a"))
     folder = SkillFolder(root / "a")
     before = folder.skills
@@ -229,7 +229,7 @@ def test_wrong_names(write, name):
 
 
 def test_manifests_of_all_kinds(write):
-    """What Agent Skills allows passes, unknown fields too."""
+    """A manifest that Agent Skills allows passes, unknown fields too."""
     more = "a\nallowed-tools: Read Write\ncompatibility: any\nmetadata:\n  a: '1'\nnew: [x]"
     listed = TOP.format("b\nallowed-tools:\n- x")
     write({"all/a/SKILL.md": TOP.format(more), "all/b/SKILL.md": listed})
@@ -407,7 +407,7 @@ def test_names_that_cannot_be_shown(links):
 
 
 def test_files_that_cannot_be_read(links, monkeypatch):
-    """Whatever the system says is passed on, once for each file, without a traceback."""
+    """Errors of the system are passed on, once for each file, without a traceback."""
 
     def refuse(path):
         raise PermissionError(13, "Permission denied")
@@ -436,7 +436,7 @@ def test_files_that_go_away(links, monkeypatch):
 
 
 def test_limits(links, monkeypatch):
-    """What no host has to take is not served."""
+    """A skill that is larger than hosts must accept is not served."""
     monkeypatch.setattr(skill_files, "MAX_FILES", 1)
     assert problems(SkillFolder(links)) == ["skills[0]: all/a has 2 files; a skill has at most 1"]
     monkeypatch.setattr(skill_files, "MAX_FILES", 2)

@@ -163,6 +163,7 @@ VALUES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(VALUES, min_size=1, max_size=3))
 def test_agrees_with_pyyaml(values):
     """A value that is read is the value that PyYAML resolves."""

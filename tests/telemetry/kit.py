@@ -1,4 +1,4 @@
-"""What the tests of telemetry share: a server whose requests end in every way, and a listener."""
+"""Parts of the tests of telemetry: a server whose requests end in every way, and a listener."""
 
 import json
 from contextlib import asynccontextmanager
@@ -31,6 +31,14 @@ META = {
     "io.modelcontextprotocol/protocolVersion": STATELESS,
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
 }
+#: Seconds after which a wait is a failure.
+PATIENCE = 5
+
+
+async def soon(event):
+    """Wait for an event that must come."""
+    with trio.fail_after(PATIENCE):
+        await event.wait()
 
 
 class Form(Schema):
@@ -190,8 +198,9 @@ async def raw(server, limits=None):
         ours.send_nowait([message if type(message) is bytes else json.dumps(message).encode()])
 
     async def receive():
-        while not inbox:
-            inbox.extend([received.data for received in await ours.receive()])
+        with trio.fail_after(PATIENCE):
+            while not inbox:
+                inbox.extend([received.data for received in await ours.receive()])
         return inbox.pop(0)
 
     async with (

@@ -35,7 +35,7 @@ from noizu_mcp.server import (
 from noizu_mcp.transports.http.server._origin_check import Guard
 from noizu_mcp.types import Principal
 
-from .kit import KNOWS, META, STATELESS, App, Echo, Heard, Job, begin, over_http, raw
+from .kit import KNOWS, META, STATELESS, App, Echo, Heard, Job, begin, over_http, raw, soon
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
 
@@ -106,7 +106,7 @@ async def test_ends_of_tools(server, heard, version, how, kind, outcome, code, a
 
 @pytest.mark.parametrize(("how", "outcome"), [("crash", "crashed"), ("time", "timed_out")])
 async def test_ends_of_prompts(server, heard, how, outcome, autojump_clock):
-    """What is an error on the wire is told apart, too."""
+    """Errors of prompts on the wire have an outcome that tells their cause."""
     async with connect(server) as client:
         with pytest.raises(McpError):
             await client.get_prompt("review", {"how": how})
@@ -184,7 +184,7 @@ async def test_what_it_is_about(server, heard, method, params, name, target):
 
 
 async def test_nothing_of_arguments_and_results(server, heard):
-    """What a client passes, what a handler returns and what it raises are in no event."""
+    """Arguments, results and texts of exceptions are in no event."""
     secret = "hunter2-ß"
     async with connect(server) as client:
         await client.call_tool("echo", {"text": secret})
@@ -200,19 +200,19 @@ async def test_a_client_that_cancels(server, heard):
     """Its request ends as cancelled, once."""
     async with connect(server) as client, trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "hang")
-        await server.hanging.wait()
+        await soon(server.hanging)
         nursery.cancel_scope.cancel()
 
     assert heard.end("tools/call").kind == "cancelled"
 
 
 async def test_a_connection_that_is_lost(server, heard):
-    """Whoever cancels the server: what it leaves behind has its end."""
+    """A request that runs when its server is cancelled has its end."""
     with trio.CancelScope() as scope:
         async with raw(server) as (send, _):
             params = {"name": "hang", "_meta": META}
             send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-            await server.hanging.wait()
+            await soon(server.hanging)
             scope.cancel()
             await trio.lowlevel.checkpoint()
 
@@ -226,7 +226,7 @@ async def test_only_what_is_watched_has_an_end(server):
         async with raw(server) as (send, _):
             params = {"name": "hang", "_meta": META}
             send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
-            await server.hanging.wait()
+            await soon(server.hanging)
             server.telemetry.add(heard)
             scope.cancel()
             await trio.lowlevel.checkpoint()
@@ -269,7 +269,7 @@ async def test_notices_both_ways(server, heard):
     ],
 )
 async def test_what_is_refused(server, heard, message, method, code):
-    """What never reaches a handler has a start and an end, too."""
+    """A request that never reaches a handler has a start and an end, too."""
     async with raw(server) as (send, receive):
         send(message)
         answer = json.loads(await receive())
@@ -351,7 +351,7 @@ async def test_a_question_that_nobody_waits_for(server, heard):
         trio.open_nursery() as nursery,
     ):
         nursery.start_soon(client.call_tool, "ask")
-        await person.asked.wait()
+        await soon(person.asked)
         nursery.cancel_scope.cancel()
 
     assert heard.end("elicitation/create").outcome == "cancelled"
@@ -545,7 +545,7 @@ async def test_sessions_have_names_and_are_counted(server, heard):
 
 
 async def test_trace_context(server, heard):
-    """What propagators read is handed on, if it is text and within bounds."""
+    """Trace context is handed on if it is text and within bounds."""
     trace = {"traceparent": "00-aa-bb-01", "tracestate": "x" * 9000, "baggage": 3, "other": "x"}
     async with connect(server, version=STATELESS) as client:
         await client.request("tools/call", {"name": "now", "_meta": trace})
@@ -675,12 +675,12 @@ async def test_what_surrounds_handlers(server, caplog, fails):
 
 
 async def test_a_cancelled_handler_is_left_too(server):
-    """What surrounds a handler is left when it is cancelled, and cannot keep it from that."""
+    """The context around a handler is left when the handler is cancelled."""
     around = Around()
     server.telemetry.add(around)
     async with connect(server, version=STATELESS) as client, trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "hang")
-        await server.hanging.wait()
+        await soon(server.hanging)
         nursery.cancel_scope.cancel()
         await trio.testing.wait_all_tasks_blocked()
 
@@ -787,7 +787,7 @@ async def test_a_session_over_http(server, heard):
 
 
 async def test_what_http_refuses(server, heard):
-    """What is no message, and a revision that is not served, are told."""
+    """A body that is no message, and a revision that is not served, have events."""
     ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
     async with over_http(server) as http:
         await http(b"{")
@@ -823,7 +823,7 @@ async def test_a_client_that_leaves(server, heard):
     gone = trio.Event()
     async with over_http(server) as http, trio.open_nursery() as nursery:
         nursery.start_soon(partial(http.ask, "tools/call", {"name": "hang"}, gone=gone))
-        await server.hanging.wait()
+        await soon(server.hanging)
         gone.set()
 
     assert heard.end("tools/call").outcome == "cancelled"
@@ -843,7 +843,7 @@ async def test_streams_are_counted(server):
 
 
 async def test_a_session_that_ends_meanwhile(server, heard):
-    """What runs when a session is deleted ends then, and only once, whatever it still does."""
+    """A request that runs when its session is deleted ends then, and only once."""
     info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "hang"}}
     async with over_http(server) as http, trio.open_nursery() as nursery:
@@ -854,7 +854,7 @@ async def test_a_session_that_ends_meanwhile(server, heard):
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         await http(ready, mcp_session_id=session)
         nursery.start_soon(partial(http, call, mcp_session_id=session))
-        await server.hanging.wait()
+        await soon(server.hanging)
         await http(method="DELETE", mcp_session_id=session)
         assert heard.end("tools/call").kind == "cancelled"
         nursery.cancel_scope.cancel()
@@ -901,7 +901,7 @@ MESSAGES = st.one_of(
 @settings(deadline=None, max_examples=60)
 @given(st.lists(MESSAGES, max_size=12))
 def test_every_start_has_one_end(messages):
-    """Whatever comes, in whatever order: each start is followed by exactly one end."""
+    """Each start is followed by exactly one end, for any messages in any order."""
     heard = Heard()
 
     async def speak():

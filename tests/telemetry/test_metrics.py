@@ -1,4 +1,4 @@
-"""What is counted, under which labels, and who may read it."""
+"""Metrics: their counts, their labels, and the callers who may read them."""
 
 import sys
 from functools import partial
@@ -18,7 +18,7 @@ from noizu_mcp.telemetry._metrics import MAX_NAMES
 from noizu_mcp.transports.http import HttpOptions, serve_http
 from noizu_mcp.types import Principal
 
-from .kit import KNOWS, META, STATELESS, App, Http, Job, begin, over_http
+from .kit import KNOWS, META, STATELESS, App, Http, Job, begin, over_http, soon
 
 METERED = HttpOptions(metrics=True)
 ISSUERS = {"authorization_servers": ["https://issuer.example"]}
@@ -56,7 +56,7 @@ async def test_requests_in_flight(server, metrics):
     """The gauge goes up with a request and down with its end, whatever that is."""
     async with connect(server) as client, trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "hang")
-        await server.hanging.wait()
+        await soon(server.hanging)
         assert value(metrics, "mcp_requests_in_flight", method="tools/call") == 1
         nursery.cancel_scope.cancel()
 
@@ -64,7 +64,7 @@ async def test_requests_in_flight(server, metrics):
 
 
 async def test_labels_take_few_values(server, metrics):
-    """What clients make up is `other`: names, methods, notifications."""
+    """Names, methods and notifications that clients make up are `other`."""
     async with connect(server, version="2025-11-25") as client:
         for n in range(5):
             for name, method in ((f"tool{n}", "tools/call"), (None, f"made/up{n}")):
@@ -92,7 +92,7 @@ def test_names_that_come_and_go(server, metrics):
 
 
 def test_ends_without_a_beginning(metrics):
-    """What began before it listened is not counted, so that nothing goes below zero."""
+    """A request that began before the listener did is not counted: no gauge goes below zero."""
     metrics(Event("stop", 1, "ping", "stdio", outcome="ok", duration=0.1))
 
     assert value(metrics, "mcp_requests_in_flight", method="ping") is None
@@ -148,7 +148,7 @@ async def test_the_end_of_counting_while_a_call_runs(server, metrics):
     """Nothing that it counted as in flight stays so for ever, whatever still ends."""
     async with connect(server) as client, trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "hang")
-        await server.hanging.wait()
+        await soon(server.hanging)
         metrics.close()
         assert value(metrics, "mcp_requests_in_flight", method="tools/call") == 0
         nursery.cancel_scope.cancel()
@@ -333,7 +333,7 @@ async def test_over_a_socket(server, nursery):
 
 @pytest.mark.parametrize(("token", "status"), [("", 401), ("Bearer t0ken", 200)])
 async def test_a_token_like_for_any_request(server, token, status):
-    """Where callers are verified, who reads the metrics is, too."""
+    """Metrics need a token if the server verifies its callers."""
     verifier = StaticVerifier({"t0ken": Principal(subject="prometheus", client_id="p")})
     auth = BearerAuth(verifier, resource="https://app.example/mcp", **ISSUERS)
     headers = {"authorization": token} if token else {}

@@ -241,7 +241,7 @@ async def test_questions_are_below_the_call(server, spans):
 
 @pytest.mark.parametrize("wanted", [False, True])
 async def test_baggage_only_if_wanted(server, wanted):
-    """What a client sends as baggage goes on to other services only if the author says so."""
+    """Baggage of a client goes on to other services only if the author allows it."""
 
     class Carry(Tool):
         async def call(self, args, ctx: Context):

@@ -116,7 +116,7 @@ async def test_the_handler_is_named(barks, name):
 
 
 async def test_a_method_without_a_name(barks):
-    """What has no name of its own is called by its method."""
+    """A request without a name is logged with its method."""
     async with connect(Slow(barks)) as client:
         await client.list_prompts()
 
