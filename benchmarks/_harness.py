@@ -34,7 +34,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """What is measured the same way for several peers.
+    """A thing to measure for several peers, each in the same way.
 
     Attributes:
         name: Short and unique; the key in the JSON report.
@@ -77,7 +77,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to measure, and whom.
+    """Length of a measurement, and the peers to measure.
 
     Attributes:
         peers: Those asked for, by name.

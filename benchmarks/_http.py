@@ -1,12 +1,14 @@
 """A server on a port: its start, handshakes and streams."""
 
 import http.client
+import itertools
+import os
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from typing import Any
+from contextlib import closing, contextmanager, suppress
+from typing import Any, Final
 
 from ._peers import LEGACY
 from ._pipe import CLIENT, encode
@@ -134,11 +136,21 @@ def post(
     return answer, response.headers.get(SESSION)
 
 
+# Below the ports that the kernel hands out for port 0: until the server listens, nobody else can be
+# given the port. Two processes that look at the same time begin at different ports.
+_FIRST: Final = 20_000
+_COUNT: Final = 12_000
+_STEPS: Final = itertools.count(os.getpid() * 7)
+
+
 def free_port() -> int:
     """Return a port that nothing listens at."""
-    with socket.socket() as found:
-        found.bind((HOST, 0))
-        return int(found.getsockname()[1])
+    for step in itertools.islice(_STEPS, _COUNT):
+        port = _FIRST + step % _COUNT
+        with socket.socket() as found, suppress(OSError):
+            found.bind((HOST, port))
+            return port
+    raise RuntimeError("no port is free")
 
 
 @contextmanager

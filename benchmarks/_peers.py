@@ -1,4 +1,4 @@
-"""Who is measured, and how each is started."""
+"""The peers that are measured, and the command that starts each."""
 
 import json
 import os

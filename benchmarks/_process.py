@@ -30,7 +30,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of requests took, per request.
+    """Cost of one run of requests, per request.
 
     Attributes:
         wall_us: Microseconds on the wall, of client and server together.

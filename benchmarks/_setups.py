@@ -1,4 +1,4 @@
-"""Who is measured over HTTP, and in which set-up."""
+"""The peers that are measured over HTTP, and their set-ups."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -58,10 +58,12 @@ class Setup:
 
 
 #: In the order of the tables. `mcp` is as `pip install mcp` gives it: uvicorn on asyncio and h11.
-#: `trio` is no framework: an ASGI application that answers by hand, on hypercorn as it comes.
+#: `trio` is no framework: an ASGI application that answers by hand, on hypercorn as it comes. The
+#: same on the host of `noizu` shows the cost of that host alone.
 SETUPS = (
-    Setup("noizu", "noizu", packages=("hypercorn",)),
+    Setup("noizu", "noizu", packages=("httptools",)),
     Setup("noizu, asgi() on hypercorn", "noizu", ("hypercorn",), ("hypercorn",)),
+    Setup("raw ASGI on the same host", "noizu", ("raw",), ("httptools",)),
     Setup("mcp", "mcp", joins=True),
     Setup("mcp, JSON + uvloop + httptools", "mcp", ("fast",), ("uvloop", "httptools"), joins=True),
     Setup("fastmcp", "fastmcp", joins=True, listens=ERAS[:1]),

@@ -147,8 +147,8 @@ BENCHMARK = Benchmark(
     cases,
     tuple(
         Target(
-            f"a change told to the last of {CLIENTS} clients, {era}: ≥ 3 × mcp",
-            3,
+            f"a change told to the last of {CLIENTS} clients, {era}: ≥ 4.5 × mcp",
+            4.5,
             ratio_of(f"fanout {era}", "noizu", "last_ms"),
             least=True,
         )

@@ -68,5 +68,8 @@ def _rss(server: HttpServer) -> float:
 BENCHMARK = Benchmark(
     "sessions",
     cases,
-    (Target("idle session ≤ 10 KiB", 10, median_of("sessions", "noizu", "session_kib")),),
+    (
+        Target("idle session ≤ 4 KiB", 4, median_of("sessions", "noizu", "session_kib")),
+        Target("open GET stream ≤ 10 KiB more", 10, median_of("sessions", "noizu", "stream_kib")),
+    ),
 )

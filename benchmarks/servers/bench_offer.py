@@ -1,4 +1,4 @@
-"""What the servers offer beside tools: one resource, one prompt, one question, many to watch."""
+"""Offers of the servers beside tools: one resource, one prompt, one question, many to watch."""
 
 import sys
 from typing import Any

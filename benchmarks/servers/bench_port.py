@@ -1,4 +1,4 @@
-"""What every server over HTTP is told: `http_PEER PORT TOOLS [FLAG …]`.
+"""Command line of every server over HTTP: `http_PEER PORT TOOLS [FLAG …]`.
 
 With the flag `notices` it offers two tools more: `bump` tells every client that the list of tools
 has changed; `join` enters a session for that, where the framework does not keep a list of them.

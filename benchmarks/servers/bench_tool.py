@@ -1,4 +1,4 @@
-"""What every server of the benchmarks offers: the same tool under as many names as asked for."""
+"""Offer of every server of the benchmarks: the same tool under as many names as asked for."""
 
 import sys
 

@@ -1,4 +1,10 @@
-"""The server of the benchmarks over HTTP, in noizu_mcp: `run_http`, or stock hypercorn."""
+"""The server of the benchmarks over HTTP, in noizu_mcp: `run_http`, or stock hypercorn.
+
+With the flag `raw` the host of noizu_mcp serves the application that answers by hand, without the
+rest of the framework: what an answer costs at least there.
+"""
+
+from functools import partial
 
 import bench_port
 import serve_noizu
@@ -26,5 +32,13 @@ if __name__ == "__main__":
         import stock_hypercorn
 
         stock_hypercorn.run(build().asgi(), bench_port.port())
+    elif bench_port.has("raw"):
+        import http_trio
+        import trio
+
+        from noizu_mcp.transports.host import serve_asgi
+
+        http_trio.offer(bench_port.tools())
+        trio.run(partial(serve_asgi, http_trio.app, port=bench_port.port()))
     else:
         build().run_http(bench_port.HOST, bench_port.port())
