@@ -56,7 +56,7 @@ class Utilities(Toolkit, category="Utility"):
         return str(args.get("q", ""))
 
     @mcp
-    async def add(self, *, a: int, b: int = 1) -> int:
+    async def add(self, a: int, b: int = 1) -> int:
         """Add two numbers.
 
         Args:

@@ -61,7 +61,8 @@ PAGES = (
         "[resources](../../tutorial/resources.md), [prompts](../../tutorial/prompts.md) and "
         "[asking the user](../../tutorial/asking.md).",
         {
-            "Tools": "ToolResult Content ContentAnnotations plain_text text_content",
+            "Tools": "ToolResult Content ContentAnnotations plain_text text_content "
+            "violations_result",
             "Resources": "ResourceContents ReadResult",
             "Prompts and completion": "PromptMessage PromptResult Completion",
             "Answers to questions": "Accept Decline Cancel SamplingResult Root",
@@ -115,7 +116,7 @@ PAGES = (
         "[limits](../limits.md#over-http).",
         {
             "Serving": "serve_http HttpOptions HttpLimits HttpApp",
-            "Hosts": "serve_asgi Host HostOptions",
+            "Hosts": "serve_asgi Host HostOptions ListenError",
         },
     ),
     Page(
@@ -185,7 +186,8 @@ HANDLERS = {
 SEE = {
     "tutorial/first-server.md": "Server",
     "tutorial/tools.md": "Tool Schema field fields Annotations",
-    "tutorial/toolkits.md": "Toolkit mcp tool",
+    "tutorial/toolkits.md": "Toolkit mcp",
+    "tutorial/functions.md": "tool",
     "tutorial/results.md": "ToolResult Content plain_text text_content ToolError McpError",
     "tutorial/resources.md": "Resource ResourceTemplate resource resource_template ReadResult "
     "ResourceContents ResourceDefinition",
@@ -193,7 +195,7 @@ SEE = {
     "tutorial/context.md": "Context Progress",
     "tutorial/asking.md": "Accept Decline Cancel SamplingResult Root InputRequired InputRequest "
     "ClientHandler",
-    "tutorial/changing-tools.md": "Page ToolDefinition NoSessionError",
+    "tutorial/changing-tools.md": "Page ToolDefinition NoSessionError violations_result",
     "tutorial/testing.md": "connect Client Transcript",
     "how-to/tasks.md": "Task TaskStarted",
     "how-to/skills.md": "SkillFolder",
@@ -226,7 +228,7 @@ registration, [hidden ones too](../tutorial/toolkits.md#discovery) |
 `check_schema`; `flat_shape`, which checks a form |
 | `noizu_mcp.types` | [values that cross the wire](api/advanced.md#noizu_mcptypes) |
 | `noizu_mcp.transports` | streams: stdio, child processes, memory |
-| `noizu_mcp.transports.host` | the web server of `noizu_mcp.transports.http`, which exports its \
+| `noizu_mcp.transports.host` | the web servers of `noizu_mcp.transports.http`, which exports its \
 names too |
 | `noizu_mcp.server` | [`serve`](api/advanced.md#serve): a server on any `MessageStream` |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
