@@ -127,8 +127,8 @@ def run_eager(
             # trio sees the waits of the handler as waits of this task, so scopes and cancellation
             # work as if the task had awaited the handler itself.
             value = yield trap
-        # Every exception, Cancelled too, is thrown into `work`: it reaches the caller from there.
-        except BaseException as error:  # noqa: BLE001
+        # Also `Cancelled`: `work` must see it, and what it then raises leaves by `step` above.
+        except BaseException as error:  # noqa: BLE001 - thrown into `work`, not swallowed
             resume, value = work.throw, error
         else:
             resume = work.send

@@ -114,8 +114,7 @@ def enum(*values: Any, **options: Unpack[EnumOptions]) -> Marker:
     return Marker("f.enum", {**options}, (), "enum", values)
 
 
-# The name of the JSON Schema type; the module is used qualified, as `f.object`.
-def object(  # noqa: A001
+def object(  # noqa: A001 - the name of the JSON Schema type, always written `f.object`
     fields: Any = MISSING,
     /,
     *misplaced: Never,

@@ -140,8 +140,8 @@ class _Pulse(trio.abc.Instrument):
             return
         seconds = monotonic() - step.began
         if seconds >= self._threshold:
-            # The one documented way to the stack of another thread, in spite of its name.
-            frame = sys._current_frames()[self._loop]  # noqa: SLF001
+            # The only way to the stack of another thread.
+            frame = sys._current_frames()[self._loop]  # noqa: SLF001 - it is documented
             self._culprit = _name(step.task, frame)
             code = frame.f_code
             place = f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"

@@ -129,8 +129,7 @@ async def parent_exit(parent: int | None = None) -> None:
     try:
         fd = os.pidfd_open(parent)
     except (AttributeError, OSError):
-        # Polled: without a pidfd the system has no notice of the end of a parent.
-        while os.getppid() == parent:  # noqa: ASYNC110
+        while os.getppid() == parent:  # noqa: ASYNC110 - without a pidfd nothing tells of the end
             await trio.sleep(PARENT_POLL)
         return
     try:

@@ -48,8 +48,8 @@ class Record:
             return NotImplemented
         return self.__dict__ == other.__dict__
 
-    # No hash, for a value may be a list; mypy takes this for a mistake (python/mypy#4266).
-    __hash__ = None  # type: ignore[assignment]
+    # No hash, for a value may be a list.
+    __hash__ = None  # type: ignore[assignment]  # mypy knows no class without (python/mypy#4266)
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={value!r}" for name, value in self.__dict__.items())

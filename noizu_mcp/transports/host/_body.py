@@ -21,14 +21,14 @@ CHUNK_SIZE: Final = 64
 #: Chunks after which everybody else has a turn: well below a millisecond of work.
 TURN: Final = 128
 
-_TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_TCHARS: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _QUOTED: Final = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 #: At most 15 digits: an amount that no body has, and that every language can count. White space
 #: around extensions is left out of the grammar: it is a relic, and read in different ways.
 _CHUNK_LINE: Final = re.compile(
-    rb"([0-9A-Fa-f]{1,15})(?:;%b(?:=(?:%b|%b))?)*\r\n" % (_TOKEN, _TOKEN, _QUOTED)
+    rb"([0-9A-Fa-f]{1,15})(?:;%b(?:=(?:%b|%b))?)*\r\n" % (_TCHARS, _TCHARS, _QUOTED)
 )
-_TRAILER: Final = re.compile(rb"%b:[\t -~\x80-\xff]*\r\n" % _TOKEN)
+_TRAILER: Final = re.compile(rb"%b:[\t -~\x80-\xff]*\r\n" % _TCHARS)
 _SIZE, _DATA, _DATA_END, _TRAILERS = range(4)
 
 

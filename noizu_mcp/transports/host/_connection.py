@@ -329,13 +329,13 @@ class Connection:
         scope = exchange.scope()
         try:
             await self.host.app(scope, exchange.receive, exchange)
-        except BaseException as error:  # noqa: BLE001 - the author's code; what must go on does
+        except BaseException as error:
             crash, going_on = split_cancellation(error)
-            if crash is not None:
-                # As it was sent: decoded, it could hold lines that look like log records.
-                path, method = scope["raw_path"].decode(), scope["method"]
-                text = "the application failed at %s %s"
-                failures.crash(method, text, method, path, error=crash)
+            if crash is None:
+                raise
+            # As it was sent: decoded, it could hold lines that look like log records.
+            path, method = scope["raw_path"].decode(), scope["method"]
+            failures.crash(method, "the application failed at %s %s", method, path, error=crash)
             if going_on is not None:
                 raise going_on from None
 

@@ -24,10 +24,11 @@ _Entry = tuple[str, str | None]
 MOST_PROXIES: Final = 20
 _SCHEMES: Final = ("http", "https")
 _NAMES: Final = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-proto"})
-_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - of RFC 9110 section 5.6.2
+#: A name, or a value without quotes: `1*tchar` of RFC 9110 section 5.6.2.
+_TCHARS: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 #: `name=value` and what separates it from the next one (RFC 7239 section 4).
 _PAIR: Final = re.compile(
-    rf'[ \t]*({_TOKEN})=(?:({_TOKEN})|"((?:[^"\\]|\\.)*)")[ \t]*(?:([;,])|\Z)', re.ASCII
+    rf'[ \t]*({_TCHARS})=(?:({_TCHARS})|"((?:[^"\\]|\\.)*)")[ \t]*(?:([;,])|\Z)', re.ASCII
 )
 #: An address with a port or without; IPv6 may lack its brackets in `X-Forwarded-For` only.
 _NODE: Final = re.compile(

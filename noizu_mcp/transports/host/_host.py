@@ -204,13 +204,14 @@ class Host:
     async def _serve(self, connection: "Connection") -> None:
         try:
             await connection.run()
-        except BaseException as error:  # noqa: BLE001 - what must go on does
+        except BaseException as error:
             crash, going_on = split_cancellation(error)
-            if crash is not None:
-                # One connection must not end the others, and no client may fill the log.
-                verbose = logger.isEnabledFor(logging.DEBUG)
-                failure, text = unwrap_single(crash), "a connection failed: %r"
-                self._log.warning(type(failure).__name__, text, failure, exc_info=verbose and crash)
+            if crash is None:
+                raise
+            # One connection must not end the others, and no client may fill the log.
+            verbose = logger.isEnabledFor(logging.DEBUG)
+            failure, text = unwrap_single(crash), "a connection failed: %r"
+            self._log.warning(type(failure).__name__, text, failure, exc_info=verbose and crash)
             if going_on is not None:
                 raise going_on from None
 

@@ -73,7 +73,7 @@ class GetStream:
             except NetworkFailure as error:
                 self.answered.set()
                 logger.debug("the GET stream of %s broke: %s", self._state.shown, error)
-            except Exception:  # noqa: BLE001 - a headers function failed; requests raise it as well
+            except Exception:  # a headers function failed; requests raise it as well
                 logger.exception("the GET stream of %s failed", self._state.shown)
                 return
             succeeded = self._heard or trio.current_time() - began > _LIVED

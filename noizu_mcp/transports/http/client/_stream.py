@@ -258,7 +258,7 @@ class HttpStream(MessageStream):
                 with trio.move_on_after(END_TIMEOUT), suppress(NetworkFailure):
                     async with backend.send("DELETE", self._state.session_headers()):
                         pass  # any status is fine, also 405: servers need not support it
-            except Exception:  # noqa: BLE001 - a headers function failed; the end must come
+            except Exception:  # a headers function failed; the backend must be closed all the same
                 logger.exception("the session at %s was not ended", self._state.shown)
         with trio.move_on_after(END_TIMEOUT):
             await backend.aclose()

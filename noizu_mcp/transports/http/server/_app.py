@@ -230,7 +230,7 @@ class HttpApp:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
                 phase = "shutdown"
-        except Exception:  # noqa: BLE001 - the author's lifespan; the host is told, not killed
+        except Exception:  # of the author's lifespan; the host is told, not ended
             logger.exception("the lifespan of %r failed", self.server)
             text = "The server could not be run; the log says why"
             await send({"type": f"lifespan.{phase}.failed", "message": text})
