@@ -7,7 +7,7 @@ of connections, the pace of bodies and readers) do not hold with it.
 import errno
 import logging
 import os
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -58,14 +58,14 @@ async def serve_hypercorn(
     leaving: Callable[[], object] = say_nothing,
     stopping: Callable[[], Awaitable[None]] = do_nothing,
     grace: float = GRACE,
-    probes: Collection[str] = (),  # noqa: ARG001 - of `serve_asgi`: it keeps no places here
     task_status: trio.TaskStatus[HypercornHost] = trio.TASK_STATUS_IGNORED,
 ) -> None:
     """Serve an ASGI application on hypercorn; arguments and errors are those of `serve_asgi`.
 
-    It has these options of `config`: `uds`, those of TLS, `forwarded_allow_ips`, `max_requests`,
-    `max_streams`, `max_header_size`, `keep_alive_timeout`, `lead`, `drain_timeout`, `backlog`. With
-    `health_port` it raises `ListenError`.
+    There is no `probes`: hypercorn keeps no places for them. Of `config` it has the options `uds`,
+    those of TLS, `forwarded_allow_ips`, `max_requests`, `max_streams`, `max_header_size`,
+    `keep_alive_timeout`, `lead`, `drain_timeout` and `backlog`. With `health_port` it raises
+    `ListenError`.
     """
     try:
         from hypercorn.trio import serve

@@ -24,7 +24,7 @@ MARGIN: Final = 0.5
 
 #: The servers that an application can be served on, by name.
 SERVERS: Final[dict[str, Callable[..., Awaitable[None]]]] = {
-    "noizu": serve_asgi,
+    "noizu": partial(serve_asgi, probes=PROBES),
     "hypercorn": serve_hypercorn,
 }
 
@@ -123,7 +123,6 @@ async def serve_app(
         leaving=app.leave,
         stopping=app.settle,
         grace=app.options.limits.grace + MARGIN,
-        probes=PROBES,
     )
     serving: Serving | None = None
 
