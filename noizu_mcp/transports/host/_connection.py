@@ -17,7 +17,7 @@ the next request is a step of every request; its deadline is watched by the one 
 
 from collections.abc import Awaitable, Callable
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import trio
@@ -25,12 +25,9 @@ import trio
 from ...engine import MOST_CRASHES, SHOWN, ThrottledLog, run_eager, split_cancellation
 from ._exchange import Exchange, refusal
 from ._head import TOO_LARGE, BadRequest, RequestHead, check_beginning
-from ._options import PACE, HostOptions, logger
+from ._options import PACE, Application, HostOptions, logger
 from ._pool import Pool
 from ._wire import Wire
-
-#: An ASGI application.
-Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 #: Failures of applications: so many a minute of each.
 failures: Final = ThrottledLog(log=logger, shown=SHOWN, most=MOST_CRASHES)

@@ -9,12 +9,9 @@ trusted proxy. Everything before it may have been written by the client.
 import ipaddress
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from ._options import ANY
-
-if TYPE_CHECKING:
-    from ._host import Application
+from ._options import ANY, Application
 
 Address = tuple[str, int]
 #: The text of an address, and the scheme of the request that came from it, if that is known.
@@ -52,7 +49,7 @@ class TrustedProxies:
         """Tell whether a peer is believed; None is one on a Unix socket."""
         return self._every or (peer is not None and self._lists(peer[0]))
 
-    def wrap(self, app: "Application") -> "Application":
+    def wrap(self, app: Application) -> Application:
         """Make an application that sees the clients of trusted proxies in its scopes."""
         if not self._every and not self._networks:
             return app

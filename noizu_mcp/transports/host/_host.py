@@ -19,16 +19,13 @@ from ...engine import ThrottledLog, single_failure, split_cancellation, unwrap_s
 from ...server import GRACE
 from ._forwarded import TrustedProxies
 from ._listeners import Listener, endpoint, open_listeners
-from ._options import HostOptions, logger
+from ._options import Application, HostOptions, logger
 from ._pool import Pool
 from ._tls import make_context
 from ._wire import TlsContext, TlsWire, Wire
 
 if TYPE_CHECKING:
     from ._connection import Connection, Shared
-
-#: An ASGI application.
-Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 #: Seconds until a process that has no room for a connection tries again.
 NO_ROOM_PAUSE: Final = 0.1

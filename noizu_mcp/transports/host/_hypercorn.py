@@ -17,9 +17,9 @@ import trio
 from ...engine import single_failure
 from ...server import GRACE
 from ._forwarded import TrustedProxies
-from ._host import Application, do_nothing, say_nothing
+from ._host import do_nothing, say_nothing
 from ._listeners import Listener, open_listeners
-from ._options import HostOptions, ListenError, logger
+from ._options import Application, HostOptions, ListenError, logger
 from ._tls import make_context
 
 if TYPE_CHECKING:

@@ -1,13 +1,16 @@
-"""Every limit and setting of the host by name."""
+"""Every limit and setting of the host by name, and the application that a host serves."""
 
 import ipaddress
 import logging
 import math
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import attrs
+
+#: An ASGI application.
+Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 logger: Final = logging.getLogger("noizu_mcp.http")
 
