@@ -10,6 +10,7 @@ import trio
 from .. import transports
 from .._errors import ConnectionClosed, TransportError
 from .._limits import Limits
+from .._value import JSONObject
 from .._version import __version__
 from ..engine import MessageStream, single_failure
 from ..server import Server, serve
@@ -74,12 +75,7 @@ async def connect(
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
-    if not isinstance(handler, ClientHandler):
-        raise TypeError(f"handler must be an instance of a ClientHandler, not {handler!r}")
-    listed = None if roots is None else read_roots(roots, "roots")
-    if listed is not None and overrides(handler, "list_roots"):
-        # Neither could win without a surprise: `set_roots` would change one and not the other.
-        raise TypeError("give roots= or a handler that overrides list_roots, not both")
+    listed = _read_roots(handler, roots)
     given = (capabilities or ClientCapabilities()).to_wire()
     offered = {**abilities(handler, roots=roots is not None), **given}
     # A server in memory that crashes closes its stream, too: its own failure says more.
@@ -99,13 +95,27 @@ async def connect(
                     await negotiate(client, session, version, probe_timeout)
                     yield client
                 finally:
-                    with trio.CancelScope(shield=True) as scope:
-                        # A deadline although shielded: a server that takes nothing must not hold
-                        # the block.
-                        scope.deadline = trio.current_time() + LEAVE_TIMEOUT
+                    # A deadline although shielded: a server that takes nothing must not hold the
+                    # block.
+                    with trio.move_on_after(LEAVE_TIMEOUT, shield=True):
                         await session.leave()
             finally:
                 background.cancel_scope.cancel()
+
+
+def _read_roots(
+    handler: ClientHandler, roots: Sequence[Root | str | Mapping[str, Any]] | None
+) -> list[JSONObject] | None:
+    """Check the handler and the roots, and convert the roots to wire form."""
+    if not isinstance(handler, ClientHandler):
+        raise TypeError(f"handler must be an instance of a ClientHandler, not {handler!r}")
+    if roots is None:
+        return None
+    listed = read_roots(roots, "roots")
+    if overrides(handler, "list_roots"):
+        # Neither could win without a surprise: `set_roots` would change one and not the other.
+        raise TypeError("give roots= or a handler that overrides list_roots, not both")
+    return listed
 
 
 async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> None:

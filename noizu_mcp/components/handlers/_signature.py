@@ -15,7 +15,7 @@ The methods `complete` and `list` are read by position: they take what the proto
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from inspect import Parameter
 from typing import Any, Final, Literal, NamedTuple, Protocol
@@ -166,8 +166,7 @@ def read_handler(
         free: True for a function that stands in no class: it takes no `self`.
 
     Returns:
-        The handler, also after problems, so that its schemas can be checked; None if it is no
-        method at all.
+        The handler, also after problems: its schemas are checked, too. None without a method.
     """
     function = found.__func__ if isinstance(found, staticmethod | classmethod) else found
     if not callable(function) or not hasattr(code_of(function) if free else function, "__code__"):
@@ -176,18 +175,11 @@ def read_handler(
         return None
     # Follows `__wrapped__`: a decorator that uses `functools.wraps` shows the method under it.
     inspected = inspect.signature(function)
-    parameters = list(inspected.parameters.values())
     first = () if free or isinstance(found, staticmethod) else ("self",)
-    signature = Signature(function, parameters, scope, report, first)
-    if first:
-        if not parameters or parameters[0].kind not in _POSITIONAL:
-            report(f"takes no self; write {signature.example(*row.offers)}")
-            return None
-        del signature.parameters[0]
-    if isinstance(function, functools.partial):
-        # Values that are given already are no arguments of a call.
-        given = function.keywords
-        signature.parameters[:] = [p for p in signature.parameters if p.name not in given]
+    signature = Signature(function, inspected.parameters.values(), scope, report, first)
+    if not signature.take_given():
+        report(f"takes no self; write {signature.example(*row.offers)}")
+        return None
     if row.least is None:
         passed, properties = _sort(signature, row, declared=declared)
     else:
@@ -228,7 +220,7 @@ class Signature:
     def __init__(
         self,
         function: Any,
-        parameters: Sequence[Parameter],
+        parameters: Iterable[Parameter],
         scope: Mapping[str, Any],
         report: Report,
         first: tuple[str, ...] = ("self",),
@@ -242,6 +234,17 @@ class Signature:
             annotation = self.resolve(p.annotation)
             same = annotation is p.annotation or annotation is UNRESOLVED
             self.parameters.append(p if same else p.replace(annotation=annotation))
+
+    def take_given(self) -> bool:
+        """Take out the parameters whose values a call does not pass; False if `self` is missing."""
+        if self._first:
+            if not self.parameters or self.parameters[0].kind not in _POSITIONAL:
+                return False
+            del self.parameters[0]
+        if isinstance(self.function, functools.partial):
+            given = self.function.keywords
+            self.parameters = [p for p in self.parameters if p.name not in given]
+        return True
 
     @property
     def positional(self) -> list[Parameter]:

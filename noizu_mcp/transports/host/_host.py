@@ -102,7 +102,14 @@ class Host:
         return len(self._pool)
 
     def stop(self) -> None:
-        """End in order; `serve_asgi` returns when that is done."""
+        """End in order; `serve_asgi` returns when that is done.
+
+        `leaving` is called, and for `config.lead` seconds everything goes on. Then no connection is
+        accepted any more, idle ones are closed, `stopping` has `grace` seconds, and answers under
+        way have `config.drain_timeout`. After that every connection is closed, whatever its client
+        does, and the lifespan has `config.lifespan_timeout` for its end. Code that shields itself
+        from cancellation, or blocks, is waited for: nothing here ends it.
+        """
         self._stopping.set()
 
     async def run(
@@ -268,19 +275,15 @@ async def serve_asgi(
 ) -> None:
     """Serve an ASGI application over HTTP/1.1 until its `Host` is stopped.
 
-    `Host.stop` ends it in order: `leaving` is called, and for `config.lead` seconds all goes on;
-    then nothing more is accepted, idle connections are closed, `stopping` has `grace` seconds,
-    answers under way have `config.drain_timeout`, every connection is closed, whatever its client
-    does, and the lifespan is left within `config.lifespan_timeout`. What shields itself from
-    cancellation, or blocks, is waited for: nothing here ends it. To cancel `serve_asgi` leaves out
-    everything but the end of the lifespan. Signals are left to the caller.
+    `Host.stop` ends it in order; cancelling `serve_asgi` ends nothing but the lifespan in order.
+    Signals are left to the caller.
 
     Args:
-        app: The application; called for requests only, with scopes of type `http`. One that fails
-            before its answer has begun is answered for with 500, and logged. Its `send` does
-            nothing when the client is gone; one that has ended its side of the connection is, since
-            nobody can tell it from one that has left. The head of an answer goes out with the first
-            `http.response.body`, be it empty.
+        app: The application; called for requests only, with scopes of type `http`. If it fails
+            before its answer has begun, the failure is logged and the answer is a 500. Its `send`
+            does nothing when the client has gone; a client that has closed its side of the
+            connection counts as gone. The head of an answer goes out with the first
+            `http.response.body`, also with an empty one.
         host: The address to listen at, IPv4 or IPv6, or a name: all its addresses.
         port: The port; 0 for a free one.
         config: Limits, TLS, Unix socket.
@@ -294,8 +297,7 @@ async def serve_asgi(
 
     Raises:
         ImportError: httptools is not installed.
-        ListenError: It cannot listen, or a file of TLS cannot be read; an `OSError` whose text says
-            why, in one line.
+        ListenError: It cannot listen, or cannot read a file of TLS; an `OSError`, in one line.
         BaseException: What the lifespan or `stopping` raises.
     """
     options = config or HostOptions()
@@ -308,8 +310,7 @@ async def serve_asgi(
             health: list[Listener] = []
             try:
                 if options.health_port is not None:
-                    plain = HostOptions(backlog=options.backlog)
-                    where = options.health_host or host
+                    where, plain = options.health_host or host, HostOptions(backlog=options.backlog)
                     health = await open_listeners(where, options.health_port, plain)
                 serving = Host(app, options, tls, listeners=listeners, probes=probes, health=health)
                 await serving.run(partial(task_status.started, serving), leaving, stopping, grace)
