@@ -19,7 +19,7 @@ def test_equal_fields_make_equal_values() -> None:
 
 
 def test_the_repr_names_every_field() -> None:
-    """As it would be written."""
+    """The repr is the call that makes the value."""
     assert repr(Cache(1.0)) == "Cache(ttl=1.0, scope='private')"
     assert repr(Problem("a", "b")) == "Problem(where='a', text='b', file=None, line=None)"
     assert repr(InputRequired(state="s")) == "InputRequired(requests={}, state='s')"

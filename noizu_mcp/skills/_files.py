@@ -12,7 +12,7 @@ from .._errors import Problem
 from .._limits import MIB
 from .._util import relative_path
 
-#: What makes a folder a skill.
+#: The file that makes a folder a skill.
 MANIFEST: Final = "SKILL.md"
 #: SEP-2640, "Limits": what every host has to take; one may refuse more.
 MAX_FILES: Final = 512

@@ -26,7 +26,7 @@ async def refusal(verifier, token):
 
 @pytest.mark.parametrize("stored", [OPS_KEY, api_key_digest(OPS_KEY)])
 async def test_keys_are_known(stored):
-    """As they are, or by their digests."""
+    """A key is stored as it is, or as its digest."""
     verifier = APIKeyVerifier({CI_KEY: CI, stored: OPS})
 
     assert await verifier.verify(CI_KEY, REQUEST) is CI

@@ -41,7 +41,7 @@ def test_garbage_is_an_error_or_a_challenge(text):
 
 
 def test_a_real_one():
-    """As it is written, byte by byte."""
+    """The header is written byte by byte like this one."""
     challenge = AuthChallenge(
         "Bearer", {"error": "invalid_token", "error_description": 'say "no" to \\', "scope": "a b"}
     )

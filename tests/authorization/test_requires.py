@@ -53,7 +53,7 @@ async def refused(work):
     ids=["text", "list", "tuple", "object"],
 )
 def test_every_component_takes_it(given):
-    """As an object, as one name, or as some."""
+    """Scopes may be an object, one name, or several."""
 
     class Read(Tool, requires=given):
         def call(self): ...
@@ -437,7 +437,7 @@ async def test_the_program_says_who_is_calling(docs, version):
 
 
 async def test_the_program_says_who_is_calling_on_descriptors(docs, pipe_stream):
-    """As `serve_stdio` does on stdin and stdout."""
+    """The principal is passed like that of `serve_stdio` on stdin and stdout."""
     stream, read_fd, write_fd = pipe_stream
     async with trio.open_nursery() as nursery:
         serve = partial(serve_descriptors, docs, read_fd, write_fd, principal=READER)

@@ -376,7 +376,7 @@ async def test_asking_by_hand(person):
 
 @eliciting
 async def test_a_form_by_hand_has_the_words_of_the_revision(person, revision):
-    """As the form of `ctx.elicit` has; what is newer than 2025-06-18 goes out as it was written."""
+    """It has those of a form of `ctx.elicit`; parts newer than 2025-06-18 go out unchanged."""
     asked = person(accept(level="2", age=7))
     assert await asked.text("form_by_hand") == "accept 2"
     schema = asked.asked[0]["params"]["requestedSchema"]

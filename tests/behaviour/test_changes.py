@@ -224,7 +224,7 @@ async def test_a_declared_list_offers_what_comes_later(opened, revision, name):
 
 
 async def test_what_was_offered_once_stays_offered(opened, revision):
-    """When the last one is removed, clients read an empty list, as they were told they could."""
+    """Clients can still read the list, now empty, after the last entry is removed."""
     async with opened("Bare") as wire:
         for kind in KINDS:
             await control(wire, f"add {kind}")

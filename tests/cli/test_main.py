@@ -115,7 +115,7 @@ class Failing(Server, name="failing", version="1"):
 @pytest.mark.parametrize("protocol", ["2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize("code", [-32601, -32602])
 def test_a_tool_that_is_listed_is_there(run, folder, code, protocol):
-    """Whatever error it answers with stands, and the list is asked for once."""
+    """Its error stands, with any code, and the list is asked for once."""
     listing = "return [{'name': 'far', 'inputSchema': {'type': 'object'}}]"
     (folder / "failing.py").write_text(FAILING.format(code=code, listing=listing))
     words = ("call", "failing.py", "--trace", "--protocol", protocol)

@@ -84,7 +84,7 @@ _STEPS = st.lists(st.tuples(st.sampled_from(["take", "take", "give", "cancel"]),
 @settings(deadline=None)  # each step waits until all tasks do
 @given(st.integers(1, 9), _STEPS)
 def test_threads_are_shared(total, steps):
-    """Whatever clients do, one without a thread waits only if none is free; none is lost."""
+    """A client without a thread waits only if none is free; none is lost."""
 
     async def run():
         threads = Threads(total)

@@ -111,7 +111,7 @@ def test_a_session(client):
 
 
 def test_progress_comes_before_the_answer(client):
-    """As events on the stream of the call; 2025-11-25 primes it with an id to come back with."""
+    """It comes in events on the stream of the call; 2025-11-25 begins with an id to resume with."""
     client.begin()
     params = {"name": "test_tool_with_progress", "_meta": {"progressToken": "p"}}
     message = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}

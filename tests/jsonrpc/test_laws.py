@@ -136,7 +136,7 @@ def test_the_memory_of_a_value(value):
 @given(value=VALUES, window=st.integers(1, 30), ascii_=st.booleans())
 @example(value=["\\", '"[,', '\\"{', "\\\\"], window=1, ascii_=True)
 def test_values_are_counted_from_the_text(value, window, ascii_):
-    """As many as reading would give, wherever the text is cut."""
+    """The count is that of the values read, wherever the text is cut."""
     data = json.dumps(value, ensure_ascii=ascii_).encode()
     with patch.object(_decode, "_WINDOW", window):
         if count(value):

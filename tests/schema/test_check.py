@@ -207,7 +207,7 @@ def test_the_tables_are_the_metaschema(schema):
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(RULES)), some_values, max_size=3))
 def test_the_engine_refuses_no_sound_schema(schema):
-    """What is self-contained and without faults compiles, so it may be compiled later."""
+    """A self-contained schema without faults compiles, so it may be compiled later."""
     document = Document(schema)
     if document.is_self_contained() and not document.faults():
         compile_native(document)

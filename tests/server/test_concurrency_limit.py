@@ -229,7 +229,7 @@ async def test_a_place_is_free_after_cancellation():
 
 
 async def test_who_stops_waiting_for_an_answer_has_the_place_again():
-    """If it is free: there is nothing to wait for it with."""
+    """It is taken if it is free: there is nothing to wait for it with."""
     limiter = trio.CapacityLimiter(1)
     async with one_of(limiter):
         with trio.CancelScope() as scope:

@@ -395,7 +395,7 @@ async def test_a_manager_that_raises_by_itself_has_failed():
 
 
 def test_a_stray_cancellation_passes_where_no_loop_runs():
-    """While a coroutine is closed nobody can say what was cancelled: it goes to who closes it."""
+    """Nobody can say what was cancelled there: it goes to the code that closes the coroutine."""
     kept = trio.run(keep)
 
     class Closing:

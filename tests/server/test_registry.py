@@ -247,7 +247,7 @@ async def test_one_change_waits_for_room(nursery, autojump_clock):
 
 
 async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_clock):
-    """While there is no room all changes are merged, and told when there is."""
+    """Changes are merged until there is room, and told then."""
     sent = []
     ours, theirs = memory_pair()
     outbox = Outbox(ours, 100)

@@ -371,7 +371,7 @@ def test_problems_have_their_places(root, tmp_path, monkeypatch):
 
 
 def test_skills_are_a_list(root):
-    """As everything that a server offers."""
+    """A single folder is refused, as a single tool is."""
     with pytest.raises(DefinitionError, match="must be a list of skills, got SkillFolder"):
 
         class Docs(Server, name="docs", version="1"):

@@ -313,7 +313,7 @@ async def test_without_room_a_tool_that_must_have_one_is_refused(autojump_clock,
 
 
 async def test_asking_for_the_end_makes_room(client):
-    """As soon as the answer says that the task has ended."""
+    """Room is made as soon as the answer says that the task has ended."""
     params = await start(client, "hold")
     await client.request("tasks/get", params)
     assert (await client.call_tool("think")).content[0].text == "thought"
@@ -327,7 +327,7 @@ async def test_asking_for_the_end_makes_room(client):
 
 
 async def test_hearing_of_the_end_makes_room(client):
-    """As asking does."""
+    """Room is made as soon as the notice has gone out."""
     params = await start(client, "work")
     wanted = {"notifications": {"taskIds": [params["taskId"]]}}
     async with trio.open_nursery() as nursery:

@@ -261,7 +261,7 @@ def test_each_problem_is_named_with_its_place(refusal, source, problems):
 
 
 def test_an_option_is_given_once(refusal):
-    """As a keyword or as an attribute, not both."""
+    """It is a keyword or an attribute, not both."""
     text = refusal('class S(Server, name="s", version="1"):\n    name = "t"')
     assert "given as a class keyword and as an attribute; keep one of them" in text
 

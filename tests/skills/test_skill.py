@@ -350,7 +350,7 @@ def test_a_link_to_a_skill(links):
 
 
 def test_the_folder_may_be_a_link(links):
-    """As deployments have it; the name is that of the link."""
+    """Deployments have such links; the name is that of the link."""
     (links.parent / "current").symlink_to(links)
     (links / "a" / "y.md").symlink_to("../b/y.md")
     (found,) = SkillFolder(links.parent / "current").skills

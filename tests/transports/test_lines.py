@@ -251,7 +251,7 @@ async def test_closing_wakes_the_receiver(stream):
 
 
 async def test_a_reader_that_goes_is_told(stream):
-    """While nothing is written, too; until then the waiting lasts, and closing ends it."""
+    """The news comes while nothing is written, too; the wait ends with it, or with the close."""
     ours, their_in, _ = stream
     results = []
 

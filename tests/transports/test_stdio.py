@@ -223,7 +223,7 @@ async def test_a_parent_that_ended_in_between(monkeypatch):
 
 
 async def test_a_parent_that_ended_before():
-    """Whose number is known, and is no longer that of the parent: that is not waited for."""
+    """A process whose number is no longer that of the parent is not waited for."""
     process = await trio.run_process(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_stdout=True
     )

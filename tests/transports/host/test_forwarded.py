@@ -89,7 +89,7 @@ _CHAIN = st.lists(_PROXY, max_size=5)
 
 @given(_JUNK, _CHAIN)
 def test_nothing_that_a_client_writes_hides_its_address(junk, chain):
-    """Whatever stands before the entry of the first proxy is not looked at."""
+    """Entries before that of the first proxy are not looked at."""
     assert _read(f"x-forwarded-for: {', '.join([junk, REAL, *chain])}") == ((REAL, 0), None)
 
 

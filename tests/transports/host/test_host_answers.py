@@ -20,7 +20,7 @@ async def _headers(client):
 
 
 async def test_answers_have_a_date_and_a_server(serve, connect, echo):
-    """As the clock says, and without a version."""
+    """The date is that of the clock; the server is named without a version."""
     client = await connect(await serve(echo))
     await client.request()
     headers = await _headers(client)
@@ -259,7 +259,7 @@ async def test_the_application_may_end_the_connection(serve, connect, answer):
     ],
 )
 async def test_a_body_that_nobody_reads(serve, connect, answer, request_, goes_on):
-    """If it has come, the next request follows it; else the connection ends with the answer."""
+    """The next request follows a body that has come; else the connection ends with the answer."""
 
     async def app(scope, receive, send):
         await answer(send, b"1")

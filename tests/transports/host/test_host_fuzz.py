@@ -167,6 +167,6 @@ def test_one_ambiguous_piece_is_enough(request_, data):
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([b"", b"POST / HTTP/1.1\r\nHost: x\r\n"]))
 def test_no_bytes_disturb_a_host(data, head):
-    """Whatever comes, there is one refusal at most, and the host ends in order."""
+    """There is one refusal at most, and the host ends in order."""
     got, _ = trio.run(_talk, head + data + b"\r\n\r\n", [])
     assert got.count(b"HTTP/1.1 4") <= 1

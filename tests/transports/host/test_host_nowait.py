@@ -1,4 +1,4 @@
-"""Parts of an answer that are written at once, without a task: what our host has beyond ASGI."""
+"""Parts of an answer that are written at once, without a task: our own extension of ASGI."""
 
 import gc
 import ssl
@@ -18,7 +18,7 @@ def _chunk(body, *, more=True):
 
 
 def _chunks(data):
-    """What a body in chunks says; it must be whole."""
+    """Return the chunks of a body; it must be whole."""
     found = []
     while data:
         size, _, data = data.partition(b"\r\n")
@@ -74,7 +74,7 @@ async def test_only_the_answer_of_the_request_is_written_to(serve, connect):
 
 
 async def test_middleware_is_not_passed_by(serve, connect):
-    """What changes the parts of answers has a `send` of its own."""
+    """A middleware that changes the parts of answers has a `send` of its own."""
     found = []
 
     async def app(scope, receive, send):
@@ -124,7 +124,7 @@ async def test_what_is_left_goes_before_the_next_part(serve, connect):
 
 
 async def test_nothing_is_written_into_a_part(serve, connect):
-    """While the client has not taken what was sent before."""
+    """A part is refused while the client has not taken the one before it."""
     found = []
     went = trio.Event()
 
@@ -209,7 +209,7 @@ async def test_over_tls_parts_go_in_the_usual_way(serve, connect, certificate):
 
 
 async def test_requests_leave_nothing_to_the_garbage_collector(serve, connect, answer):
-    """What lets the application write refers to no request."""
+    """The `send` of the application refers to no request."""
 
     async def app(scope, receive, send):
         assert send.write_nowait(b"no") is None

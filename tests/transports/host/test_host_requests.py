@@ -1,4 +1,4 @@
-"""What clients may send, how fast, and how they are refused."""
+"""Requests that clients may send, their pace, and refusals."""
 
 import sys
 
@@ -216,7 +216,7 @@ async def test_chunked_bodies_are_read(serve, connect, echo):
     ],
 )
 async def test_a_target_may_name_the_host(serve, connect, echo, head, path, query):
-    """As it is written to a proxy; the application sees the path, and the host in `Host`."""
+    """Such a target is for a proxy; the application sees the path, and the host in `Host`."""
     scopes = []
 
     async def app(scope, receive, send):
@@ -404,7 +404,7 @@ async def test_a_slow_body_is_answered_for(serve, connect, read_body, begun, aut
 async def test_a_slow_client_may_leave_an_application_that_does_not_answer(
     serve, connect, read_body, answer, leave, until, autojump_clock
 ):
-    """What it sends after its time is dropped; its place is free when it has gone."""
+    """Bytes that it sends after its time are dropped; its place is free when it has gone."""
     go_on, over = trio.Event(), trio.Event()
 
     async def app(scope, receive, send):
@@ -433,7 +433,7 @@ async def test_a_slow_client_may_leave_an_application_that_does_not_answer(
 
 
 async def test_a_body_at_a_steady_pace_may_take_long(serve, connect, echo, autojump_clock):
-    """What counts is the pace, not the whole time."""
+    """The pace counts, not the whole time."""
     client = await connect(await serve(echo, body_timeout=30.0))
     start = trio.current_time()
     await client.send(_post(b"Content-Length: 700000\r\n"))

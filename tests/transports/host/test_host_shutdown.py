@@ -81,7 +81,7 @@ async def test_stopping_that_does_not_end_is_cut_off(serve, echo, autojump_clock
 
 
 async def test_cancelling_ends_at_once(connect, echo):
-    """Whoever cancels the host does not wait for its clients."""
+    """A cancelled host does not wait for its clients."""
 
     async def app(scope, receive, send):
         await trio.sleep_forever()
@@ -188,7 +188,7 @@ async def test_a_handler_whose_client_left_has_its_time_too(
 
 
 async def test_a_streaming_answer_is_ended_by_the_application(serve, connect, autojump_clock):
-    """What it sends while it is stopped still arrives; then the connection closes."""
+    """Parts that it sends while it is stopped still arrive; then the connection closes."""
     stop = trio.Event()
 
     async def app(scope, receive, send):

@@ -1,4 +1,4 @@
-"""Where a host listens, what it listens with, and the limits that it takes."""
+"""Addresses and sockets of a host, and the limits that it takes."""
 
 import errno
 import socket

@@ -1,4 +1,4 @@
-"""What is wrong with the files of TLS is said in one line, with the file that it is wrong with."""
+"""TLS, and its faults, each reported in one line with the name of the file."""
 
 import os
 import re

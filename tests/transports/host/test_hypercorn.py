@@ -122,7 +122,7 @@ async def test_a_lifespan_that_does_not_end_is_cancelled(serve, echo, caplog):
 
 
 async def test_where_it_cannot_listen_is_one_line(serve, echo):
-    """As on our own host."""
+    """The error is the one of our own host."""
     host, ended = await serve(echo)
     with pytest.raises(ListenError, match=f"cannot listen on {host.urls[0]}: address already"):
         await serve_hypercorn(echo, port=host.port)

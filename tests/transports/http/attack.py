@@ -282,7 +282,7 @@ async def attack(port, memory, names):
 
 @dataclass
 class Report:
-    """What was noticed.
+    """The observations of one attack.
 
     Attributes:
         rss: Bytes of memory of the server before the attack.

@@ -295,7 +295,7 @@ def _check_unread(answer, body):
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_one_answer_to_a_body_of_a_session(caller, data):
-    """Whatever is wrong with a message; nothing that is no message is answered with a result."""
+    """Every mistake has one answer, and only a message is answered with a result."""
     body = data.draw(
         st.sampled_from(REQUESTS + BEFORE_STATELESS).flatmap(_mistaken).flatmap(_written)
     )

@@ -552,7 +552,7 @@ async def test_coming_back_has_an_end(monkeypatch):
     [(None, 0, 1), (None, 1, 2), (None, 9, 60), (0.5, 0, 0.5), (0.5, 1, 2), (90.0, 4, 90)],
 )
 def test_how_long_to_wait(retry, failures, seconds):
-    """As the server says; failures in a row make it longer, up to a bound."""
+    """The server decides; failures in a row make it longer, up to a bound."""
     parser = _event_reader.EventParser(10)
     parser.retry = retry
     assert parser.resume_delay(failures) == seconds

@@ -101,7 +101,7 @@ TestHolders = Holders.TestCase
 
 @given(st.recursive(st.integers() | st.text(), st.lists))
 def test_the_size_of_a_value(value):
-    """What its containers hold counts, and a value that contains itself has an end."""
+    """The content of containers counts, and a value that contains itself has an end."""
     loop = [value, {"a": value}, (value,), {1}]
     assert size_of(loop) > size_of(value)
     before = size_of(loop)
@@ -137,7 +137,7 @@ class Keep(Tool):
 
 
 class Anything(ResourceTemplate, uri_template="u:{+x}"):
-    """Whatever is asked for."""
+    """Any text at any URI."""
 
     def read(self, uri, args, ctx):
         return "x"
@@ -352,7 +352,7 @@ async def test_sessions_without_room_are_refused(autojump_clock):
 
 
 async def test_idle_sessions_of_others_make_room_after_a_minute(autojump_clock):
-    """If no client holds more than the one that asks."""
+    """They do so if no client holds more than the one that asks."""
     async with serving(Memory(), limits={"memory": 120_000}) as wire:
         for number in range(2, 10):
             await wire.at(f"192.0.2.{number}").session()

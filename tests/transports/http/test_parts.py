@@ -91,7 +91,7 @@ def test_events():
 
 
 async def test_a_writer_writes_in_parts():
-    """As much as has come, up to a bound; its end is the last part."""
+    """A part is all that has come, up to a bound; the end of the body is the last part."""
     writer, reader = make_writer(), Reader()
     blocks = [b"x" * (CHUNK // 2 - 1)] * 5
     for block in blocks:

@@ -188,7 +188,7 @@ async def test_a_client_with_many_old_sessions_replaces_them(autojump_clock, cro
 
 
 async def test_among_equals_the_longest_idle_makes_room(autojump_clock, crowded):
-    """If it has been idle for a minute."""
+    """It does so once it has been idle for a minute."""
     equals = [await crowded.at(f"192.0.2.{number}").session() for number in range(6)]
     newcomer = crowded.at("192.0.2.9")
     assert (await newcomer.send("POST", INIT)).status == 503

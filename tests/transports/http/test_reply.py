@@ -123,7 +123,7 @@ async def test_a_cancelled_call_calls_its_question_off(autojump_clock, wire):
 
 
 async def test_an_array_is_answered_with_an_array(autojump_clock, wire):
-    """As JSON if nothing precedes it; what is wrong in it has its own answer."""
+    """It is JSON if nothing precedes it; each wrong message has its own answer."""
     session = await wire.session("2025-03-26")
     done = await session.post(
         [call("echo", id_=1), message("notifications/x"), 5, call("wait", id_="b")]
@@ -139,7 +139,7 @@ async def test_an_array_is_answered_with_an_array(autojump_clock, wire):
 
 
 async def test_an_array_becomes_a_stream(autojump_clock, wire):
-    """When something precedes its answers, which come together."""
+    """A message before its answers makes it one; the answers come together."""
     session = await wire.session("2025-03-26")
     done = await session.post(
         [call("wait", {"report": True, "seconds": 1}, id_=1, _meta=TOKEN), call("echo", id_=2)]

@@ -253,7 +253,7 @@ async def test_streams_hear_of_tasks():
 
 
 async def test_a_task_may_be_gone_before_its_listen_request_is_open():
-    """While the server decides who may watch; then there is nothing to hear of it."""
+    """It may end while the server decides who may watch; then there is nothing to hear of it."""
     opening, go_on = trio.Event(), trio.Event()
 
     class Slow(Server, name="slow", version="1", limits=Limits(tasks=1)):
