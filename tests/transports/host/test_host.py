@@ -193,20 +193,30 @@ async def test_a_half_closed_client_gets_what_is_answered_at_once(serve, connect
         assert (await client.rest()).endswith(b"last")
 
 
-async def test_a_half_closed_client_gets_all_that_is_being_written(serve, connect, answer):
+@pytest.fixture
+def half_closed(serve, connect):
+    """Ask an application, close the client's side, and read all of the answer slowly."""
+
+    async def read(app):
+        client = await connect(await serve(app), receive_buffer=4096)
+        await client.request()
+        await client.stream.send_eof()
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        return await client.rest()
+
+    return read
+
+
+async def test_a_half_closed_client_gets_all_that_is_being_written(half_closed, answer):
     """An answer that has begun is not cut off, however slowly it is taken."""
 
     async def app(scope, receive, send):
         await answer(send, b"x" * 3_000_000)
 
-    client = await connect(await serve(app), receive_buffer=4096)
-    await client.request()
-    await client.stream.send_eof()
-    await trio.testing.wait_all_tasks_blocked(0.01)
-    assert (await client.rest()).count(b"x") == 3_000_000
+    assert (await half_closed(app)).count(b"x") == 3_000_000
 
 
-async def test_a_half_closed_client_gets_it_while_the_application_receives(serve, connect, answer):
+async def test_a_half_closed_client_gets_it_while_the_application_receives(half_closed, answer):
     """The news of the close does not cut off the answer."""
 
     async def app(scope, receive, send):
@@ -218,11 +228,7 @@ async def test_a_half_closed_client_gets_it_while_the_application_receives(serve
             nursery.start_soon(hear)
             await answer(send, b"x" * 3_000_000)
 
-    client = await connect(await serve(app), receive_buffer=4096)
-    await client.request()
-    await client.stream.send_eof()
-    await trio.testing.wait_all_tasks_blocked(0.01)
-    assert (await client.rest()).count(b"x") == 3_000_000
+    assert (await half_closed(app)).count(b"x") == 3_000_000
 
 
 async def test_half_a_close_is_the_end(serve, connect, answer):

@@ -31,6 +31,8 @@ HEADER_MISMATCH = -32020
 STATUSES = {METHOD_NOT_FOUND: 404, HEADER_MISMATCH: 400, -32021: 400, -32022: 400}
 DEPTH, DIGITS = 128, 4300
 PATIENCE = 60
+#: In place of the value of a body that is no JSON.
+UNREAD = object()
 
 pytestmark = pytest.mark.slow
 
@@ -285,11 +287,20 @@ def caller():
     logging.getLogger("noizu_mcp").removeHandler(heard)
 
 
-def _check_unread(answer, body):
-    """Check the answer to a body that cannot be read, or is no message."""
+def _refusal(answer):
+    """Return the code of the one error that answers a body as a whole."""
     assert answer.status == 400
     (error,) = answer.messages
     return error["error"]["code"]
+
+
+def _read_or_refused(answer, body):
+    """Return the value of a body; UNREAD, after a check of the refusal, if it is no JSON."""
+    try:
+        return _read(body)
+    except ValueError:
+        assert _refusal(answer) == PARSE_ERROR
+        return UNREAD
 
 
 @settings(max_examples=200, deadline=None)
@@ -300,14 +311,12 @@ def test_one_answer_to_a_body_of_a_session(caller, data):
         st.sampled_from(REQUESTS + BEFORE_STATELESS).flatmap(_mistaken).flatmap(_written)
     )
     answer = caller.check(body, caller.sessions[HANDSHAKE])
-    try:
-        value = _read(body)
-    except ValueError:
-        assert _check_unread(answer, body) == PARSE_ERROR
+    value = _read_or_refused(answer, body)
+    if value is UNREAD:
         return
     kind = _kind(value)
     if kind is None:
-        assert _check_unread(answer, body) == INVALID_REQUEST
+        assert _refusal(answer) == INVALID_REQUEST
     elif kind == "request":
         *_, last = answer.messages
         assert last["id"] == value["id"]
@@ -329,16 +338,14 @@ def test_one_answer_to_a_body_of_2026_07_28(caller, data):
     if base["params"].get("name") == "local":
         headers.update({"mcp-param-region": "r", "mcp-param-count": "1"})
     answer = caller.check(body, headers)
-    try:
-        value = _read(body)
-    except ValueError:
-        assert _check_unread(answer, body) == PARSE_ERROR
+    value = _read_or_refused(answer, body)
+    if value is UNREAD:
         return
     kind = _kind(value)
     if kind == "notification":
         assert (answer.status, answer.text) == (202, b"")
     elif kind != "request":
-        assert _check_unread(answer, body) == INVALID_REQUEST
+        assert _refusal(answer) == INVALID_REQUEST
     else:
         *_, last = answer.messages
         assert last["id"] == value["id"]
@@ -363,13 +370,11 @@ def test_one_answer_to_an_array(caller, data):
     refused = caller.check(body, caller.sessions[HANDSHAKE])
     assert refused.status == 400
     answer = caller.check(body, caller.sessions[ARRAYS])
-    try:
-        values = _read(body)
-    except ValueError:
-        assert _check_unread(answer, body) == PARSE_ERROR
+    values = _read_or_refused(answer, body)
+    if values is UNREAD:
         return
     if type(values) is not list or not values:
-        assert _check_unread(answer, body) == INVALID_REQUEST
+        assert _refusal(answer) == INVALID_REQUEST
         return
     asked = [value["id"] for value in values if _kind(value) == "request"]
     wrong = [value for value in values if _kind(value) is None and not _is_unanswered(value)]
