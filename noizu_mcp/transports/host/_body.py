@@ -53,7 +53,7 @@ class Body:
         self._trailers = 0
 
     def read(self, data: bytes) -> tuple[bytes, bytes]:
-        """Read what has come of the body.
+        """Read the received part of the body.
 
         Args:
             data: Received bytes from the first unread one on, also those of later requests.

@@ -7,7 +7,8 @@ while the application runs; bytes are read when the application asks for them:
 - A body that came with its head is there already. Else `receive` reads the next part from the
   socket, so a body that the application does not take waits in the client.
 - After the body, `receive` waits for the end of the client. Meanwhile it keeps later requests, up
-  to `PACE` bytes. Any number of tasks may wait in it; `Connection.more` lets one of them read.
+  to `PACE` bytes. Any number of tasks may wait in it; `Connection.wait_for_news` lets one of them
+  read.
 
 The answer passes through these states: *not started*; *started*, when the application has sent the
 start, and nothing has been written; *begun*, when the head and the first part have been written
@@ -56,7 +57,7 @@ class Exchange:
         head: The head of the request; the body comes next in `Connection.data`.
 
     Attributes:
-        late: True once the body took too long: what still comes of it is dropped.
+        late: True once the body took too long: the rest of it is dropped.
         answered: True once the whole answer was written.
     """
 
@@ -117,14 +118,14 @@ class Exchange:
                 except BadRequest as refusal:
                     await self._refuse(refusal.status)
                     break
-                connection.tell()
+                connection.wake_waiting()
                 if part or body.complete:
                     self._partial, self._delivered = True, body.complete
                     return {"type": "http.request", "body": part, "more_body": not body.complete}
             if connection.gone:
                 break
             if self._delivered:
-                await connection.more()
+                await connection.wait_for_news()
             else:
                 await self._wait_for_body()
         return {"type": "http.disconnect"}
@@ -132,8 +133,8 @@ class Exchange:
     async def _wait_for_body(self) -> None:
         """Wait for more of the body, as long as the pace of its client allows.
 
-        Each byte is worth some time, `PACE` bytes are worth `body_timeout`. What a client takes
-        longer than that adds up, so that a byte now and then is worth next to nothing.
+        Each byte is worth some time, `PACE` bytes are worth `body_timeout`. The time beyond that
+        adds up, so a byte now and then gives a client next to no time.
         """
         connection = self._connection
         if self._expected:
@@ -146,7 +147,7 @@ class Exchange:
         host.pool.owing[connection] = start - self._behind
         try:
             with trio.move_on_after(patience - self._behind) as scope:
-                await connection.more()
+                await connection.wait_for_news()
         finally:
             host.pool.owing.pop(connection, None)
         worth = (len(connection.data) - size) * patience / PACE
@@ -155,7 +156,7 @@ class Exchange:
             self.late = connection.closing = True
             # Whatever the application does now, this client has lost its claim to a place.
             host.pool.idle[connection] = inf
-            connection.tell()
+            connection.wake_waiting()
 
     # The answer
 
@@ -245,7 +246,7 @@ class Exchange:
         return [b"transfer-encoding: chunked\r\n"] if self._chunked else []
 
     def _skip_body(self) -> None:
-        """Drop what has come of a body that nobody read, so that the next request can follow."""
+        """Drop the received part of a body that nobody read: the next request follows it."""
         connection, body = self._connection, self._body
         try:
             while not body.complete and connection.data:

@@ -74,7 +74,7 @@ class TrustedProxies:
 
         Returns:
             The address of the client, with port 0 if the port is unknown, and the scheme of its
-            request; None for what is unknown, malformed or contradictory.
+            request; None for an unknown, malformed or contradictory one.
         """
         values: dict[bytes, list[str]] = {}
         for name, value in headers:

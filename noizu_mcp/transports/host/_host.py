@@ -29,18 +29,18 @@ if TYPE_CHECKING:
 
 #: Seconds until a process that has no room for a connection tries again.
 NO_ROOM_PAUSE: Final = 0.1
-#: What it says then: no descriptor, here or in the system, or no memory.
+#: Errors that mean no room: no descriptor, here or in the system, or no memory.
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 #: Descriptors for anything but connections: files of the application, listeners, kept places.
 FILES: Final = 128
-#: Places beside those of `max_connections`, for probes of the health; on a health port so many.
+#: Places for health checks: beside those of `max_connections`, and on a health port.
 KEPT_PLACES: Final = 8
-#: Seconds for a head there. A probe needs far less, and nobody else is served.
+#: Seconds for a head on such a place. A probe needs far less, and nobody else is served there.
 PROBE_TIMEOUT: Final = 2.0
 
 
 def _load_library() -> ModuleType:
-    """Load the side of the connections, which needs httptools.
+    """Load the module of the connections, which needs httptools.
 
     Raises:
         ImportError: It is not installed.
@@ -119,7 +119,7 @@ class Host:
         stopping: Callable[[], Awaitable[None]],
         grace: float,
     ) -> None:
-        """Serve until `stop`, and end; called once, by what made it.
+        """Serve until `stop`, and end; called once, by `serve_asgi`.
 
         Args:
             started: Called when connections are accepted.
@@ -129,7 +129,7 @@ class Host:
 
         Raises:
             OSError: A listener fails.
-            BaseException: What `stopping` raises.
+            BaseException: Raised by `stopping`.
         """
         make = self._library.Shared
         # One request on each connection, so no deadline needs the sweeper of a pool.
@@ -221,7 +221,7 @@ class Host:
 
 
 def _allowed_connections(wanted: int) -> int:
-    """Raise the limit of open files to what connections need; give how many it then allows."""
+    """Raise the limit of open files for the connections; return how many it then allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted + FILES
     if soft == resource.RLIM_INFINITY or soft >= needed:
@@ -298,7 +298,7 @@ async def serve_asgi(
     Raises:
         ImportError: httptools is not installed.
         ListenError: It cannot listen, or cannot read a file of TLS; an `OSError`, in one line.
-        BaseException: What the lifespan or `stopping` raises.
+        BaseException: Raised by the lifespan or `stopping`.
     """
     options = config or HostOptions()
     _load_library()  # what is missing is said before anything is opened

@@ -14,12 +14,12 @@ import trio
 
 from ._options import HostOptions, ListenError
 
-#: With port 0 the system picks a port for the first address; another program may hold the same
-#: port at the next one. So often another one is tried.
+#: Attempts to find a free port for all addresses. With port 0 the system picks one for the first
+#: address, and another program may hold the same port at the next address.
 ATTEMPTS: Final = 5
-#: What a machine without one of the families says about its addresses.
+#: Errors for the addresses of a family that the machine does not have.
 _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
-#: What a listening socket says when the connection is at fault, or gone already.
+#: Errors of a listening socket whose next connection is broken, or gone already.
 _GONE: Final = (errno.EAGAIN, errno.EINTR, errno.ECONNABORTED, errno.EPROTO)
 
 _Address = tuple[int, Any]

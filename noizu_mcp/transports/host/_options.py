@@ -71,10 +71,10 @@ class HostOptions:
 
     Attributes:
         uds: Path of a Unix socket to listen on, instead of host and port.
-        uds_mode: Permissions of that socket. Whoever may write to it is a client.
+        uds_mode: Permissions of that socket. Everybody who may write to it is a client.
         certfile: Path of a certificate chain (PEM); with it, only TLS is spoken.
         keyfile: Path of its private key; None: it is in `certfile`.
-        keyfile_password: What the key is encrypted with.
+        keyfile_password: The password of that key.
         ca_certs: Path of the authorities that client certificates are checked against.
         verify_mode: Whether a client certificate is asked for, or required.
         ciphers: TLS 1.2 ciphers in the words of OpenSSL; None: forward secrecy with AEAD only.
@@ -91,9 +91,8 @@ class HostOptions:
             none, an address with at least two connections more than that of the client loses its
             oldest one. Else the client gets 503, but `/healthz` and `/readyz` are answered. An
             address is an IPv4 address, a /64 of IPv6, or a Unix socket; each connection of a proxy
-            in `forwarded_allow_ips` counts as an address.
-            A client that leaves loses its place, within a second if the application
-            does not wait for it, whatever still runs for it.
+            in `forwarded_allow_ips` counts as an address. A client that leaves loses its place,
+            within a second if the application does not wait for it, even if its request still runs.
         max_requests: Requests on one connection, after which it is closed.
         max_streams: Requests at a time on one HTTP/2 connection, which hypercorn alone has.
         max_header_size: Bytes of a request line and headers together; past it the answer is 431.
@@ -103,15 +102,15 @@ class HostOptions:
         keep_alive_timeout: Seconds that a connection may be idle between requests. Longer than
             clients keep theirs, so that they do not send into a connection that is being closed.
         body_timeout: Seconds in which `PACE` more bytes of a body, or its end, must come while the
-            application waits for them; else it sees a disconnect, and if it says nothing to it
-            the answer is 408. Each byte is worth its share of that time.
+            application waits for them; else it sees a disconnect, and if it does not answer the
+            client gets 408. Each byte is worth its share of that time.
         write_timeout: Seconds in which a client must take `PACE` more bytes of an answer; else it
             loses the connection, and the application sees a disconnect.
         handshake_timeout: Seconds for a TLS handshake.
-        linger_timeout: Seconds in which what a client still sends after the last answer is read
-            and dropped: closing at once would reset the connection and lose that answer.
+        linger_timeout: Seconds after the last answer in which further bytes of the client are
+            read and dropped: closing at once would reset the connection and lose that answer.
         lead: Seconds at the end in which everything is still accepted and served, while the
-            application says already that it is not ready: so that a load balancer sends no more.
+            application already says that it is not ready, so that a load balancer sends no more.
         drain_timeout: Seconds at the end in which answers that are under way may be completed.
         lifespan_timeout: Seconds that leaving the lifespan may take at the end.
         backlog: Connections that the system keeps until they are accepted.

@@ -10,7 +10,7 @@ from ._wire import TlsContext
 
 _CERTIFICATE: Final = b"-----BEGIN CERTIFICATE-----"
 _KEY: Final = b"PRIVATE KEY-----"
-#: What a key begins with that needs a password, in the old form and in that of PKCS#8.
+#: Marks of a key that needs a password, in the old form and in that of PKCS#8.
 _ENCRYPTED: Final = (b"Proc-Type: 4,ENCRYPTED", b"BEGIN ENCRYPTED PRIVATE KEY")
 _MISMATCH: Final = "KEY_VALUES_MISMATCH"
 #: TLS 1.2 with forward secrecy and authenticated encryption only; TLS 1.3 has nothing else.
@@ -21,7 +21,7 @@ def make_context(options: HostOptions) -> TlsContext | None:
     """Make the context of TLS; None without a certificate.
 
     Raises:
-        ListenError: A file cannot be read, or has not what it should have; the text says which one.
+        ListenError: A file cannot be read, or has other content; the text names the file.
     """
     if options.certfile is None:
         return None
@@ -44,7 +44,7 @@ def make_context(options: HostOptions) -> TlsContext | None:
 
 
 def _explain(options: HostOptions, error: OSError) -> ListenError:
-    """Say which file is to blame for an error of `load_cert_chain`, and what should be in it.
+    """Name the file that an error of `load_cert_chain` is about, and its expected content.
 
     Args:
         options: Those that led to it; there is a certificate.
@@ -79,6 +79,6 @@ def _fault_of(what: str, file: str, mark: bytes) -> str | None:
 
 
 def _read(file: str) -> bytes | None:
-    """Read a file; None if it is a pipe, which gives what it has only once."""
+    """Read a file; None if it is a pipe, which can be read only once."""
     path = Path(file)
     return path.read_bytes() if path.is_file() or not path.exists() else None

@@ -67,7 +67,7 @@ class Wire:
         return not self.broken and (self._lock is None or not self._lock.locked())
 
     def write(self, data: bytes) -> int:
-        """Write what the system takes at once, and return how much that is; 0 unless it is free."""
+        """Write the bytes that the system takes at once; return their number, 0 if not free."""
         if not self.is_free:
             return 0
         try:
@@ -79,7 +79,7 @@ class Wire:
             return 0
 
     async def send(self, *pieces: bytes | memoryview) -> None:
-        """Write everything, after what is being written; `broken` tells if it failed."""
+        """Write everything, after earlier writes; `broken` tells if it failed."""
         self._lock = self._lock or trio.Lock()
         try:
             async with self._lock:
@@ -92,14 +92,14 @@ class Wire:
             raise
 
     async def linger(self) -> None:
-        """Say that nothing more will come; then read and drop what does, for a bounded time."""
+        """Close the direction to the client; then read and drop its bytes, for a bounded time."""
         self._end()
         with trio.move_on_after(self._options.linger_timeout):
             while await self.receive():
                 pass
 
     def abort(self) -> None:
-        """Close at once and drop what the client has not taken."""
+        """Close at once and drop the bytes that the client has not taken."""
         if not self.broken:
             # A client that reads nothing would keep what is unsent in the memory of the system.
             with contextlib.suppress(OSError):
@@ -107,7 +107,7 @@ class Wire:
             self.close()
 
     def close(self) -> None:
-        """Close; what was written still goes out."""
+        """Close; bytes that were written still go out."""
         if not self.broken:
             self.broken = True
             # Whoever waits for this socket wakes, and finds it closed.
