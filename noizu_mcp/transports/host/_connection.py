@@ -1,15 +1,14 @@
 """One connection: its requests, one after the other, and who reads from its socket.
 
 Theory of operation. One task runs a connection. It waits for a head, calls the application in the
-same task, writes the rest of the answer, and waits for the next head. Requests that the client
-sends ahead stay in `data`, unread until the answer is complete, so there is never more than one
-request at a time. If an application works on after its answer, another task takes over the
+same task, writes what is left of the answer, and waits for the next head. What the client sends
+ahead stays in `data`, and is not looked at before the answer is complete, so there is never more
+than one request at a time. If an application works on after its answer, another task takes over the
 connection, and the one that runs the application no longer touches it.
 
-While the application runs, its tasks may read from the socket (`wait_for_news`); one at a time
-does, and the others wait for its news. When the application has returned, its reader is cancelled
-before the connection reads again. So a socket never has two readers, and no byte is lost between
-them.
+While the application runs, its tasks may read from the socket (`more`); one at a time does, and the
+others wait for news of it. When the application has returned, its reader is cancelled before the
+connection reads again. So a socket never has two readers, and no byte is lost between them.
 
 Deadlines. A step that is taken once, or by slow clients only (the handshake, the first byte, a head
 or a body in several parts, a write that must wait, the end), has a timeout of its own. Waiting for
@@ -141,7 +140,7 @@ class Connection:
         if written < len(data):
             await self.wire.send(memoryview(data)[written:])
 
-    async def wait_for_news(self) -> None:
+    async def more(self) -> None:
         """Wait for anything new of the client while an exchange is under way; for any task.
 
         Returns when bytes were added to `data`, when the client has gone, and when another task
@@ -160,13 +159,13 @@ class Connection:
                     self._note_gone()
         finally:
             self._reader = None
-            self.wake_waiting()
+            self.tell()
             if self._watched:
                 self._watched = False
                 self.host.pool.note_working(self)
 
-    def wake_waiting(self) -> None:
-        """Wake the tasks that wait in `wait_for_news` without reading."""
+    def tell(self) -> None:
+        """Wake the tasks that wait in `more` without reading."""
         if self._news is not None:
             self._news.set()
             self._news = None
@@ -182,7 +181,7 @@ class Connection:
         while exchange is not None and self._exchange is exchange and not self.gone:
             if exchange.late:
                 self.data = b""
-            await self.wait_for_news()
+            await self.more()
 
     def _note_gone(self) -> None:
         self.gone = self.closing = True
@@ -281,10 +280,10 @@ class Connection:
 
     async def _stop_reading(self) -> None:
         """Wait until no task of the last exchange reads or waits any more."""
-        self.wake_waiting()
+        self.tell()
         while self._reader is not None:
             self._reader.cancel()
-            await self.wait_for_news()
+            await self.more()
 
     async def _complete_head(self) -> RequestHead | None:
         """Read the rest of a head that comes in several parts, within its time."""

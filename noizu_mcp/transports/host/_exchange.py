@@ -7,8 +7,7 @@ while the application runs; bytes are read when the application asks for them:
 - A body that came with its head is there already. Else `receive` reads the next part from the
   socket, so a body that the application does not take waits in the client.
 - After the body, `receive` waits for the end of the client. Meanwhile it keeps later requests, up
-  to `PACE` bytes. Any number of tasks may wait in it; `Connection.wait_for_news` lets one of them
-  read.
+  to `PACE` bytes. Any number of tasks may wait in it; `Connection.more` lets one of them read.
 
 The answer passes through these states: *not started*; *started*, when the application has sent the
 start, and nothing has been written; *begun*, when the head and the first part have been written
@@ -118,14 +117,14 @@ class Exchange:
                 except BadRequest as refusal:
                     await self._refuse(refusal.status)
                     break
-                connection.wake_waiting()
+                connection.tell()
                 if part or body.complete:
                     self._partial, self._delivered = True, body.complete
                     return {"type": "http.request", "body": part, "more_body": not body.complete}
             if connection.gone:
                 break
             if self._delivered:
-                await connection.wait_for_news()
+                await connection.more()
             else:
                 await self._wait_for_body()
         return {"type": "http.disconnect"}
@@ -147,7 +146,7 @@ class Exchange:
         host.pool.owing[connection] = start - self._behind
         try:
             with trio.move_on_after(patience - self._behind) as scope:
-                await connection.wait_for_news()
+                await connection.more()
         finally:
             host.pool.owing.pop(connection, None)
         worth = (len(connection.data) - size) * patience / PACE
@@ -156,7 +155,7 @@ class Exchange:
             self.late = connection.closing = True
             # Whatever the application does now, this client has lost its claim to a place.
             host.pool.idle[connection] = inf
-            connection.wake_waiting()
+            connection.tell()
 
     # The answer
 
