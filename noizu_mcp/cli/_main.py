@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return INTERRUPTED
         if not isinstance(error, Exception):
             raise
-        # What follows `--` is the command of a server, with options of its own.
+        # After `--` comes the command of a server, with options of its own.
         ours = takewhile(lambda word: word != "--", words)
         return _fail(error, debug="--debug" in ours)
     return status

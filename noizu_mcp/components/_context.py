@@ -75,10 +75,10 @@ class Notify:
 class Context(abc.ABC):
     """The request that a handler is working on.
 
-    Handlers get it as their second argument; it is not made by hand. Whatever the era of the
-    client, it means the same. Progress and log messages go out when the method is called; awaiting
-    what it returns also waits until the connection has room, so a loop that awaits cannot outrun
-    its client. In a sync handler, which runs in a thread, just call them.
+    Handlers get it in their parameter `ctx`; it is not made by hand. It means the same in every era
+    of the protocol. Progress and log messages go out when the method is called; awaiting its return
+    value also waits until the connection has room, so a loop that awaits cannot outrun its client.
+    In a sync handler, which runs in a thread, just call them.
     """
 
     # A subclass decides whether its instances have a `__dict__`: there is one for each request.
@@ -221,7 +221,7 @@ class Context(abc.ABC):
         """Let the client hang up and come back for the rest; for calls that take long.
 
         On 2025-11-25 over HTTP the answer to the request ends here, and the client is told to ask
-        again for what follows, which is kept for it (`basic/transports`, "Sending Messages to the
+        again for the rest, which is kept for it (`basic/transports`, "Sending Messages to the
         Server"). Everywhere else nothing happens.
 
         Args:
@@ -281,8 +281,8 @@ class Context(abc.ABC):
         """Ask the user to fill in a form, and wait for the answer; on every revision.
 
         Up to 2025-11-25 it is a live request. On 2026-07-28 the handler is run again once the
-        answer is there, and gets it here; so what it asks may depend on its arguments, on answers
-        and on `step` only, and side effects before it belong into `step`.
+        answer is there, and gets it here; so its questions may depend on its arguments, on answers
+        and on `step` only, and side effects before a question belong into `step`.
 
         Args:
             message: The question to the user, and its reason.
@@ -422,10 +422,10 @@ class Context(abc.ABC):
     async def start_task(self) -> None:
         """Answer the request with a task, and go on in it; for a tool with `starts_task=True`.
 
-        What is asked before is asked in rounds of the request; what is asked after, in the task.
-        When the task begins the handler is run again from the start, as after a question: it gets
-        the answers that it has had, and `step` gives what it gave. Where the client knows no tasks
-        nothing happens, and the request stays open until the handler is done.
+        Questions before it are asked in rounds of the request, questions after it in the task. When
+        the task begins the handler is run again from the start, as after a question: it gets the
+        answers that it has had, and `step` returns its earlier results. Where the client knows no
+        tasks nothing happens, and the request stays open until the handler is done.
 
         Raises:
             LocalProtocolError: The tool begins no task by itself.

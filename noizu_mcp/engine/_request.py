@@ -172,7 +172,7 @@ class InFlight(abc.ABC):
     Attributes:
         requests: The requests by key.
         all_answered: Set once no request is open; None while nobody waits for that.
-        listeners: Observers of the traffic; empty while nobody observes. Others change it.
+        listeners: Observers of the traffic; empty while nobody observes. Their owner changes it.
     """
 
     listeners: Sequence[object] = ()

@@ -121,16 +121,8 @@ class RequestContext(InboundRequest, ServerContext):
             return
         # Before 2026-07-28 these params have no meaning, and are ignored like any unknown one.
         if self.envelope.revision.stateless:
-            self.open_state()
-
-    def open_state(self) -> None:
-        """Read the answers and the state of an earlier round, before the handler runs.
-
-        Raises:
-            McpError: The state is not valid for this request (-32602).
-        """
-        rounds = self._rounds
-        self.input_responses, self.request_state = rounds.responses, rounds.state
+            rounds = self._rounds
+            self.input_responses, self.request_state = rounds.responses, rounds.state
 
     def limit_time(self, component: Timed | None) -> None:
         """Set the deadline of the request.

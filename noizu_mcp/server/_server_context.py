@@ -34,6 +34,11 @@ _RANKS: Final[dict[str, int]] = {level: rank for rank, level in enumerate(LOG_LE
 
 
 def check_number(value: Any, name: str) -> None:
+    """Refuse anything but a finite number; a bool is none.
+
+    Raises:
+        ValueError: It is something else; the text names the argument.
+    """
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")

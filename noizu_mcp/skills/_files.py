@@ -54,8 +54,8 @@ class Files:
         root: The folder, an absolute path.
 
     Attributes:
-        root: The same.
-        problems: What cannot be served, and why.
+        root: See Args.
+        problems: The files that cannot be served, and the reasons.
         found: The files, by their names from the root, in order.
     """
 
@@ -74,7 +74,7 @@ class Files:
             self.found.clear()
 
     def problem(self, path: Path, text: str, line: int | None = None) -> None:
-        """Note what is wrong with a file or a folder."""
+        """Note a problem of a file or a folder."""
         shown = relative_path(str(path))
         if not shown.isprintable():
             shown = ascii(shown)  # a problem is one line
@@ -105,7 +105,7 @@ class Files:
         self.found = dict(sorted(self.found.items()))
 
     def read(self, homes: Iterable[Parts]) -> dict[Parts, dict[Parts, bytes]]:
-        """Read the files of some folders, those of folders in them too, and note what is wrong.
+        """Read the files of some folders, those of folders in them too, and note the problems.
 
         Returns:
             For each folder the files by their names from the root; nothing if one of them cannot
@@ -116,7 +116,7 @@ class Files:
             within = [parts[:at] for at in range(len(parts)) if parts[:at] in paths]
             for home in within:
                 paths[home][parts] = path
-            # Whoever puts it there means it to be served.
+            # The link is there so that the skill is served.
             if not within and parts in self._links and path.joinpath(MANIFEST).is_file():
                 self.problem(path, "is a link to a skill; give it a SkillFolder of its own")
         return {home: self._read(home, below) for home, below in paths.items()}

@@ -71,24 +71,24 @@ class SkillSpec(Frozen):
 
 @final
 class SkillFolder:
-    """A folder that is a skill, or a folder of skills: what goes into `skills = […]` of a server.
+    """A folder that is a skill, or a folder of skills, for `skills = […]` of a server.
 
     A folder with a `SKILL.md` is a skill (agentskills.io, "Specification"), and all files below it
     are its files. In any other folder every skill is served, however deep it lies; the folders
     above it become a part of its URI, as those in `prefix` do.
 
-    The files are read once, when the class statement of the server runs; what changes on the disk
-    afterwards is not served before the next start. Names that begin with a dot are left out.
+    The files are read once, when the class statement of the server runs; later changes on the disk
+    are not served before the next start. Names that begin with a dot are left out.
 
     Args:
-        path: The folder. A relative path begins at the file that says this, wherever the server
-            is started.
-        prefix: What stands before the skill in its URI: `acme/billing`.
+        path: The folder. A relative path begins at the file with this line, not at the directory
+            in which the server is started.
+        prefix: The part of the URI before the skill: `acme/billing`.
         hidden: Leave the skills out of the lists; they can be asked for, by URI.
         requires: Scopes that a caller must hold to get the skills and to read their files.
 
     Raises:
-        DefinitionError: One of these is none.
+        DefinitionError: An argument is wrong.
     """
 
     __mcp_skills__: ClassVar = True
@@ -212,7 +212,7 @@ class _Reading:
 
 
 class _Served(NamedTuple):
-    """A file: what reads it, and how the skills that it belongs to describe it."""
+    """A file: its resource, and its entry in the skills that it belongs to."""
 
     spec: ResourceSpec
     entry: JSONObject

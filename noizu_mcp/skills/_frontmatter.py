@@ -21,7 +21,7 @@ class Fault(NamedTuple):
     """One mistake in a `SKILL.md`.
 
     Attributes:
-        text: The mistake, and what to write instead.
+        text: The mistake and its correction.
         line: The line, counted from 1.
     """
 

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 def check_skills(items: Iterable[Any]) -> list[Problem]:
-    """Find what is wrong in `skills = […]`, and in the folders that it names.
+    """Find the problems in `skills = […]`, and in the folders that it names.
 
     Args:
         items: `SkillFolder`s.
 
     Returns:
-        A problem for each item that is none, for all that is wrong in a folder, and for each skill
-        and each file that several folders serve. What is wrong at a line of a `SKILL.md` has the
-        place of that line; other places in the source are left to the caller.
+        A problem for each item that is no folder of skills, for each mistake in a folder, and for
+        each skill and each file that several folders serve. A mistake at a line of a `SKILL.md` has
+        the place of that line; other places in the source are left to the caller.
     """
     problems: list[Problem] = []
     uris: Counter[str] = Counter()
@@ -41,8 +41,8 @@ def check_clashes(skills: Iterable[Any], resources: Iterable[Any]) -> list[Probl
     """Find resources with the URI of a file of a skill.
 
     Args:
-        skills: What is registered as skills; nothing may be wrong with it.
-        resources: What is registered as resources; nothing may be wrong with it.
+        skills: The items of `skills = […]`, without mistakes.
+        resources: The items of `resources = […]`, without mistakes.
 
     Returns:
         A problem for each, at `skills`.

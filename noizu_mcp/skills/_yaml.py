@@ -1,8 +1,8 @@
 """YAML as all of its readers agree on it, for the frontmatter of skills.
 
 A host compares its own reading of the frontmatter with ours, field by field. So everything that
-YAML 1.1 and YAML 1.2 read differently (`yes`, `012`, a bare date) is refused, with what to write
-instead; so are anchors, aliases and tags, which hosts need not support.
+YAML 1.1 and YAML 1.2 read differently (`yes`, `012`, a bare date) is refused, with a correction; so
+are anchors, aliases and tags, which hosts need not support.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The registrations of a server, a collection for each kind, and what the server offers by them."""
+"""The registrations of a server, a collection for each kind, and the features they offer."""
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -178,7 +178,7 @@ def read_secrets(secrets: Sequence[str] | None) -> list[bytes]:
 
 
 def _is_secret(text: str) -> bool:
-    """Refuse what is short, has few characters, or repeats a part; no more can be told."""
+    """Tell whether a text may be secret: not short, of many characters, without repetition."""
     repeats = text in (text * 2)[1:-1]
     return len(text) >= MIN_SECRET and len(set(text)) >= MIN_CHARACTERS and not repeats
 

@@ -83,7 +83,7 @@ class Post:
         self._method = message.method if isinstance(message, Request) else "a message"
         # A broken message without an id is refused by an error without an id; that is its answer.
         self._is_unreadable = isinstance(message, Malformed) and not self.ids and message.answer
-        # What is left in here when the POST ends gets an error: no request may hang.
+        # Requests that are left in here when the POST ends get an error: none may hang.
         self._unanswered = set(self.ids)
         self._head: Mapping[str, str] = {}
         self._parser: EventParser | None = None  # of the event stream, if one comes
