@@ -1,4 +1,4 @@
-"""Messages that wait for `receive`, whoever brought them."""
+"""Received messages that wait for `receive`, on transports without a buffer of their own."""
 
 from collections.abc import Sequence
 from typing import Final, Generic, TypeVar

@@ -30,7 +30,6 @@ _NO_LIFESPAN: Final = (
     " the application that mounts it, or enter `async with app.lifespan():` around it"
 )
 
-
 #: Paths of the health checks.
 PROBES: Final = ("/healthz", "/readyz")
 

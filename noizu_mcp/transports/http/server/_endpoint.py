@@ -226,8 +226,8 @@ class Endpoint:
     async def _refuse_malformed(self, http: HttpRequest, message: Malformed) -> None:
         self.app.observe(http, message, Send(message.error))
         if not message.answer and SESSION in http.headers:
-            # The question has its answer, although a broken one: nobody must wait any longer.
-            # A response that cannot be read, to a question of ours.
+            # A response to a question of ours that cannot be read: the question has its answer,
+            # although a broken one, and nobody must wait any longer.
             session = self.sessions.find(http)
             event = session.decide(message)
             if event is not None:

@@ -76,7 +76,7 @@ async def serve_http(
         task_status: Started with the `Host`, once it listens.
 
     Raises:
-        ImportError: hypercorn is not installed, or prometheus_client, which metrics need.
+        ImportError: httptools is not installed, or prometheus_client, which metrics need.
         TypeError: The `auth` of the options is no `BearerAuth`.
         OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
         BaseException: Raised by the lifespan of the server.
