@@ -20,6 +20,8 @@ from ._peers import ROOT, environment
 PATIENCE = 120.0
 #: Seconds without work after which a server counts as idle.
 STILL = 0.1
+#: Seconds for a server to come to rest after an answer, and between two looks whether it has.
+TO_REST, LOOK = 2.0, 0.0005
 MOST_REQUESTS = 100_000
 #: Ids have as many digits each, so that all requests have the same length.
 FIRST_ID = 100_000_000
@@ -104,8 +106,15 @@ class Child:
         return said[-1] if said else "it said nothing"
 
     def cpu(self) -> float:
-        """Return the processor time of the server so far, in seconds, to the nanosecond."""
-        total = 0.0
+        """Return the processor time of the server so far, in seconds, to the nanosecond.
+
+        The clock of a thread is brought up to date when it stops to run. One that has just answered
+        still runs, and its clock would not show the last milliseconds, so this waits until the
+        server sleeps.
+        """
+        end, total = time.perf_counter() + TO_REST, 0.0
+        while any(map(_runs, self._family())) and time.perf_counter() < end:
+            time.sleep(LOOK)
         for pid in self._family():
             with suppress(OSError):  # one that has ended meanwhile
                 # The clock of another process, as clock_getcpuclockid(3) makes it on Linux.
@@ -114,10 +123,21 @@ class Child:
 
     def rss_mib(self) -> float:
         """Return the memory that the server occupies."""
+        return self._pages(lambda resident, _: resident)
+
+    def own_mib(self) -> float:
+        """Return the memory that it occupies without pages of files.
+
+        The kernel may take those back at any time, so only the rest tells what was allocated.
+        """
+        return self._pages(lambda resident, of_files: resident - of_files)
+
+    def _pages(self, count: Callable[[int, int], int]) -> float:
         pages = 0
         for pid in self._family():
             with suppress(OSError):
-                pages += int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+                found = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
+                pages += count(int(found[1]), int(found[2]))
         return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
     def _family(self) -> Iterator[int]:
@@ -154,6 +174,16 @@ class Child:
         return range(self._next_id - count, self._next_id)
 
 
+def _runs(pid: int) -> bool:
+    """Tell if a thread of a process runs or waits for a processor."""
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with suppress(OSError):
+            # The name before the state may contain anything.
+            if path.read_bytes().rpartition(b") ")[2][:1] == b"R":
+                return True
+    return False
+
+
 def clocked(cpu: Callable[[], float], count: int, work: Callable[[], Result]) -> tuple[Run, Result]:
     """Do something with all clocks running and the collector of this process off.
 
@@ -170,8 +200,8 @@ def clocked(cpu: Callable[[], float], count: int, work: Callable[[], Result]) ->
     try:
         before, own, began = cpu(), time.process_time(), time.perf_counter()
         result = work()
-        wall = time.perf_counter() - began
-        used, own = cpu() - before, time.process_time() - own
+        wall, own = time.perf_counter() - began, time.process_time() - own
+        used = cpu() - before
     finally:
         gc.enable()
     return Run(*(total / count * 1e6 for total in (wall, used, own))), result

@@ -35,14 +35,14 @@ def weigh_sessions(setup: Setup) -> Sample:
     with listening(setup.command(3)) as server, ExitStack() as streams:
         for session in _open(server, WARM_UP):
             server.standing(session).close()
-        empty = _rss(server)
+        empty = _kib(server)
         cpu, began = server.cpu(), time.perf_counter()
         sessions = _open(server, SESSIONS)
         wall, cpu = time.perf_counter() - began, server.cpu() - cpu
-        held = _rss(server)
+        held = _kib(server)
         for session in sessions:
             streams.enter_context(server.standing(session))
-        streaming = _rss(server)
+        streaming = _kib(server)
     return {
         "session_kib": (held - empty) / SESSIONS,
         "stream_kib": (streaming - held) / SESSIONS,
@@ -59,10 +59,10 @@ def _open(server: HttpServer, count: int) -> list[str]:
     return sessions
 
 
-def _rss(server: HttpServer) -> float:
-    """Return the KiB that it occupies once it has nothing left to do."""
+def _kib(server: HttpServer) -> float:
+    """Return the KiB that it has allocated once it has nothing left to do."""
     server.settle()
-    return server.rss_mib() * KIB
+    return server.own_mib() * KIB
 
 
 BENCHMARK = Benchmark(

@@ -36,8 +36,7 @@ def measured(benchmarks) -> Callable[..., dict[str, Any]]:
     """Measure one benchmark for moments; returns its report."""
 
     def run(name: str, *peers: str) -> dict[str, Any]:
-        # The processor clock of another process may be some milliseconds behind.
-        tiny = ["--rounds", "1", "--seconds", "0.05", "--json"]
+        tiny = ["--rounds", "1", "--seconds", "0.01", "--json"]
         done = benchmarks("--only", name, *tiny, "--peers", *peers)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

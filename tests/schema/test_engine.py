@@ -2,7 +2,6 @@
 
 import math
 import threading
-import time
 from types import MappingProxyType
 
 import pytest
@@ -455,17 +454,16 @@ def test_depth(value, depth):
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        ("^(a+)+$", "a" * 40 + "!"),
-        (r"^(?=(a+)+$)", "a" * 40 + "!"),
-        (r"^(a|b|ab)*\1$", "ab" * 40 + "!"),
+        ("^(a+)+$", "a" * 80 + "!"),
+        (r"^(?=(a+)+$)", "a" * 80 + "!"),
+        (r"^(a|b|ab)*\1$", "ab" * 80 + "!"),
     ],
 )
 def test_explosive_patterns(pattern, text):
     """A pattern made to explode is bounded natively, and refused by the Python engine."""
+    # The steps of one that is not bounded double with each letter: this would never end.
     compiled = compile_schema({"pattern": pattern}, "native")
-    start = time.perf_counter()
     assert not compiled.is_valid(text)
-    assert time.perf_counter() - start < 1
     with pytest.raises(SchemaUnsupported) as caught:
         compile_schema({"pattern": pattern}, "python")
     assert caught.value.keyword == "pattern"
