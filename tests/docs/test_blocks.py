@@ -3,13 +3,11 @@
 A block ```` ```python ```` is run; `raises=Name` after it names the exception that it must raise.
 The lines of a block ```` ```sh ```` that begin with `noizu-mcp` are run as commands, in the top
 folder. A block ```` ```output ```` holds the output of the block before it, or the text of its
-exception; `…` in it stands for any text. All blocks of a page share one namespace. Statements that
-wait run in a `main` of their own.
+exception; `…` in it stands for any text. All blocks of a page share one namespace, as if a reader
+had written them one below the other into `app.py`.
 """
 
-import ast
 import contextlib
-import inspect
 import io
 import linecache
 import logging
@@ -22,7 +20,6 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
-import trio
 
 from noizu_mcp.cli import main
 
@@ -51,18 +48,6 @@ def blocks_of(page: Path) -> list[Block]:
 def matches(expected: str, got: str) -> bool:
     pattern = ".*".join(re.escape(part) for part in expected.strip().split("…"))
     return re.fullmatch(pattern, got.strip(), re.DOTALL) is not None
-
-
-def halves(block: ast.Module) -> tuple[ast.Module, ast.Module]:
-    """Split a block where it begins to wait; the rest goes into `main`, as docs/index.md says."""
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    for at, statement in enumerate(block.body):
-        alone = compile(ast.Module([statement], []), "app.py", "exec", flags=flags)
-        if alone.co_flags & inspect.CO_COROUTINE:
-            main = ast.parse("async def main(): ...")
-            main.body[0].body = block.body[at:]  # type: ignore[attr-defined]
-            return ast.Module(block.body[:at], []), main
-    return block, ast.Module([], [])
 
 
 class Printed(io.StringIO):
@@ -98,20 +83,13 @@ class Runner:
         linecache.clearcache()  # the file of the block before had the same name
         name = block.note.removeprefix("raises=")
         try:
-            self._execute(block.text)
+            exec(compile(block.text, "app.py", "exec"), vars(self.module))
         except Exception as error:
             if type(error).__name__ != name:
                 raise
             return str(error)
         assert not name, f"nothing raised {name}"
         return ""
-
-    def _execute(self, text: str) -> None:
-        top, waiting = halves(ast.parse(text, "app.py"))
-        exec(compile(top, "app.py", "exec"), vars(self.module))
-        if waiting.body:
-            exec(compile(waiting, "app.py", "exec"), vars(self.module))
-            trio.run(vars(self.module)["main"])
 
     def _commands(self, block: Block) -> str:
         self.monkeypatch.chdir(ROOT)
