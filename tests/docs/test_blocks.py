@@ -1,7 +1,8 @@
 """The code of every page runs, in the order of the page, and prints the output on the page.
 
 A block ```` ```python ```` is run; `raises=Name` after it names the exception that it must raise,
-`needs=name` a package without which it is left out, with its output.
+`needs=name` a package without which it is left out, with its output, `file=name` the file that it
+stands in, for pages about several files.
 The lines of a block ```` ```sh ```` that begin with `noizu-mcp` are run as commands, in the top
 folder. A block ```` ```output ```` holds the output of the block before it, or the text of its
 exception; `…` in it stands for any text. All blocks of a page share one namespace, as if a reader
@@ -15,6 +16,7 @@ import linecache
 import logging
 import re
 import shlex
+import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
@@ -54,8 +56,8 @@ def matches(expected: str, got: str) -> bool:
 
 
 def notes_of(block: Block) -> dict[str, str]:
-    """Read the words after the language of a block: `raises=Name`, `needs=name`."""
-    return dict(re.findall(r"(raises|needs)=(\w+)(?: |$)", block.note))
+    """Read the words after the language of a block: `raises=Name`, `needs=name`, `file=name`."""
+    return dict(re.findall(r"(raises|needs|file)=([\w.]+)(?: |$)", block.note))
 
 
 def is_left_out(block: Block) -> bool:
@@ -152,6 +154,22 @@ def test_blocks_of_a_page(page: Path, runner: Runner) -> None:
                 raise
         else:
             assert block.language in SHOWN, f"{where}: unknown language {block.language!r}"
+
+
+@pytest.mark.slow
+def test_the_tests_of_a_page_pass(tmp_path: Path) -> None:
+    """The files of the page about pytest, with its configuration, are a suite that passes."""
+    server, *others = blocks_of(ROOT / "docs" / "how-to" / "pytest.md")
+    (tmp_path / "app.py").write_text(server.text, encoding="utf-8")
+    for block in others:
+        name = "pyproject.toml" if block.language == "toml" else notes_of(block).get("file")
+        assert name is not None, block.line
+        (tmp_path / name).write_text(block.text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+    assert "6 passed" in done.stdout
 
 
 def test_blocks_are_found() -> None:
