@@ -30,7 +30,7 @@ class Hotel(Toolkit):
         return len(self.booked)
 
     @mcp
-    async def book(self, args: dict[str, object], ctx: Context) -> str:
+    async def book(self, ctx: Context) -> str:
         """Book rooms for as many guests as the user names."""
         guests: list[str] = []
         more = True
@@ -46,13 +46,13 @@ class Hotel(Toolkit):
         return f"{', '.join(guests)}; {number} booked, confirmation {sent}"
 
     @mcp
-    async def connect_calendar(self, args: dict[str, object], ctx: Context) -> str:
+    async def connect_calendar(self, ctx: Context) -> str:
         """Let the user sign in at the calendar. The server never sees the password."""
         agreed = await ctx.elicit_url("Sign in to your calendar", "https://calendar.example/oauth")
         return "signing in" if isinstance(agreed, Accept) else "not connected"
 
     @mcp
-    async def slogan(self, args: dict[str, object], ctx: Context) -> str:
+    async def slogan(self, ctx: Context) -> str:
         """Let the client's model write a slogan for its project."""
         roots = await ctx.list_roots()
         answer = await ctx.sample(f"A slogan for {roots[0].name or roots[0].uri}", max_tokens=50)

@@ -168,6 +168,7 @@ IN_FULL = {"Server", "Context", "Client", "ClientHandler"}
 INTERNAL = {
     "Server": {"can_be_watched", "capabilities", "extensions", "offers", "overrides", "slots"},
     "Context": {"retry"},
+    "HttpApp": {"endpoint"},
 }
 # Options that `Toolkit` inherits, and that only one tool can have.
 OF_ONE_TOOL = {"name", "title", "description", "input", "output", "input_schema", "output_schema"}
@@ -432,12 +433,11 @@ def details(thing: Any, *, skip: str = "") -> str:
 
 def members(name: str, cls: type) -> Iterator[tuple[str, Any]]:
     """Yield the public methods and properties of a class, in the order of the source."""
-    wire = {"from_wire", "to_wire"}  # every value of the wire has both
     for owner in reversed(cls.__mro__):
         if not owner.__module__.startswith("noizu_mcp"):
             continue
         for member, value in vars(owner).items():
-            if member.startswith("_") or member in wire | INTERNAL.get(name, set()):
+            if member.startswith("_") or member in INTERNAL.get(name, set()):
                 continue
             if inspect.getattr_static(cls, member) is not value:
                 continue  # a subclass overrides it

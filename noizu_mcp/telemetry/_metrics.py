@@ -52,6 +52,7 @@ class Metrics:
     Attributes:
         server: The server.
         registry: The registry, for a push gateway or another web server.
+        content_type: The media type of the text of `render`.
 
     Raises:
         TypeError: `server` is not an instance, but its class for example.

@@ -46,6 +46,7 @@ class Accept(_Outcome, Generic[Answer]):
     Attributes:
         content: The data of the form; None for a URL. On the server it is an instance of the class
             that was asked for; a client handler gives a mapping, or an instance.
+        action: `accept`, the word of the protocol.
     """
 
     __slots__ = ("content",)
@@ -57,7 +58,11 @@ class Accept(_Outcome, Generic[Answer]):
 
 @final
 class Decline(_Outcome):
-    """The user refused."""
+    """The user refused.
+
+    Attributes:
+        action: `decline`, the word of the protocol.
+    """
 
     __slots__ = ()
     action: Final = "decline"
@@ -65,7 +70,11 @@ class Decline(_Outcome):
 
 @final
 class Cancel(_Outcome):
-    """The user dismissed the question without a choice."""
+    """The user dismissed the question without a choice.
+
+    Attributes:
+        action: `cancel`, the word of the protocol.
+    """
 
     __slots__ = ()
     action: Final = "cancel"

@@ -1,28 +1,30 @@
 """The code of every page runs, in the order of the page, and prints the output on the page.
 
-A block ```` ```python ```` is run; `raises=Name` after it names the exception that it must raise.
+A block ```` ```python ```` is run; `raises=Name` after it names the exception that it must raise,
+`needs=name` a package without which it is left out, with its output, `file=name` the file that it
+stands in, for pages about several files.
 The lines of a block ```` ```sh ```` that begin with `noizu-mcp` are run as commands, in the top
 folder. A block ```` ```output ```` holds the output of the block before it, or the text of its
-exception; `…` in it stands for any text. All blocks of a page share one namespace. Statements that
-wait run in a `main` of their own.
+exception; `…` in it stands for any text. All blocks of a page share one namespace, as if a reader
+had written them one below the other into `app.py`.
 """
 
-import ast
 import contextlib
-import inspect
+import importlib.util
 import io
 import linecache
 import logging
 import re
 import shlex
+import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
 import pytest
-import trio
 
 from noizu_mcp.cli import main
 
@@ -53,16 +55,14 @@ def matches(expected: str, got: str) -> bool:
     return re.fullmatch(pattern, got.strip(), re.DOTALL) is not None
 
 
-def halves(block: ast.Module) -> tuple[ast.Module, ast.Module]:
-    """Split a block where it begins to wait; the rest goes into `main`, as docs/index.md says."""
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    for at, statement in enumerate(block.body):
-        alone = compile(ast.Module([statement], []), "app.py", "exec", flags=flags)
-        if alone.co_flags & inspect.CO_COROUTINE:
-            main = ast.parse("async def main(): ...")
-            main.body[0].body = block.body[at:]  # type: ignore[attr-defined]
-            return ast.Module(block.body[:at], []), main
-    return block, ast.Module([], [])
+def notes_of(block: Block) -> dict[str, str]:
+    """Read the words after the language of a block: `raises=Name`, `needs=name`, `file=name`."""
+    return dict(re.findall(r"(raises|needs|file)=([\w.]+)(?: |$)", block.note))
+
+
+def is_left_out(block: Block) -> bool:
+    needed = notes_of(block).get("needs")
+    return needed is not None and importlib.util.find_spec(needed) is None
 
 
 class Printed(io.StringIO):
@@ -88,7 +88,13 @@ class Runner:
 
     def run(self, block: Block) -> str:
         out = Printed()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(out),
+            warnings.catch_warnings(),
+        ):
+            if "needs" in notes_of(block):
+                warnings.simplefilter("ignore")  # those of other packages are not under test
             text = self._python(block) if block.language == "python" else self._commands(block)
         return text + out.getvalue()
 
@@ -96,22 +102,15 @@ class Runner:
         self.monkeypatch.chdir(self.folder)
         Path("app.py").write_text(block.text, encoding="utf-8")
         linecache.clearcache()  # the file of the block before had the same name
-        name = block.note.removeprefix("raises=")
+        name = notes_of(block).get("raises")
         try:
-            self._execute(block.text)
+            exec(compile(block.text, "app.py", "exec"), vars(self.module))
         except Exception as error:
             if type(error).__name__ != name:
                 raise
             return str(error)
-        assert not name, f"nothing raised {name}"
+        assert name is None, f"nothing raised {name}"
         return ""
-
-    def _execute(self, text: str) -> None:
-        top, waiting = halves(ast.parse(text, "app.py"))
-        exec(compile(top, "app.py", "exec"), vars(self.module))
-        if waiting.body:
-            exec(compile(waiting, "app.py", "exec"), vars(self.module))
-            trio.run(vars(self.module)["main"])
 
     def _commands(self, block: Block) -> str:
         self.monkeypatch.chdir(ROOT)
@@ -140,11 +139,13 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_blocks_of_a_page(page: Path, runner: Runner) -> None:
     """Every block runs, and prints the text of the output block after it."""
-    printed = ""
+    printed: str | None = ""
     for block in blocks_of(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
         if block.language == "output":
-            assert matches(block.text, printed), f"{where}: it printed\n{printed}"
+            assert printed is None or matches(block.text, printed), f"{where}: printed\n{printed}"
+        elif is_left_out(block):
+            printed = None
         elif block.language in {"python", "sh"}:
             try:
                 printed = runner.run(block)
@@ -153,6 +154,22 @@ def test_blocks_of_a_page(page: Path, runner: Runner) -> None:
                 raise
         else:
             assert block.language in SHOWN, f"{where}: unknown language {block.language!r}"
+
+
+@pytest.mark.slow
+def test_the_tests_of_a_page_pass(tmp_path: Path) -> None:
+    """The files of the page about pytest, with its configuration, are a suite that passes."""
+    server, *others = blocks_of(ROOT / "docs" / "how-to" / "pytest.md")
+    (tmp_path / "app.py").write_text(server.text, encoding="utf-8")
+    for block in others:
+        name = "pyproject.toml" if block.language == "toml" else notes_of(block).get("file")
+        assert name is not None, block.line
+        (tmp_path / name).write_text(block.text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+    assert "6 passed" in done.stdout
 
 
 def test_blocks_are_found() -> None:

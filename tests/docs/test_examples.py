@@ -70,7 +70,7 @@ async def names(client: Client) -> list[str]:
 def test_every_example_is_here() -> None:
     """A new example needs a test."""
     tested = {"asking", "dynamic", "everything", "gated", "prompts", "raw_schema", "resources"}
-    tested |= {"search", "toolkit", "weather"}
+    tested |= {"library", "search", "toolkit", "upstream", "weather"}
 
     assert tested == {path.stem for path in EXAMPLES.glob("*.py")}
 

@@ -1,6 +1,7 @@
 """The generated pages of the reference are up to date, and list every public name."""
 
 import importlib
+import inspect
 import re
 import runpy
 from pathlib import Path
@@ -33,6 +34,32 @@ def test_every_public_name_has_an_entry(module: str) -> None:
     names = [name for group in groups for words in group for name in words.split()]
 
     assert sorted(importlib.import_module(module).__all__) == sorted(names)
+
+
+CLASSES = {
+    thing: page.file
+    for page in PAGES
+    for group, names in page.groups.items()
+    for name in names.split()
+    if inspect.isclass(thing := SCRIPT["listed"](name, page.module or group))
+}
+
+
+def section(cls: type) -> str:
+    """Return the section of a class, or nothing for a class without one."""
+    page = TEXTS[REFERENCE / "api" / f"{CLASSES[cls]}.md"] if cls in CLASSES else ""
+    after = page.partition(f"\n### class {cls.__name__}\n")[2]
+    return re.split("^### ", after, flags=re.MULTILINE)[0]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_every_public_member_is_shown(cls: type) -> None:
+    """The section of a class, or of its base class, names every method and attribute."""
+    owners = [owner for owner in cls.__mro__ if owner.__module__.startswith("noizu_mcp")]
+    words = set(re.findall(r"\w+", " ".join(map(section, owners))))
+    members = {name for owner in owners for name in vars(owner) if not name.startswith("_")}
+
+    assert members - words - SCRIPT["INTERNAL"].get(cls.__name__, set()) == set()
 
 
 def test_signatures_are_short() -> None:
