@@ -25,10 +25,11 @@ def is_available(spec: Any, context: Context | None) -> bool:
     asked: Callable[[Context], object] | None = getattr(spec, "available", None)
     if asked is None or context is None:
         return True
+    answer: object = False
     text = "available of %s failed; it is hidden"
     with crashes_logged(text, spec.source, log=context.server.crash_log):
-        return call_user_code(lambda: _is_true(asked(context)))
-    return False
+        answer = call_user_code(lambda: _is_true(asked(context)))
+    return bool(answer)
 
 
 def _is_true(answer: object) -> bool:
