@@ -26,7 +26,8 @@ class Catalog(
     """Lists everything that is registered on the server, for models that look for more.
 
     Register it as `tool(Catalog, hidden=True)` to keep it out of `tools/list` too. It reads what is
-    registered: overrides of `list_tools` and the visibility of a session do not change its answer.
+    registered and `available` to the caller; an override of `list_tools` does not change its
+    answer.
     """
 
     input: ClassVar = {
@@ -50,7 +51,7 @@ class Catalog(
             one, `category`.
         """
         kinds = _KINDS if args.type == "all" else (args.type,)
-        found = {kind: ctx.server.registry.entries(kind) for kind in kinds}
+        found = {kind: ctx.server.registry.entries(kind, ctx) for kind in kinds}
         return {
             kind: [entry for entry in map(_entry, entries) if _matches(entry, args)]
             for kind, entries in found.items()

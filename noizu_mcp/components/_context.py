@@ -43,25 +43,49 @@ Model = TypeVar("Model")
 
 
 class Notify:
-    """Tells clients of changes; the notices of the server, for handlers: `ctx.notify`."""
+    """Tells clients of changes; the notices of the server, for handlers: `ctx.notify`.
 
-    __slots__ = ("_server",)
+    `here=True` tells the client of this session alone, where `ctx.put_session` has changed what it
+    may list. On 2026-07-28 it tells nobody: no session exists there that could change a list. A
+    change of the rights of a principal is told without `here`.
+    """
+
+    __slots__ = ("_changed_here", "_server")
 
     # The class of a server stands in a layer above, which this one must not import.
-    def __init__(self, server: Any) -> None:
+    def __init__(self, server: Any, changed_here: Callable[[str], None]) -> None:
         self._server = server
+        self._changed_here = changed_here
 
-    def tools(self) -> None:
-        """Say that the list of tools changed."""
-        self._server.notify_changed("tools")
+    def tools(self, *, here: bool = False) -> None:
+        """Say that the list of tools changed.
 
-    def prompts(self) -> None:
-        """Say that the list of prompts changed."""
-        self._server.notify_changed("prompts")
+        Args:
+            here: For this session only.
+        """
+        self._changed("tools", here)
 
-    def resources(self) -> None:
-        """Say that the list of resources changed."""
-        self._server.notify_changed("resources")
+    def prompts(self, *, here: bool = False) -> None:
+        """Say that the list of prompts changed.
+
+        Args:
+            here: For this session only.
+        """
+        self._changed("prompts", here)
+
+    def resources(self, *, here: bool = False) -> None:
+        """Say that the list of resources changed.
+
+        Args:
+            here: For this session only.
+        """
+        self._changed("resources", here)
+
+    def _changed(self, kind: str, here: bool) -> None:
+        if here:
+            self._changed_here(kind)
+        else:
+            self._server.notify_changed(kind)
 
     def resource_updated(self, uri: str) -> None:
         """Say that one resource changed.
@@ -187,8 +211,16 @@ class Context(abc.ABC):
 
     @property
     def notify(self) -> Notify:
-        """Tells all clients of the server of changes."""
-        return Notify(self.server)
+        """Tells all clients of the server of changes, or the client of this session alone."""
+        return Notify(self.server, self._notify_session)
+
+    @abc.abstractmethod
+    def _notify_session(self, kind: str) -> None:
+        """Tell this session that a list changed; see `Notify`.
+
+        Args:
+            kind: `tools`, `prompts` or `resources`.
+        """
 
     @abc.abstractmethod
     def report_progress(

@@ -25,7 +25,7 @@ from ..protocol import CHANGES
 from ..skills import expand_skills
 from ..types import META_SERVER_INFO, Implementation
 from .asking._seal import Sealer
-from .calls._invoke import not_found
+from .calls._unknown import not_found
 from .changes._bus import Bus
 from .events._telemetry import Telemetry
 from .features._complete import complete_registered
@@ -210,7 +210,7 @@ class Server(metaclass=ComponentMeta):
             A `Page`, or a list without further pages, of tool specs, `ToolDefinition`s or
             mappings in the shape of the wire.
         """
-        return self.registry.list_tools(cursor)
+        return self.registry.list_tools(cursor, ctx)
 
     async def call_tool(self, name: str, args: dict[str, Any], ctx: Context) -> Any:
         """Call a tool; the default calls a registered one.
@@ -230,11 +230,11 @@ class Server(metaclass=ComponentMeta):
 
     async def list_resources(self, cursor: str | None, ctx: Context) -> Any:
         """List the resources that the caller may see; as `list_tools`, of resources."""
-        return self.registry.list_resources(cursor)
+        return self.registry.list_resources(cursor, ctx)
 
     async def list_resource_templates(self, cursor: str | None, ctx: Context) -> Any:
         """List the resource templates that the caller may see; as `list_tools`, of templates."""
-        return self.registry.list_resource_templates(cursor)
+        return self.registry.list_resource_templates(cursor, ctx)
 
     async def read_resource(self, uri: str, ctx: Context) -> Any:
         """Read a resource; the default reads a registered one.
@@ -259,9 +259,10 @@ class Server(metaclass=ComponentMeta):
             ctx: The request.
 
         Returns:
-            By default True for registered resources that are `subscribable` and not hidden.
+            By default True for registered resources that are `subscribable`, not hidden and
+            available to the caller.
         """
-        return self.registry.is_subscribable(uri)
+        return self.registry.is_subscribable(uri, ctx)
 
     async def subscribe(self, uri: str, ctx: Context) -> None:
         """Take a subscription, of either era; the default asks `can_watch`.
@@ -279,9 +280,9 @@ class Server(metaclass=ComponentMeta):
         if not await self.can_watch(uri, ctx):
             if (
                 not self.registry.overrides("read_resource")
-                and self.registry.find_resource(uri) is None
+                and self.registry.find_resource(uri, ctx) is None
             ):
-                raise not_found(uri, ctx.protocol_version)
+                raise not_found(uri, ctx)
             raise McpError(INVALID_REQUEST, f"Resource is not subscribable: {uri}")
 
     async def unsubscribe(self, uri: str, ctx: Context) -> None:
@@ -299,7 +300,7 @@ class Server(metaclass=ComponentMeta):
 
     async def list_prompts(self, cursor: str | None, ctx: Context) -> Any:
         """List the prompts that the caller may see; as `list_tools`, of prompts."""
-        return self.registry.list_prompts(cursor)
+        return self.registry.list_prompts(cursor, ctx)
 
     async def get_prompt(self, name: str, args: dict[str, Any], ctx: Context) -> Any:
         """Get a prompt; the default gets a registered one.

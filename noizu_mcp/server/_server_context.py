@@ -169,6 +169,11 @@ class ServerContext(Context):
             come with another request, and this one has its answer.
         """
 
+    def _notify_session(self, kind: str) -> None:
+        """Tell this session that a list changed; on 2026-07-28 nobody; see `Notify`."""
+        if self.dispatcher is not None and not self.envelope.revision.stateless:
+            self.running.portal.run_soon(partial(self.dispatcher.feed.report, kind))
+
     async def put_session(self, key: str, value: Any) -> None:
         """Store a value for later requests of the session; see `Context`."""
         if self.dispatcher is None or self.envelope.revision.stateless:
@@ -182,7 +187,7 @@ class ServerContext(Context):
     async def read_resource(self, uri: str) -> "ReadResult":
         """Read a resource of the server in the name of this request; see `Context`."""
         server = self.running.server
-        found = server.registry.find_resource(uri)
+        found = server.registry.find_resource(uri, self)
         read = partial(read_any, server, uri, found, self)
         result = await within(server, found and found[0], read)
         if isinstance(result, InputRequired):

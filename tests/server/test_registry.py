@@ -117,7 +117,7 @@ def test_what_an_override_may_return():
     """A page, or a list; nothing else."""
     page = Page([1], "next")
     shelf = Registry().tools
-    assert shelf.read(page) is page
+    assert shelf.read(page) == page
     assert shelf.read((1, 2)) == Page((1, 2))
     with pytest.raises(TypeError, match="a list of tools must be a Page or a list, not 'x'"):
         shelf.read("x")

@@ -4,6 +4,7 @@ A reader takes the value that an author wrote and returns the value to keep; it 
 with the text of the problem. A new option is a row of `_ROWS`.
 """
 
+import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +16,7 @@ import attrs
 from ... import types
 from ..._foreign import advice
 from ..._nearest import nearest
-from ..._util import got, is_uri, json_text
+from ..._util import called, got, is_uri, json_text
 from ..._value import JSONObject
 from ...types import Annotations, ContentAnnotations, Icon
 
@@ -119,6 +120,24 @@ def read_requires(value: Any) -> "RequireScopes | None":
             f"must be RequireScopes('read'), the name of a scope or a list of names, {got(value)}"
         )
     return types.RequireScopes(*names)
+
+
+def _read_available(value: Any) -> Callable[[Any], object] | None:
+    """Take the function that decides who may list and use a component; None for everybody."""
+    if value is None:
+        return None
+    plain = callable(value) and not isinstance(value, type)
+    if plain and not any(map(inspect.iscoroutinefunction, (value, type(value).__call__))):
+        try:
+            # Now: a wrong one would fail with the first list, and hide the component.
+            inspect.signature(value).bind(None)
+        except (TypeError, ValueError):
+            pass
+        else:
+            function: Callable[[Any], object] = value
+            return function
+    example = "lambda ctx: ctx.auth is not None"
+    raise ValueError(f"must be a sync function of the context, like {example}, got {called(value)}")
 
 
 def _read_content_annotations(value: Any) -> ContentAnnotations | None:
@@ -264,6 +283,7 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("timeout", read_seconds, _ALL),
     ("max_concurrency", _read_count, _TOOLS),
     ("requires", read_requires, _ALL),
+    ("available", _read_available, _ALL),
     ("subscribable", read_flag, _CONTENTS),
     ("traversal", read_flag, "ResourceTemplate template_function"),
     ("inline", read_flag, _CALLS),

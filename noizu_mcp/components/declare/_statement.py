@@ -21,6 +21,7 @@ from ...schema import Fault
 from ...types import Wire
 from ..handlers._bound import Bound
 from ..handlers._signature import Report, Row
+from ._marks import marked_options
 from ._options import Reader, Table, read_any, read_options
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -113,10 +114,21 @@ class Declaration:
         if len(roots) > 1:  # the second one would be ignored
             names = " and a ".join(roots)
             self.problem("", f"is a {names} in one; write a class for each")
+        if "available" in table and (owner := self._owner_of_function("available")):
+            # A function in a body is a method, and is not read: everybody could use the component.
+            text = "a method is not read; write it in the class statement: available=function"
+            self.problem("available", f"{text} (begin a name of your own with _)", owner=owner)
         for name, meant in find_typos(cls, kind):
             if meant not in self.given:
                 text = f"is not an option; did you mean {meant!r}?"
                 self.problem(name, f"{text} (begin a name of your own with _)")
+
+    def _owner_of_function(self, member: str) -> type | None:
+        """Find the class that has a function of this name which `@mcp` marks nowhere."""
+        owner = self.owner_of(member)
+        values = [vars(cls).get(member) for cls in self.cls.__mro__]
+        marked = any(marked_options(value) is not None for value in values)
+        return None if owner is None or marked or not is_method(vars(owner)[member]) else owner
 
     def _options_of(self, base: type, table: Table) -> dict[str, Any]:
         """Give the options of a base; those of a mixin are attributes that nobody checked yet."""

@@ -4,10 +4,11 @@ The fields that a class or a registration may leave out have their defaults here
 the options: an option that is given becomes the field.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ..._errors import McpError
+from ..._nearest import nearest
 from ..._util import UNSET, Unset, final
 from ..._value import Frozen, JSONObject
 from ...schema import Shape, describe
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # JSON-RPC 2.0: invalid params; server/prompts, Error Handling.
 _INVALID_PARAMS: Final = -32602
+#: Characters of a name of the client's in an error.
+_SHOWN: Final = 80
 
 
 class Bound(Frozen):
@@ -36,6 +39,7 @@ class Bound(Frozen):
         hidden: Left out of the lists, still served.
         timeout: Seconds that an answer may take; None for no limit, UNSET for the server's limit.
         requires: Scopes that a caller must hold; None for none.
+        available: Tells from the context whether the caller may list and use it; None: everybody.
         mode: `async`, `thread` (sync, may block) or `inline` (sync and short; tools only).
         takes_context: True if the handler takes the context.
         invoke: Calls the handler with the values of its row: `(args, ctx)` for tools and prompts,
@@ -53,6 +57,7 @@ class Bound(Frozen):
     hidden: bool = False
     timeout: float | Unset | None = UNSET
     requires: "RequireScopes | None" = None
+    available: Callable[[Any], object] | None = None
     mode: Mode
     takes_context: bool
     invoke: Callable[..., Any]
@@ -185,7 +190,7 @@ class PromptSpec(Bound):
             return dict(given)
         missing = [argument for argument in self.required if argument not in given]
         if missing:
-            raise McpError(_INVALID_PARAMS, f"Missing required arguments: {', '.join(missing)}")
+            raise McpError(_INVALID_PARAMS, self._missing(missing, given))
         args, violations = self.texts.read(given)
         if violations:
             raise McpError(
@@ -194,3 +199,10 @@ class PromptSpec(Bound):
                 {META_VIOLATIONS: [violation.to_wire() for violation in violations]},
             )
         return args
+
+    def _missing(self, missing: Sequence[str], given: Mapping[Any, Any]) -> str:
+        """Name the missing arguments, and the names that they were probably sent under."""
+        strangers = [str(name) for name in given if name not in self.arguments]
+        meant = {name: nearest(name, strangers) for name in missing}
+        hints = [f"; was {name} sent as {word[:_SHOWN]!r}?" for name, word in meant.items() if word]
+        return f"Missing required arguments: {', '.join(missing)}{''.join(hints)}"

@@ -60,6 +60,8 @@ class Overrides(TypedDict, total=False):
         visible: The opposite of `hidden`.
         timeout: Seconds, or None for no limit.
         requires: Other scopes that a caller must hold: `RequireScopes`, or names; None for none.
+        available: Another function of the context that tells who may list and use it; None:
+            everybody.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Overrides(TypedDict, total=False):
     visible: bool
     timeout: float | None
     requires: "RequireScopes | str | Sequence[str] | None"
+    available: Callable[[Any], object] | None
 
 
 @final

@@ -12,13 +12,13 @@ from ..._errors import ConnectionClosed, InsufficientScope, McpError, RequestTim
 from ..._value import JSONObject
 from ...components import Context, ToolSpec, error_result, to_result
 from ...engine import Ending, call_in_thread, call_user_code, is_crash, run_user_code, unwrap_single
-from ...jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND
-from ...protocol import REVISIONS
+from ...jsonrpc import INTERNAL_ERROR
 from ...types import Content, InputRequired, ToolResult
 from ..registry._registry import Found
 from ._concurrency_limit import one_of
 from ._scope_checks import demand
 from ._time_limit import OutOfTime, Timed, in_time
+from ._unknown import not_found
 
 if TYPE_CHECKING:
     from ...types import ReadResult
@@ -265,15 +265,6 @@ def ending_of(result: ToolResult) -> Ending | None:
     return "timed_out" if result is TIMED_OUT else None
 
 
-def not_found(uri: str, version: str) -> McpError:
-    """Make the error for an unknown resource.
-
-    2026-07-28 forbids -32002 and answers -32602 (`server/resources`, "Error Handling").
-    """
-    code = INVALID_PARAMS if REVISIONS[version].stateless else RESOURCE_NOT_FOUND
-    return McpError(code, "Resource not found", {"uri": uri})
-
-
 async def within(
     server: "Server", spec: Timed | None, work: Callable[[], Awaitable[Result]]
 ) -> Result:
@@ -308,7 +299,7 @@ async def read_found(
         InsufficientScope: The caller may not read it.
     """
     if found is None:
-        raise not_found(uri, context.protocol_version)
+        raise not_found(uri, context)
     spec, variables = found
     demand(spec, context)
     # Variables are None for a plain resource only: a template without variables has an empty

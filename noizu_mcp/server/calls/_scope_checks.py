@@ -15,6 +15,7 @@ from ...jsonrpc import INSUFFICIENT_SCOPE, Request
 if TYPE_CHECKING:
     from ...components import Context
     from ...types import Principal, RequireScopes
+    from .._request_context import RequestContext
     from .._server import Server
 
 #: Methods that need no scopes: a client must be able to connect before it knows which scopes to
@@ -30,7 +31,7 @@ class Scoped(Protocol):
         """The scopes that a caller must hold; None for none."""
 
 
-def admit(server: "Server", inbound: InboundRequest) -> None:
+def admit(server: "Server", inbound: "RequestContext") -> None:
     """Check that the caller of a request holds the scopes of the server and of the component.
 
     Raises:
@@ -43,7 +44,8 @@ def admit(server: "Server", inbound: InboundRequest) -> None:
     # Most servers require nothing: without this flag each request would search for its component
     # twice.
     if server.registry.scoped:
-        _, spec = server.registry.subject_of(request)
+        # One that is not available is unknown to the caller: no scope would help.
+        _, spec = server.registry.subject_of(request, inbound)
         # A caller who lost a scope may still end a subscription.
         leaving = request.method == "resources/unsubscribe"
         if spec is not None and not leaving and not holds(spec, caller):

@@ -80,8 +80,11 @@ class ChangeFeed:
         """Tell whether a listen request, or for None the session, may be told of a resource now."""
         # Looked up for each notice: the resource may have been replaced by one with other scopes
         # since it was agreed on.
-        requires = self.running.server.registry.required_for(uri)
-        return requires is None or requires.admits(self.reader(id_))
+        registry = self.running.server.registry
+        context = self.session.context() if id_ is None else self._listening[id_]
+        requires = registry.required_for(uri, context)
+        admitted = requires is None or requires.admits(self.reader(id_))
+        return admitted and not registry.hides(uri, context)
 
     def send_notice(self, notice: Notification, _change: Hashable) -> None:
         """Send the notice of a change."""

@@ -12,6 +12,7 @@ from ...jsonrpc import INVALID_PARAMS
 from .._request_context import RequestContext
 from ..calls._invoke import invoke_handler
 from ..calls._scope_checks import demand
+from ..calls._unknown import unknown, unknown_template, unknown_word
 
 if TYPE_CHECKING:
     from ...types import Completion, Reference
@@ -85,17 +86,17 @@ def _completed_from(
     server: "Server", reference: "Reference", name: str, context: Context
 ) -> "components.Source | None":
     if reference.type == "ref/prompt":
-        prompt = server.registry.find_prompt(reference.name or "")
+        prompt = server.registry.find_prompt(reference.name or "", context)
         if prompt is None:
-            raise McpError(INVALID_PARAMS, f"Unknown prompt: {reference.name}")
+            raise unknown(server.registry.prompts, reference.name or "", context)
         demand(prompt, context)
         if name not in prompt.arguments:
-            raise McpError(INVALID_PARAMS, f"Unknown prompt argument: {name}")
+            raise unknown_word("prompt argument", name, prompt.arguments)
         return prompt.complete(name)
-    template = server.registry.templates.specs.get(reference.uri or "")
+    template = server.registry.templates.find(reference.uri or "", context)
     if template is None:
-        raise McpError(INVALID_PARAMS, f"Unknown resource template: {reference.uri}")
+        raise unknown_template(reference.uri or "", context)
     demand(template, context)
     if name not in template.variables:
-        raise McpError(INVALID_PARAMS, f"Unknown template variable: {name}")
+        raise unknown_word("template variable", name, template.variables)
     return template.complete(name)

@@ -41,9 +41,12 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     # Only then: a list without instances is served from rendered bytes.
     elif name == "resources" and any(each.list for each in server.registry.templates.shown):
         compute = _list_with_instances
+    elif collection.gated:
+        compute = collection.list_for
     # Registrations are listed to everybody; a computed list may be for this caller alone. A shared
     # cache must not give it to another one (2026-07-28 `server/utilities/caching`).
     guarded = compute is not None and ctx.envelope.origin.principal is not None
+    guarded = guarded or collection.gated or (name == "resources" and server.registry.gated)
     caching = server.options.cache_of(name, guarded=guarded)
     if compute is None:
         # Bytes that the collection keeps: a list is rendered once per change, not once per request.
@@ -52,7 +55,7 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
         return None
 
     async def work() -> None:
-        page = collection.read(await run_user_code(compute(cursor, ctx)))
+        page = collection.read(await run_user_code(compute(cursor, ctx)), ctx)
         revision = ctx.envelope.revision
         result = collection.write(page, revision)
         if revision.stateless:
@@ -65,8 +68,8 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
 async def _list_with_instances(cursor: str | None, context: Context) -> Any:
     server = context.server
     collection = server.registry.resources
-    found: list[Any] = list(collection.shown)
-    for template in server.registry.templates.shown:
+    found: list[Any] = list(collection.shown_to(context))
+    for template in server.registry.templates.shown_to(context):
         if template.list is not None and holds(template, context.auth):
             found += await _list_instances(server, template, template.list, context)
     return collection.cut(found, cursor)

@@ -15,6 +15,7 @@ from ...types import InputRequired
 from .._request_context import RequestContext
 from ..calls._invoke import invoke_handler, settle, within
 from ..calls._scope_checks import demand
+from ..calls._unknown import unknown
 
 if TYPE_CHECKING:
     from ...types import PromptResult
@@ -36,7 +37,7 @@ def get_prompt(ctx: RequestContext) -> Job | None:
         raise McpError(INVALID_PARAMS, "arguments of prompts/get must be an object")
     # Before any work: a request with an invalid state must not reach the author's code.
     ctx.take_up_rounds()
-    spec = server.registry.find_prompt(name)
+    spec = server.registry.find_prompt(name, ctx)
 
     def get() -> Awaitable[Any]:
         if server.registry.overrides("get_prompt"):
@@ -70,7 +71,7 @@ async def get_registered(
         McpError: The time is over (-32603), or see `get_found`.
         InsufficientScope: See `get_found`.
     """
-    spec = server.registry.find_prompt(name)
+    spec = server.registry.find_prompt(name, context)
     return await within(server, spec, partial(get_found, spec, name, arguments, context))
 
 
@@ -87,7 +88,7 @@ async def get_found(
         InsufficientScope: The caller may not get it.
     """
     if spec is None:
-        raise McpError(INVALID_PARAMS, f"Unknown prompt: {name}")
+        raise unknown(context.server.registry.prompts, name, context)
     demand(spec, context)
     # Raises -32602: unlike those of a tool, a person chose these arguments, and there is no result
     # that could carry the error (2025-11-25 `server/prompts`, "Error Handling").

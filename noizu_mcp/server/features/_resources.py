@@ -14,6 +14,7 @@ from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
 from .._request_context import RequestContext
 from ..calls._invoke import read_any, read_found, settle, within
+from ..calls._unknown import not_found
 from ..changes._feed import ChangeFeed, leave
 from ..registry._server_options import Cache
 
@@ -35,9 +36,9 @@ def read_resource(ctx: RequestContext) -> Job | None:
     uri = _uri(ctx)
     ctx.take_up_rounds()
     # Once: matching templates takes time. The spec is also needed for the timeout.
-    found = server.registry.find_resource(uri)
+    found = server.registry.find_resource(uri, ctx)
     spec = None if found is None else found[0]
-    guarded = spec is not None and spec.requires is not None
+    guarded = spec is not None and (spec.requires is not None or spec.available is not None)
 
     async def work() -> None:
         result = await settle(partial(read_any, server, uri, found, ctx), ctx)
@@ -71,7 +72,7 @@ async def read_registered(server: "Server", uri: str, context: Context) -> Any:
         McpError: The time is over (-32603), or see `read_found`.
         InsufficientScope: See `read_found`.
     """
-    found = server.registry.find_resource(uri)
+    found = server.registry.find_resource(uri, context)
     return await within(server, found and found[0], partial(read_found, uri, found, context))
 
 
@@ -87,6 +88,8 @@ def subscribe(ctx: RequestContext) -> Job | None:
     async def work() -> None:
         # A second subscription of one session changes nothing: `Server.subscribe` and `unsubscribe`
         # are promised to come in pairs.
+        if server.registry.hides(uri, ctx):
+            raise not_found(uri, ctx)
         if not feed.subscriptions.watches(uri):
             await run_user_code(server.subscribe(uri, ctx))
             try:

@@ -29,11 +29,12 @@ def listen(ctx: RequestContext) -> Job | None:
     # Over HTTP the request has no session: the feed is its own.
     feed = ListenFeed(ctx) if ctx.dispatcher is None else ctx.dispatcher.feed
     wanted = _read(ctx, feed.subscriptions.read(ctx.id, params, offered))
-    if server.registry.scoped:
-        wanted = wanted._replace(uris=_readable(ctx, server.registry, wanted.uris))
+    registry = server.registry
+    if registry.scoped or registry.gated:
+        wanted = wanted._replace(uris=_readable(ctx, registry, wanted.uris))
     # No author's code to wait for: the acknowledgement goes out in this very step.
-    if not wanted.uris or not server.registry.overrides("can_watch", "subscribe"):
-        allowed = frozenset(filter(server.registry.is_subscribable, wanted.uris))
+    if not wanted.uris or not registry.overrides("can_watch", "subscribe"):
+        allowed = frozenset(uri for uri in wanted.uris if registry.is_subscribable(uri, ctx))
         feed.listen(ctx, wanted._replace(uris=allowed))
         return None
 
@@ -74,5 +75,9 @@ def _read(ctx: RequestContext, wanted: Listening) -> Listening:
 def _readable(ctx: RequestContext, registry: Registry, uris: Iterable[str]) -> frozenset[str]:
     """Leave out resources that the caller may not read: a notice shows that they exist."""
     caller = ctx.envelope.origin.principal
-    required = {uri: registry.required_for(uri) for uri in uris}
-    return frozenset(uri for uri, each in required.items() if each is None or each.admits(caller))
+    required = {uri: registry.required_for(uri, ctx) for uri in uris}
+    return frozenset(
+        uri
+        for uri, each in required.items()
+        if (each is None or each.admits(caller)) and not registry.hides(uri, ctx)
+    )

@@ -23,6 +23,8 @@ from ..calls._invoke import (
 )
 from ..calls._scope_checks import demand
 from ..calls._time_limit import OutOfTime, in_time
+from ..calls._unknown import unknown
+from ..registry._availability import is_available
 
 if TYPE_CHECKING:
     from .._server import Server
@@ -41,6 +43,8 @@ def call_tool(ctx: RequestContext) -> Job | None:
     server = ctx.running.server
     name, arguments = _read(ctx.request.params or {})
     spec = server.registry.tools.specs.get(name)
+    if spec is not None and spec.available is not None and not is_available(spec, ctx):
+        spec = None
     # Headers before arguments: a proxy has routed or refused by them, so a mismatch makes the whole
     # request invalid, whatever its arguments.
     if spec is not None and spec.mirrored:
@@ -49,7 +53,7 @@ def call_tool(ctx: RequestContext) -> Job | None:
     if "call_tool" in server.registry.overridden:
         work = partial(run_override, server, spec, name, arguments)
     elif spec is None:
-        raise _unknown(name)
+        raise unknown(server.registry.tools, name, ctx)
     else:
         args, refusal = prepare(spec, arguments)
         if refusal is not None:
@@ -93,11 +97,6 @@ def _check_headers(ctx: RequestContext, spec: ToolSpec, arguments: Mapping[str, 
     fault = None if headers is None else param_fault(spec.mirrored, arguments, headers)
     if fault is not None:
         raise McpError(HEADER_MISMATCH, fault)
-
-
-def _unknown(name: str) -> McpError:
-    """Make the error for a tool that is not registered (-32602, `server/tools`)."""
-    return McpError(INVALID_PARAMS, f"Unknown tool: {name}")
 
 
 async def _answer(
@@ -145,9 +144,9 @@ async def call_registered(
         McpError: There is no such tool, or the tool raised it.
         InsufficientScope: The caller may not call it.
     """
-    spec = server.registry.find_tool(name)
+    spec = server.registry.find_tool(name, context)
     if spec is None:
-        raise _unknown(name)
+        raise unknown(server.registry.tools, name, context)
     # Scopes before arguments: a caller without access must not learn the schema from the errors.
     demand(spec, context)
     # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25

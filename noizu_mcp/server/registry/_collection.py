@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ..._errors import DefinitionError, Problem
 from ..._value import JSONObject
-from ...components import expand
+from ...components import Context, expand
 from ...jsonrpc import Rendered, render
 from ...protocol import Revision
 from ...types import Wire
+from ._availability import is_available
 from ._pages import Page, find_start, write_cursor
 
 if TYPE_CHECKING:
@@ -74,12 +75,14 @@ class Collection(Generic[SpecType]):
     Attributes:
         specs: The registrations by name, in order; hidden or not.
         scoped: True if any of them requires scopes.
+        gated: True if any of them has an `available` function: the list depends on the caller.
         offered: True from the start if the list is declared, else once anything was registered.
             It never becomes False again: clients were told when they connected.
         watchable: True once anything subscribable was registered; for the same reason it stays.
     """
 
     scoped: bool
+    gated: bool
     specs: Mapping[str, SpecType]
 
     def __init__(
@@ -108,6 +111,8 @@ class Collection(Generic[SpecType]):
         shown = tuple(spec for spec in specs.values() if not spec.hidden)
         self.specs = specs
         self.scoped = any(spec.requires is not None for spec in specs.values())
+        # Skills have no such option.
+        self.gated = any(getattr(spec, "available", None) is not None for spec in specs.values())
         self.offered = self.offered or bool(specs)
         # Only resources and templates have the option.
         self.watchable = self.watchable or any(
@@ -122,18 +127,49 @@ class Collection(Generic[SpecType]):
         """The entries that are not hidden, in order."""
         return self._listed.specs
 
-    def page(self, cursor: str | None, *, include_hidden: bool = False) -> Page[SpecType]:
+    def find(self, key: str, context: Context | None = None) -> SpecType | None:
+        """Find a registration by its name or URI, hidden or not.
+
+        Args:
+            key: The name or URI.
+            context: The request; one that its caller may not use is not found. None: all are.
+        """
+        spec = self.specs.get(key)
+        return spec if spec is not None and is_available(spec, context) else None
+
+    def shown_to(self, context: Context | None) -> Sequence[SpecType]:
+        """List the entries that are not hidden and that the caller of a request may use."""
+        return self._available(self._listed.specs, context)
+
+    def _available(self, specs: Sequence[SpecType], context: Context | None) -> Sequence[SpecType]:
+        if not self.gated:
+            return specs
+        return tuple(spec for spec in specs if is_available(spec, context))
+
+    def page(
+        self,
+        cursor: str | None,
+        context: Context | None = None,
+        *,
+        include_hidden: bool = False,
+    ) -> Page[SpecType]:
         """Cut one page out of the list.
 
         Args:
             cursor: Where it begins; None for the first page.
+            context: The request: the list is that of its caller. None: everything is in it.
             include_hidden: Take hidden ones too.
 
         Raises:
             McpError: The cursor is invalid (-32602).
         """
         specs = tuple(self.specs.values()) if include_hidden else self._listed.specs
-        return self.cut(specs, cursor)
+        # Before it is cut: a cursor names the last entry of its page.
+        return self.cut(self._available(specs, context), cursor)
+
+    async def list_for(self, cursor: str | None, context: Context) -> Page[SpecType]:
+        """Cut one page out of the list of a caller, as an override of the server would."""
+        return self.page(cursor, context)
 
     def cut(self, items: Sequence[Any], cursor: object) -> Page[Any]:
         """Cut one page out of a list of specs or of definitions.
@@ -193,16 +229,21 @@ class Collection(Generic[SpecType]):
             return wire.from_wire(item, self.kind.name).to_wire()
         raise TypeError(f"{item!r} is no {self.kind.name}: give specs, definitions or mappings")
 
-    def read(self, answer: Any) -> Page[Any]:
+    def read(self, answer: Any, context: Context | None = None) -> Page[Any]:
         """Read what an override returned: a `Page`, or a list without further pages.
+
+        Args:
+            answer: The return value of the override.
+            context: The request; registrations that its caller may not use are left out. None:
+                nothing is.
 
         Raises:
             TypeError: It is neither.
         """
         if isinstance(answer, Page):
-            return answer
+            return answer._replace(items=self._available(answer.items, context))
         if isinstance(answer, list | tuple):
-            return Page(answer)
+            return Page(self._available(answer, context))
         raise TypeError(f"a list of {self.kind.name}s must be a Page or a list, not {answer!r}")
 
     def change(self, edit: Callable[[dict[str, SpecType]], dict[str, SpecType]]) -> None:

@@ -11,11 +11,12 @@ import trio
 
 from ... import types
 from ..._value import JSONObject
-from ...components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
+from ...components import Context, PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
 from ...jsonrpc import Request
 from ...protocol import adapt_definition, adapt_tool
 from ...types import DIRECTORY, TASKS, ToolDefinition
 from ...types import SKILLS as SKILLS_EXTENSION
+from ._availability import is_available
 from ._collection import Collection, Kind
 from ._pages import PAGE_SIZE, Page
 
@@ -91,10 +92,12 @@ class Registry:
             empty one, or overrides its methods; or something of it was registered, hidden or not,
             also if that was removed.
         scoped: True if any registration requires scopes.
+        gated: True if any resource or template has an `available` function.
     """
 
     offered: frozenset[str]
     scoped: bool
+    gated: bool
 
     def __init__(
         self,
@@ -145,6 +148,7 @@ class Registry:
         self.scoped = any(
             each.scoped for each in (self.tools, self.resources, self.templates, self.prompts)
         )
+        self.gated = self.resources.gated or self.templates.gated
 
     @property
     def has_tasks(self) -> bool:
@@ -187,33 +191,43 @@ class Registry:
         # By name and count: a replaced tool with another limit gets a limiter of its own.
         return self._slots.setdefault((spec.name, count), trio.CapacityLimiter(count))
 
-    def find_tool(self, name: str) -> ToolSpec | None:
-        """Find a tool by its wire name, hidden or not."""
-        return self.tools.specs.get(name)
+    def find_tool(self, name: str, context: Context | None = None) -> ToolSpec | None:
+        """Find a tool by its wire name, hidden or not; see `Collection.find`."""
+        return self.tools.find(name, context)
 
-    def find_prompt(self, name: str) -> PromptSpec | None:
-        """Find a prompt by its wire name, hidden or not."""
-        return self.prompts.specs.get(name)
+    def find_prompt(self, name: str, context: Context | None = None) -> PromptSpec | None:
+        """Find a prompt by its wire name, hidden or not; see `Collection.find`."""
+        return self.prompts.find(name, context)
 
-    def find_resource(self, uri: str) -> Found | None:
+    def find_resource(self, uri: str, context: Context | None = None) -> Found | None:
         """Find the spec that serves a URI: the resource itself, else the first matching template.
+
+        Args:
+            uri: The URI.
+            context: The request; what its caller may not use is not found. None: all are.
 
         Returns:
             The spec, and the variables of a template.
         """
-        resource = self.resources.specs.get(uri)
+        resource = self.resources.find(uri, context)
         if resource is not None:
             return resource, None
         # In the order of registration: overlapping templates are legal, and the author decides
         # which one wins.
         for template in self.templates.specs.values():
             variables = template.match(uri)
-            if variables is not None:
+            if variables is not None and is_available(template, context):
                 return template, variables
         return None
 
-    def subject_of(self, request: Request) -> tuple[str | None, Any]:
+    def subject_of(
+        self, request: Request, context: Context | None = None
+    ) -> tuple[str | None, Any]:
         """Find the component that a request names.
+
+        Args:
+            request: The request.
+            context: The same request; what its caller may not use is not found. None: all are.
 
         Returns:
             Its name or URI as sent, and its spec; None for each that there is not.
@@ -232,24 +246,40 @@ class Registry:
             return None, None
         match method:
             case "tools/call":
-                return name, self.find_tool(name)
+                return name, self.find_tool(name, context)
             case "prompts/get":
-                return name, self.find_prompt(name)
+                return name, self.find_prompt(name, context)
             case "skills/get":
                 return name, self.skills.specs.get(name)
             case "completion/complete":
-                return name, self.templates.specs.get(name)
-        found = self.find_resource(name)
+                return name, self.templates.find(name, context)
+        found = self.find_resource(name, context)
         return name, None if found is None else found[0]
 
-    def required_for(self, uri: str) -> "RequireScopes | None":
+    def required_for(self, uri: str, context: Context) -> "RequireScopes | None":
         """Return the scopes that a caller needs to read or watch a resource; None for none."""
-        found = self.find_resource(uri) if self.scoped else None
+        found = self.find_resource(uri, context) if self.scoped else None
         return None if found is None else found[0].requires
 
-    def is_subscribable(self, uri: str) -> bool:
-        """Tell whether the resource or template of a URI is subscribable and not hidden."""
-        found = self.find_resource(uri)
+    def hides(self, uri: str, context: Context) -> bool:
+        """Tell whether a resource is registered, and not available to a caller.
+
+        Args:
+            uri: Its URI; one that is not registered may belong to an override.
+            context: The request, or the session.
+        """
+        if not self.gated or self.find_resource(uri) is None:
+            return False
+        return self.find_resource(uri, context) is None
+
+    def is_subscribable(self, uri: str, context: Context | None = None) -> bool:
+        """Tell whether the resource or template of a URI is subscribable and not hidden.
+
+        Args:
+            uri: The URI.
+            context: The request; what its caller may not use is not found. None: all are.
+        """
+        found = self.find_resource(uri, context)
         return found is not None and found[0].subscribable and not found[0].hidden
 
     def list(self) -> Sequence[Mapping[str, Any]]:
@@ -260,11 +290,14 @@ class Registry:
         """List the specs of all tools, with the overrides of their registrations applied."""
         return tuple(self.tools.specs.values())
 
-    def entries(self, kind: str) -> Iterator[tuple[JSONObject, bool]]:
+    def entries(
+        self, kind: str, context: Context | None = None
+    ) -> Iterator[tuple[JSONObject, bool]]:
         """Iterate over everything of a kind with its `hidden` flag.
 
         Args:
             kind: `tools`, `resources`, `resource_templates` or `prompts`.
+            context: The request; what its caller may not use is left out. None: nothing is.
         """
         collections: dict[str, Collection[Any]] = {
             "tools": self.tools,
@@ -273,39 +306,57 @@ class Registry:
             "prompts": self.prompts,
         }
         for spec in collections[kind].specs.values():
-            yield dict(spec.definition), spec.hidden
+            if is_available(spec, context):
+                yield dict(spec.definition), spec.hidden
 
     def list_tools(
-        self, cursor: str | None = None, *, include_hidden: bool = False
+        self,
+        cursor: str | None = None,
+        context: Context | None = None,
+        *,
+        include_hidden: bool = False,
     ) -> Page[ToolSpec]:
         """Cut one page out of the list of tools.
 
         Args:
             cursor: Where it begins; None for the first page.
+            context: The request: the list is that of its caller. None: everything is in it.
             include_hidden: Take hidden tools too.
 
         Raises:
             McpError: The cursor is invalid (-32602).
         """
-        return self.tools.page(cursor, include_hidden=include_hidden)
+        return self.tools.page(cursor, context, include_hidden=include_hidden)
 
     def list_resources(
-        self, cursor: str | None = None, *, include_hidden: bool = False
+        self,
+        cursor: str | None = None,
+        context: Context | None = None,
+        *,
+        include_hidden: bool = False,
     ) -> Page[ResourceSpec]:
         """Cut one page out of the list of resources, without those that templates compute."""
-        return self.resources.page(cursor, include_hidden=include_hidden)
+        return self.resources.page(cursor, context, include_hidden=include_hidden)
 
     def list_resource_templates(
-        self, cursor: str | None = None, *, include_hidden: bool = False
+        self,
+        cursor: str | None = None,
+        context: Context | None = None,
+        *,
+        include_hidden: bool = False,
     ) -> Page[TemplateSpec]:
         """Cut one page out of the list of resource templates; see `list_tools`."""
-        return self.templates.page(cursor, include_hidden=include_hidden)
+        return self.templates.page(cursor, context, include_hidden=include_hidden)
 
     def list_prompts(
-        self, cursor: str | None = None, *, include_hidden: bool = False
+        self,
+        cursor: str | None = None,
+        context: Context | None = None,
+        *,
+        include_hidden: bool = False,
     ) -> Page[PromptSpec]:
         """Cut one page out of the list of prompts; see `list_tools`."""
-        return self.prompts.page(cursor, include_hidden=include_hidden)
+        return self.prompts.page(cursor, context, include_hidden=include_hidden)
 
 
 def _make_tree(skills: Iterable["SkillSpec"]) -> Tree:

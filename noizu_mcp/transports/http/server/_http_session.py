@@ -303,21 +303,25 @@ class _StandingFeed(ChangeFeed):
         except McpError:
             session.release(size)
             raise
-        session.standing.dismiss(self.running.server.registry.required_for(uri))
+        registry = self.running.server.registry
+        session.standing.dismiss(registry.required_for(uri, session.context()))
 
     def unwatch(self, uri: str) -> None:
         """Stop watching a resource; see `ChangeFeed`."""
         super().unwatch(uri)
         self._http_session.release(_size_of_watch(uri))
 
-    def may_hear(self, _uri: str, _id: Id | None) -> bool:
-        """Tell everybody: the stream checks its reader; see `ChangeFeed`."""
-        return True
+    def may_hear(self, uri: str, _id: Id | None) -> bool:
+        """Tell whether the resource is available: the stream checks scopes; see `ChangeFeed`."""
+        return not self.running.server.registry.hides(uri, self.session.context())
 
     def send_notice(self, notice: Notification, change: Hashable) -> None:
         """Send the notice of a change to readers who may have it; see `ChangeFeed`."""
         uri = change[0] if isinstance(change, tuple) else None
-        requires = None if uri is None else self.running.server.registry.required_for(uri)
+        requires = None
+        if uri is not None:
+            registry = self.running.server.registry
+            requires = registry.required_for(uri, self.session.context())
         self._http_session.standing.deliver(self.session.encode_notice(notice), requires)
 
 

@@ -1,0 +1,40 @@
+"""Who may list and use a registration: the `available` function of its author.
+
+On 2026-07-28 lists may differ by authorization only (`server/tools`). Requests of that revision
+have an empty session, so a function of the session decides there as for a new session.
+"""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ...components import Context
+from ...engine import call_user_code, crashes_logged
+
+
+def is_available(spec: Any, context: Context | None) -> bool:
+    """Tell whether the caller of a request may list and use a registration.
+
+    Args:
+        spec: The registration.
+        context: The request, or the session; None: nobody is asked for, and everything is there.
+
+    Returns:
+        True without an `available` function. False if it failed; the failure goes to the log.
+    """
+    asked: Callable[[Context], object] | None = getattr(spec, "available", None)
+    if asked is None or context is None:
+        return True
+    answer: object = False
+    text = "available of %s failed; it is hidden"
+    with crashes_logged(text, spec.source, log=context.server.crash_log):
+        answer = call_user_code(lambda: _is_true(asked(context)))
+    return bool(answer)
+
+
+def _is_true(answer: object) -> bool:
+    # It counts as true, and would show the registration to everybody.
+    if inspect.iscoroutine(answer):
+        answer.close()  # else Python warns, at some later time, in some other place
+        raise TypeError("a coroutine was returned; available must be sync")
+    return bool(answer)
