@@ -63,15 +63,26 @@ def printable(text: str, out: TextIO, kept: str = "\n\t") -> str:
         kept: Control characters that may stay.
     """
     safe = "".join(c if c in kept or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
+    return _encodable(safe, out)
+
+
+def _encodable(text: str, out: TextIO) -> str:
+    """Escape the letters that a stream cannot write."""
     encoding = out.encoding or "utf-8"
-    return safe.encode(encoding, "backslashreplace").decode(encoding)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def show(block: Content, out: TextIO) -> None:
-    """Print a content block: text as it is, anything else as JSON without its bulk."""
+    """Print a content block: text as it is, anything else as JSON without its bulk.
+
+    A terminal gets no control characters. A file or a pipe gets the text unchanged, so that a table
+    with CRLF line ends stays one; a line end is added only where there is none.
+    """
     wire = block.to_wire()
     if wire["type"] == "text":
-        print(printable(str(wire["text"]), out), file=out)
+        text = str(wire["text"])
+        text = printable(text, out) if out.isatty() else _encodable(text, out)
+        print(text, end="" if text.endswith("\n") else "\n", file=out)
         return
     if "data" in wire:
         # A picture would fill the screen; `--json` prints all of it.
