@@ -68,7 +68,8 @@ def test_a_server_cannot_steer_the_terminal(terminal):
 
 
 @pytest.mark.parametrize(
-    ("text", "written"), [("a\r\nb\x1b[0m\r\n", "a\r\nb\x1b[0m\r\n"), ("a\rb", "a\rb\n"), ("", "\n")]
+    ("text", "written"),
+    [("a\r\nb\x1b[0m\r\n", "a\r\nb\x1b[0m\r\n"), ("a\rb", "a\rb\n"), ("", "\n")],
 )
 def test_a_pipe_gets_text_as_it_is(run, text, written):
     """Line ends of other systems and control characters stay; the last line gets an end."""
