@@ -30,7 +30,7 @@ LAYERS: dict[str, set[str]] = {
     | {"transports"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
-    "cli": {"types", "jsonrpc", "protocol", "schema", "engine", "server", "transports"}
+    "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
     | {"client", "testing"},
 }
 # Files at the root that stand below all layers, in their own order.

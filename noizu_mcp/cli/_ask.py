@@ -9,16 +9,18 @@ import os
 import sys
 import termios
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn, TextIO, TypeVar
 from urllib.parse import urlsplit
 
 import trio
 
+from .._errors import McpError
 from .._value import JSON, JSONObject
-from ..client import Client, ClientHandler
+from ..client import Client, ClientHandler, Progress
 from ..types import Accept, Cancel, Decline
 from ._arguments import read_json
+from ._display import Display
 from ._errors import USAGE, CommandError
 from ._form import Field, read_fields
 from ._output import printable
@@ -79,38 +81,44 @@ _CONSENT: Final[Mapping[str, Refusal | None]] = {"yes": None, "no": Decline(), "
 
 
 @contextmanager
-def respondent(answers: str | None, timeout: float) -> Iterator["Respondent"]:
+def respondent(answers: str | None, timeout: float, display: Display) -> Iterator["Respondent"]:
     """Choose the respondent: a script, a person, or nobody.
 
     Args:
         answers: The JSON of `--answers`, or None.
         timeout: Seconds that a server gets; the time of a person is not its own.
+        display: Shows what the server reports meanwhile.
 
     Raises:
         CommandError: The answers are malformed.
     """
     if answers is not None:
-        yield Script(_read_answers(answers))
+        yield Script(_read_answers(answers), display)
     elif sys.stdin is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        yield Nobody()
+        yield Nobody(display)
     else:
         # A server in this process takes descriptor 0 away.
         fd = os.dup(sys.stdin.fileno())
         try:
-            yield Person(Terminal(fd, sys.stderr), timeout)
+            yield Person(Terminal(fd, sys.stderr), timeout, display)
         finally:
             os.close(fd)
 
 
 class Respondent(ClientHandler):
-    """Answers questions for as long as one command runs."""
+    """Answers questions for as long as one command runs.
 
-    def __init__(self) -> None:
+    Args:
+        display: Shows what the server reports meanwhile.
+    """
+
+    def __init__(self, display: Display) -> None:
         self.asker = ""
+        self.display = display
         self._scope = trio.CancelScope()
         self._failure = CommandError("")
 
-    async def during(self, client: Client, work: Callable[[Client], Awaitable[Result]]) -> Result:
+    async def during(self, client: Client, work: Callable[[], Awaitable[Result]]) -> Result:
         """Do the work of the command.
 
         Raises:
@@ -118,9 +126,20 @@ class Respondent(ClientHandler):
         """
         info = client.server_info
         self.asker = printable(info.title or info.name, sys.stderr, "")
-        with self._scope:
-            return await work(client)
+        try:
+            with self._scope:
+                if self.display.active and client.capabilities.has("logging"):
+                    # Worth a wish, not a failure: the command does without.
+                    with suppress(McpError):
+                        await client.set_log_level("info")
+                return await work()
+        finally:
+            self.display.clear()
         raise self._failure
+
+    def report(self, progress: Progress) -> None:
+        """Take the progress of a call."""
+        self.display.report(progress)
 
     async def _fail(self, error: CommandError) -> NoReturn:
         """End the command: the server gets no answer at all."""
@@ -134,6 +153,7 @@ class Nobody(Respondent):
 
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
         """Decline."""
+        self.display.clear()
         message = printable(str(params.get("message", "")), sys.stderr, "")
         text = f"{self.asker} asks: {message} (declined: no terminal, and no --answers)"
         print(f"noizu-mcp: {text}", file=sys.stderr)
@@ -147,10 +167,11 @@ class Script(Respondent):
         answers: A list answers a question each, in the order in which they come; anything else
             answers every question. An answer is a mapping with values by the names of fields, or
             one of the words accept, decline, cancel.
+        display: See `Respondent`.
     """
 
-    def __init__(self, answers: JSON) -> None:
-        super().__init__()
+    def __init__(self, answers: JSON, display: Display) -> None:
+        super().__init__(display)
         self._answers = answers
 
     async def handle_elicitation(self, params: Mapping[str, Any]) -> Outcome:
@@ -187,22 +208,29 @@ class Person(Respondent):
     Args:
         terminal: Where the person is.
         timeout: Seconds that the server gets beside the time of the person.
+        display: See `Respondent`.
     """
 
-    def __init__(self, terminal: Terminal, timeout: float) -> None:
-        super().__init__()
+    def __init__(self, terminal: Terminal, timeout: float, display: Display) -> None:
+        super().__init__(display)
         self._terminal = terminal
         self._timeout = timeout
         self._waiting = 0
         self._busy = trio.Lock()
 
-    async def during(self, client: Client, work: Callable[[Client], Awaitable[Result]]) -> Result:
+    async def during(self, client: Client, work: Callable[[], Awaitable[Result]]) -> Result:
         """Do the work of the command; its time limit stands still during questions."""
         # The client would count the time of the person as well: the scope counts instead.
         client.timeout = math.inf
         self._failure = CommandError(f"the server did not answer within {self._timeout:g} s")
         self._scope.deadline = trio.current_time() + self._timeout
         return await super().during(client, work)
+
+    def report(self, progress: Progress) -> None:
+        """Take the progress of a call: its time limit starts again, as that of a client does."""
+        super().report(progress)
+        if not self._waiting:
+            self._scope.deadline = trio.current_time() + self._timeout
 
     @contextmanager
     def _unhurried(self) -> Iterator[None]:
@@ -221,15 +249,19 @@ class Person(Respondent):
         with self._unhurried():
             # One at a time: the lines of two forms would mix.
             async with self._busy:
-                try:
-                    return await self._ask(params)
-                except EOFError:
-                    # Ctrl-D dismisses the question, which is no choice (`client/elicitation`).
-                    return Cancel()
-                except trio.Cancelled:
-                    self._terminal.say()
-                    self._terminal.say("(the question is no longer asked)")
-                    raise
+                with self.display.paused():
+                    return await self._converse(params)
+
+    async def _converse(self, params: Mapping[str, Any]) -> Outcome:
+        try:
+            return await self._ask(params)
+        except EOFError:
+            # Ctrl-D dismisses the question, which is no choice (`client/elicitation`).
+            return Cancel()
+        except trio.Cancelled:
+            self._terminal.say()
+            self._terminal.say("(the question is no longer asked)")
+            raise
 
     async def _ask(self, params: Mapping[str, Any]) -> Outcome:
         terminal = self._terminal

@@ -1,4 +1,4 @@
-"""The commands that use a server: list, call, read, prompt and complete.
+"""The commands that use a server: list, call, read, prompt and complete; `_describe` has one more.
 
 Each connects to the server (`_use.use`), asks one thing, and prints the answer: text for people, or
 with `--json` the result as the server sent it.
@@ -11,8 +11,10 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from .._errors import McpError
+from .._value import JSONObject
 from ..client import Client
 from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
+from ..server import Server
 from ..types import (
     Completion,
     PromptDefinition,
@@ -20,12 +22,14 @@ from ..types import (
     ResourceContents,
     ToolDefinition,
     ToolResult,
+    camel_case,
 )
 from ._arguments import part_of, read_arguments, read_texts
 from ._errors import FAILED, OK, USAGE, CommandError
-from ._output import print_json, print_table, printable, show
+from ._output import json_of, print_json, print_table, printable, show
+from ._save import Part, check_output, parts_of_blocks, parts_of_contents, save
 from ._target import hint_at
-from ._use import use
+from ._use import Connected, use
 
 Result = TypeVar("Result")
 
@@ -39,6 +43,7 @@ class _Kind(NamedTuple):
         row: One row of its table.
         fetch: Lists all of them.
         capability: The capability of a server that has components of the kind.
+        registered: Its name in the registry of a server.
     """
 
     header: tuple[str, ...]
@@ -46,6 +51,7 @@ class _Kind(NamedTuple):
     row: Callable[[Any], tuple[str, ...]]
     fetch: Callable[[Client], Awaitable[Sequence[Any]]]
     capability: str
+    registered: str
 
 
 def _tool_row(tool: ToolDefinition) -> tuple[str, ...]:
@@ -70,12 +76,13 @@ def _first_line(listed: Any) -> str:
 
 _NAMED: Final = ("NAME", "ARGUMENTS", "DESCRIPTION")
 KINDS: Final = {
-    "tools": _Kind(_NAMED, "name", _tool_row, Client.list_tools, "tools"),
+    "tools": _Kind(_NAMED, "name", _tool_row, Client.list_tools, "tools", "tools"),
     "resources": _Kind(
         ("URI", "NAME", "DESCRIPTION"),
         "uri",
         lambda each: (each.uri, each.name, _first_line(each)),
         Client.list_resources,
+        "resources",
         "resources",
     ),
     "templates": _Kind(
@@ -84,8 +91,9 @@ KINDS: Final = {
         lambda each: (each.uri_template, each.name, _first_line(each)),
         Client.list_resource_templates,
         "resources",
+        "resource_templates",
     ),
-    "prompts": _Kind(_NAMED, "name", _prompt_row, Client.list_prompts, "prompts"),
+    "prompts": _Kind(_NAMED, "name", _prompt_row, Client.list_prompts, "prompts", "prompts"),
 }
 
 
@@ -95,33 +103,57 @@ def list_offers(args: argparse.Namespace) -> int:
     found = use(args, partial(_fetch, asked, every=args.all))
     several = args.all or len(asked) > 1
     if args.json:
-        wire = {kind: [each.to_wire() for each in listed] for kind, listed in found.items()}
+        wire = {kind: [each.to_wire() for each in items] for kind, (items, _) in found.items()}
         print_json(wire if several else wire[asked[0]])
         return OK
-    for number, (kind, listed) in enumerate(found.items()):
+    for number, (kind, (listed, hidden)) in enumerate(found.items()):
         if several:
             print(f"{chr(10) if number else ''}{kind.upper()}")
         if listed:
             print_table(KINDS[kind].header, [KINDS[kind].row(each) for each in listed])
         else:
             print(f"the server lists no {kind}")
+        if hidden:
+            # The order of lines on a terminal, where both streams end.
+            sys.stdout.flush()
+            verb = "is" if hidden == 1 else "are"
+            print(f"noizu-mcp: {hidden} more {verb} hidden", file=sys.stderr)
     return OK
 
 
-async def _fetch(kinds: Sequence[str], client: Client, *, every: bool) -> dict[str, Sequence[Any]]:
-    """List some kinds; of all kinds those that the server has."""
-    found: dict[str, Sequence[Any]] = {}
+async def _fetch(
+    kinds: Sequence[str], connected: Connected, *, every: bool
+) -> dict[str, tuple[Sequence[Any], int]]:
+    """List some kinds, with the number of their hidden components; of all kinds those it has."""
+    client, found = connected.client, {}
     for kind in kinds:
         if every and not client.capabilities.has(KINDS[kind].capability):
             continue
+        listed: Sequence[Any] = ()
         try:
-            found[kind] = await KINDS[kind].fetch(client)
+            listed = await KINDS[kind].fetch(client)
         except McpError as error:
             # A server without components of a kind may not know the method that lists them.
             if error.code != METHOD_NOT_FOUND:
                 raise
-            found[kind] = ()
+        found[kind] = listed, len(hidden_of(kind, connected.server, listed))
     return found
+
+
+def hidden_of(kind: str, server: Server | None, listed: Sequence[Any]) -> list[JSONObject]:
+    """List the hidden definitions of a server in this process; another one tells of none.
+
+    Args:
+        kind: A key of `KINDS`.
+        server: The server.
+        listed: What it lists; it may list what is registered as hidden.
+    """
+    if server is None:
+        return []
+    key = camel_case(KINDS[kind].key)
+    names = {getattr(each, KINDS[kind].key) for each in listed}
+    entries = server.registry.entries(KINDS[kind].registered)
+    return [each for each, hidden in entries if hidden and each[key] not in names]
 
 
 class _Offers:
@@ -129,11 +161,12 @@ class _Offers:
 
     Args:
         kind: A key of `KINDS`.
-        client: The connection to the server.
+        connected: The connection to the server.
     """
 
-    def __init__(self, kind: str, client: Client) -> None:
-        self.client = client
+    def __init__(self, kind: str, connected: Connected) -> None:
+        self.client = connected.client
+        self.report = connected.report
         self._kind = KINDS[kind]
         self._listed: Sequence[Any] | None = None
 
@@ -154,8 +187,8 @@ def _use_named(
         McpError: It has one, or the error has another cause.
     """
 
-    async def work(client: Client) -> Result:
-        offers = _Offers(kind, client)
+    async def work(connected: Connected) -> Result:
+        offers = _Offers(kind, connected)
         try:
             return await ask(offers)
         except McpError as error:
@@ -178,15 +211,31 @@ def _use_named(
 
 
 def call_tool(args: argparse.Namespace) -> int:
-    """Print the result of a tool."""
+    """Print the result of a tool, or write it to files."""
+    check_output(args.output, force=args.force)
     result = _use_named(args, "tools", args.tool, partial(_call, args))
     if args.json:
-        print_json(result.to_wire())
-    else:
+        _give_json(result.to_wire(), args)
+    elif result.is_error:
         for block in result.content:
             # The next program of a pipe must not take a failure for a result.
-            show(block, sys.stderr if result.is_error else sys.stdout)
+            show(block, sys.stderr)
+    else:
+        parts, others = parts_of_blocks(result.content)
+        for block in result.content if args.output is None else others:
+            show(block, sys.stdout)
+        if args.output is not None:
+            save(parts, args.output, force=args.force)
     return FAILED if result.is_error else OK
+
+
+def _give_json(value: JSONObject, args: argparse.Namespace) -> None:
+    """Print JSON, or write it to a file."""
+    if args.output is None:
+        print_json(value)
+        return
+    part = Part(f"{json_of(value)}\n".encode(), "application/json")
+    save([part], args.output, force=args.force)
 
 
 async def _call(args: argparse.Namespace, offers: _Offers) -> ToolResult:
@@ -194,15 +243,18 @@ async def _call(args: argparse.Namespace, offers: _Offers) -> ToolResult:
     tool = (await offers.fetch()).get(args.tool) if args.arguments else None
     schema = {} if tool is None else tool.input_schema
     arguments = read_arguments(args.arguments, args.args, schema)
-    return await offers.client.call_tool(args.tool, arguments)
+    return await offers.client.call_tool(args.tool, arguments, progress=offers.report)
 
 
 def read_resource(args: argparse.Namespace) -> int:
-    """Print a resource: readable on a terminal, elsewhere byte for byte."""
+    """Print a resource, readable on a terminal, elsewhere byte for byte; or write it to files."""
+    check_output(args.output, force=args.force)
     uri = args.uri
     result = _use_named(args, "resources", uri, lambda offers: offers.client.read_resource(uri))
     if args.json:
-        print_json(result.to_wire())
+        _give_json(result.to_wire(), args)
+    elif args.output is not None:
+        save(parts_of_contents(result.contents), args.output, force=args.force)
     else:
         for contents in result.contents:
             _show_contents(contents)
@@ -213,7 +265,7 @@ def _show_contents(contents: ResourceContents) -> None:
     text, blob = contents.text, contents.blob
     if sys.stdout.isatty():
         kind = contents.mime_type or "no known type"
-        note = f"({len(blob or b'')} bytes of {kind}; write them to a file with >)"
+        note = f"({len(blob or b'')} bytes of {kind}; --output FILE writes them)"
         print(printable(note if text is None else text, sys.stdout))
         return
     # The bytes below pass the text that still waits in the layer above.

@@ -18,10 +18,14 @@ MIN_WIDTH: Final = 40
 
 def print_json(value: Any) -> None:
     """Print a JSON value, indented; as it is where stdout can write it, else escaped."""
-    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
-    text = json.dumps(value, ensure_ascii=not unicode, indent=2)
+    print(json_of(value, ascii_only=not (sys.stdout.encoding or "").lower().startswith("utf")))
+
+
+def json_of(value: Any, *, ascii_only: bool = False) -> str:
+    """Write a JSON value as text, indented."""
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=2)
     # Half a surrogate pair cannot be written; in JSON its escape means the same.
-    print(text.encode("utf-8", "backslashreplace").decode())
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -30,15 +34,15 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     width = max(shutil.get_terminal_size().columns, MIN_WIDTH) if sys.stdout.isatty() else None
     if width is not None:
         # No column takes more than a third, so that the description keeps room.
-        table = [[_cut(cell, width // 3) for cell in row[:-1]] + row[-1:] for row in table]
-    widths = [max(map(_columns, column)) for column in zip(*table, strict=True)]
+        table = [[cut(cell, width // 3) for cell in row[:-1]] + row[-1:] for row in table]
+    widths = [max(map(columns, column)) for column in zip(*table, strict=True)]
     left = None if width is None else width - sum(widths[:-1]) - 2 * (len(widths) - 1)
     for *cells, last in table:
-        padded = [c + " " * (w - _columns(c)) for c, w in zip(cells, widths, strict=False)]
-        print("  ".join([*padded, last if left is None else _cut(last, left)]).rstrip())
+        padded = [c + " " * (w - columns(c)) for c, w in zip(cells, widths, strict=False)]
+        print("  ".join([*padded, last if left is None else cut(last, left)]).rstrip())
 
 
-def _columns(text: str) -> int:
+def columns(text: str) -> int:
     """Count the columns that a text takes: some scripts take two a letter, accents none."""
     if text.isascii():
         return len(text)
@@ -46,10 +50,11 @@ def _columns(text: str) -> int:
     return len(text) + wide - sum(map(bool, map(unicodedata.combining, text)))
 
 
-def _cut(text: str, limit: int) -> str:
-    if _columns(text) <= limit:
+def cut(text: str, limit: int) -> str:
+    """Shorten a text to some columns; an ellipsis shows where."""
+    if columns(text) <= limit:
         return text
-    while text and _columns(text) > limit - 1:
+    while text and columns(text) > limit - 1:
         text = text[:-1]
     return f"{text}…"
 
@@ -63,15 +68,26 @@ def printable(text: str, out: TextIO, kept: str = "\n\t") -> str:
         kept: Control characters that may stay.
     """
     safe = "".join(c if c in kept or unicodedata.category(c) != "Cc" else "\ufffd" for c in text)
+    return _encodable(safe, out)
+
+
+def _encodable(text: str, out: TextIO) -> str:
+    """Escape the letters that a stream cannot write."""
     encoding = out.encoding or "utf-8"
-    return safe.encode(encoding, "backslashreplace").decode(encoding)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def show(block: Content, out: TextIO) -> None:
-    """Print a content block: text as it is, anything else as JSON without its bulk."""
+    """Print a content block: text as it is, anything else as JSON without its bulk.
+
+    A terminal gets no control characters. A file or a pipe gets the text unchanged, so that a table
+    with CRLF line ends stays one; a line end is added only where there is none.
+    """
     wire = block.to_wire()
     if wire["type"] == "text":
-        print(printable(str(wire["text"]), out), file=out)
+        text = str(wire["text"])
+        text = printable(text, out) if out.isatty() else _encodable(text, out)
+        print(text, end="" if text.endswith("\n") else "\n", file=out)
         return
     if "data" in wire:
         # A picture would fill the screen; `--json` prints all of it.

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
@@ -9,6 +10,7 @@ from .._version import __version__
 from ..client import TIMEOUT
 from ..protocol import REVISIONS
 from ._commands import KINDS, call_tool, complete, get_prompt, list_offers, read_resource
+from ._describe import describe
 from ._errors import OK, USAGE, CommandError
 from ._serve import add_http, check_stdio, serve
 from ._target import run
@@ -85,6 +87,10 @@ def parse(words: list[str]) -> tuple[Command, argparse.Namespace]:
         if not process:
             raise CommandError("give the command of a server after --", USAGE)
     parser = _parser(with_target=process is None)
+    if not words and process is None:
+        # A script that has lost its words must not take this for success.
+        parser.print_help(sys.stderr)
+        return lambda _: USAGE, argparse.Namespace()
     try:
         args, rest = parser.parse_known_args(words)
     except SystemExit:  # help was asked for, and given
@@ -138,10 +144,13 @@ def _add_using_commands(using: Callable[..., _Parser]) -> None:
         full = "resource templates" if kind == "templates" else kind
         listing.add_flag(f"--{kind}", f"list its {full}")
     listing.add_flag("--all", "list everything that it offers")
+    text = "describe a tool, a resource, a template or a prompt: all that it takes and gives"
+    describing = using("describe", text, describe, "describe app.py:Docs search")
+    describing.add_argument("name", metavar="NAME", help="its name, its URI or its URI template")
     text, example = "call a tool of a server", "call app.py:Docs search query=install"
     calling = using("call", text, call_tool, example, asking=True)
-    calling.add_argument("tool", help="the name of the tool")
-    text = "an argument; a value is read as the tool declares it, else as JSON, else as text"
+    calling.add_argument("tool", metavar="TOOL", help="the name of the tool")
+    text = "an argument, if any; a value is read as the tool declares it, else as JSON or text"
     calling.add_rest(text)
     calling.add_argument("--args", metavar="JSON", help="arguments as one JSON object")
     text, example = "read a resource of a server", "read app.py:Docs config://app > app.json"
@@ -149,8 +158,12 @@ def _add_using_commands(using: Callable[..., _Parser]) -> None:
     reading.add_argument("uri", metavar="URI", help="the URI of the resource")
     text, example = "get a prompt of a server", "prompt app.py:Docs code_review code=x style=strict"
     prompting = using("prompt", text, get_prompt, example, asking=True)
-    prompting.add_argument("name", help="the name of the prompt")
-    prompting.add_rest("an argument; a value is text")
+    prompting.add_argument("name", metavar="NAME", help="the name of the prompt")
+    prompting.add_rest("an argument, if any; a value is text")
+    for saving in (calling, reading):
+        text = "write images and other contents to a file, several to numbered ones"
+        saving.add_argument("--output", metavar="FILE", help=text)
+        saving.add_flag("--force", "replace files that exist")
     for asking in (calling, reading, prompting):
         text = "answer what the server asks; see below"
         asking.add_argument("--answers", metavar="JSON", help=text)

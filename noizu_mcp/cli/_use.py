@@ -7,16 +7,17 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import trio
 
 from .._errors import AuthError
-from ..client import Client, connect
+from ..client import Client, Progress, connect
 from ..engine import single_failure
 from ..server import Server
 from ..transports import Http, Stdio, diverted_stdio
 from ._ask import Respondent, respondent
+from ._display import Display
 from ._errors import USAGE, CommandError
 from ._output import TracePrinter, one_line_log
 from ._target import load_server
@@ -83,12 +84,26 @@ async def _cancel_on(signals: AsyncIterator[int], scope: trio.CancelScope) -> No
         scope.cancel()
 
 
-def use(args: argparse.Namespace, work: Callable[[Client], Awaitable[Result]]) -> Result:
+class Connected(NamedTuple):
+    """A connection to a server.
+
+    Attributes:
+        client: The client.
+        server: The server, if it runs in this process.
+        report: Takes the progress of a call, where the server may ask.
+    """
+
+    client: Client
+    server: Server | None
+    report: Callable[[Progress], None] | None
+
+
+def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]) -> Result:
     """Connect to a server and use it.
 
     Args:
         args: The options of a connection, and `answers` where the server may ask.
-        work: Called with the client.
+        work: Called with the connection.
 
     Raises:
         CommandError: The server cannot be loaded, wants other credentials, or a question cannot be
@@ -98,9 +113,13 @@ def use(args: argparse.Namespace, work: Callable[[Client], Awaitable[Result]]) -
         if not args.debug:
             stack.enter_context(one_line_log())
         asked: Respondent | None = None
+        display = Display(None)
         if hasattr(args, "answers"):
-            asked = stack.enter_context(respondent(args.answers, args.timeout))
-        tap = TracePrinter(sys.stderr) if args.trace else None
+            is_shown = not args.json and sys.stderr.isatty()
+            display = Display(sys.stderr if is_shown else None)
+            asked = stack.enter_context(respondent(args.answers, args.timeout, display))
+        # A trace has every message already.
+        tap = TracePrinter(sys.stderr) if args.trace else display.tap if display.active else None
         target: Stdio | Http | Server | None = _elsewhere(args)
         if target is None:
             # A server in this process may print: that must not mix with the answer on stdout.
@@ -110,9 +129,15 @@ def use(args: argparse.Namespace, work: Callable[[Client], Awaitable[Result]]) -
             connect, target, handler=asked, version=args.protocol, timeout=args.timeout, tap=tap
         )
 
+        server = target if isinstance(target, Server) else None
+
         async def connected() -> Result:
             async with connecting() as client:
-                return await (work(client) if asked is None else asked.during(client, work))
+                if asked is None:
+                    return await work(Connected(client, server, None))
+                return await asked.during(
+                    client, partial(work, Connected(client, server, asked.report))
+                )
 
         try:
             return run_loop(connected)

@@ -16,17 +16,52 @@ from noizu_mcp.types import ToolDefinition
 _CLOSED = "the connection ended before server/discover was answered"
 ROOT = str(Path(noizu_mcp.__file__).parents[1])
 SERVE = f"import sys; sys.path.insert(0, {ROOT!r}); import demo; demo.Demo().run()"
+HIDDEN = "noizu-mcp: 1 more is hidden\n"
 COMMAND = ("--", sys.executable, "-c", SERVE)
 
 
 def test_list(run):
     """A table of tools: what each takes, and the first line of what it is for."""
     status, out, err = run("list", "demo.py:Demo")
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, HIDDEN)
     lines = out.splitlines()
     assert lines[0].split() == ["NAME", "ARGUMENTS", "DESCRIPTION"]
     assert lines[1].split(maxsplit=3) == ["echo", "message", "[times]", "Say it again."]
     assert "secret" not in out
+
+
+def test_hidden_components_are_counted(run, folder):
+    """A server in this process tells; its list may show some of them; another server does not."""
+    assert run("list", "demo.py", "--prompts")[2] == ""
+    assert run("list", "demo.py", "--json")[2] == ""
+    assert run("list", *COMMAND)[2] == ""
+    (folder / "gate.py").write_text(
+        "from noizu_mcp import Server, mcp, Toolkit\n"
+        "class Kit(Toolkit):\n"
+        "    @mcp(hidden=True)\n"
+        "    def a(self):\n        'A'\n"
+        "    @mcp(hidden=True)\n"
+        "    def b(self):\n        'B'\n"
+        "class Gate(Server, name='gate', version='1'):\n"
+        "    tools = [Kit]\n"
+        "    {override}\n"
+    )
+    text = (folder / "gate.py").read_text()
+    (folder / "gate.py").write_text(text.format(override="pass"))
+    closed = "the server lists no tools\n"
+    assert run("list", "gate.py") == (0, closed, "noizu-mcp: 2 more are hidden\n")
+    shown = "async def list_tools(self, cursor, ctx):\n"
+    shown += "        return self.registry.list_tools(cursor, include_hidden=True)"
+    (folder / "open.py").write_text(text.format(override=shown))
+    status, out, err = run("list", "open.py")
+    assert (status, err, len(out.splitlines())) == (0, "", 3)
+
+
+def test_without_words(run):
+    """The help goes to stderr, with the status of a wrong use: a script must notice."""
+    status, out, err = run()
+    assert (status, out) == (2, "")
+    assert err == run("--help")[1]
 
 
 def test_list_as_json(run):
@@ -46,7 +81,7 @@ def test_list_of_a_server_that_writes_null(run, monkeypatch):
 
     monkeypatch.setitem(KINDS, "tools", KINDS["tools"]._replace(fetch=list_tools))
     status, out, err = run("list", "demo.py:Demo")
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, HIDDEN)
     assert out.splitlines()[1].split() == ["odd", "Odd"]
 
 
@@ -179,7 +214,8 @@ def test_an_unknown_tool(run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "the following arguments are required: COMMAND; see noizu-mcp --help"),
+        (("--",), "give the command of a server after --"),
+        (("--x",), "the following arguments are required: COMMAND; see noizu-mcp --help"),
         (("list",), "the following arguments are required: SERVER; see noizu-mcp list --help"),
         (("list", "demo.py", "more"), "unrecognized arguments: more; see noizu-mcp --help"),
         (("call", "demo.py", "echo", "-x"), "unrecognized arguments: -x; see noizu-mcp --help"),
@@ -241,7 +277,10 @@ def test_debugging(run):
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("run",), ("list",), ("call",), ("read",), ("prompt",), ("complete",)],
+    [
+        (),
+        *[("run",), ("list",), ("describe",), ("call",), ("read",), ("prompt",), ("complete",)],
+    ],
 )
 def test_help(run, words):
     """Every command explains itself, with an exit status of 0."""

@@ -67,6 +67,15 @@ def test_a_server_cannot_steer_the_terminal(terminal):
     assert out.getvalue() == "N      D\na\ufffd[2J  b\ufffdc\nx\ufffd]0;y\ufffd\n\tz\n"
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [("a\r\nb\x1b[0m\r\n", "a\r\nb\x1b[0m\r\n"), ("a\rb", "a\rb\n"), ("", "\n")],
+)
+def test_a_pipe_gets_text_as_it_is(run, text, written):
+    """Line ends of other systems and control characters stay; the last line gets an end."""
+    assert run("call", "demo.py", "echo", f"message={text}") == (0, written, "")
+
+
 def test_json_is_as_it_is_where_it_can_be(monkeypatch):
     """Another encoding than UTF-8 gets escapes; so does half a surrogate pair."""
     for encoding, expected in (("utf-8", '"é\\ud800"'), ("ascii", '"\\u00e9\\ud800"')):

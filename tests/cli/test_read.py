@@ -67,7 +67,7 @@ def test_read_on_a_terminal(run, monkeypatch):
     """A terminal gets text that it can show, and is spared the rest."""
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert run("read", DEMO, "config://app") == (0, '{"é": 1}\n', "")
-    shown = "(2 bytes of image/png; write them to a file with >)\n"
+    shown = "(2 bytes of image/png; --output FILE writes them)\n"
     assert run("read", DEMO, "logo://app") == (0, shown, "")
 
 

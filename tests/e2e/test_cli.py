@@ -40,6 +40,16 @@ def test_a_server_as_a_command(run, app, command):
     assert (status, out.decode()) == (0, "é\n")
 
 
+def test_a_table_in_a_file(command, app, tmp_path):
+    """What a tool returns arrives byte for byte."""
+    table = tmp_path / "x.csv"
+    text = "a;é\r\nb;2\r\n"
+    with table.open("wb") as out:
+        words = command("call", f"{app}:App", "echo", f"message={text}")
+        subprocess.run(words, check=True, stdout=out, stderr=subprocess.DEVNULL, timeout=20)
+    assert table.read_bytes() == text.encode()
+
+
 def test_on_a_terminal(start, command, app):
     """A table fits the terminal."""
     leader, terminal = os.openpty()

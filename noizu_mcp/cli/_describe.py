@@ -1,0 +1,215 @@
+"""`noizu-mcp describe`: everything that a person needs to use one component of a server."""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from .._errors import McpError
+from .._value import JSON
+from ..jsonrpc import METHOD_NOT_FOUND
+from ..types import (
+    Annotations,
+    PromptDefinition,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    ToolDefinition,
+)
+from ..uri import UriTemplate
+from ._commands import KINDS, hidden_of
+from ._errors import OK, USAGE, CommandError
+from ._output import columns, print_json, printable
+from ._schema_words import Row, fields_in_words, in_words, needed_fields, sample, shown
+from ._target import hint_at
+from ._use import Connected, use
+
+#: The classes of definitions, by kind.
+_CLASSES: Final[dict[str, Any]] = {
+    "tools": ToolDefinition,
+    "resources": ResourceDefinition,
+    "templates": ResourceTemplateDefinition,
+    "prompts": PromptDefinition,
+}
+_NOUNS: Final = {
+    "tools": "tool",
+    "resources": "resource",
+    "templates": "resource template",
+    "prompts": "prompt",
+}
+#: The hints of a tool in words: those of True, and those of False.
+_HINTS: Final = {
+    "read_only_hint": ("changes nothing", "may change something"),
+    "destructive_hint": ("may destroy something", "destroys nothing"),
+    "idempotent_hint": ("a repeated call changes nothing more", "each call has an effect"),
+    "open_world_hint": ("reaches other systems", "reaches no other system"),
+}
+
+#: Fields that are told; those of recursive schemas have no end.
+MAX_ROWS: Final = 200
+
+
+class _Found(NamedTuple):
+    """One component of the name that was asked for."""
+
+    kind: str
+    definition: Any
+    hidden: bool
+
+
+def describe(args: argparse.Namespace) -> int:
+    """Print what there is to know about one component."""
+    server, found = use(args, partial(_find, args.name))
+    if args.json:
+        print_json({_NOUNS[each.kind]: each.definition.to_wire() for each in found})
+        return OK
+    for number, each in enumerate(found):
+        hidden = ", hidden" if each.hidden else ""
+        lines = [f"{_name_of(each)}: a {_NOUNS[each.kind]} of {server}{hidden}", *_about(each)]
+        lines += ["", "Example", f"  {shlex.join(_example(each, args))}"]
+        for line in ([""] if number else []) + lines:
+            print(printable(line.rstrip(), sys.stdout, ""))
+    return OK
+
+
+async def _find(name: str, connected: Connected) -> tuple[str, list[_Found]]:
+    """Find the components that have a name, or a URI.
+
+    Raises:
+        CommandError: There is none.
+    """
+    client, found = connected.client, list[_Found]()
+    names: list[str] = []
+    for kind, about in KINDS.items():
+        listed: Sequence[Any] = ()
+        if client.capabilities.has(about.capability):
+            try:
+                listed = await about.fetch(client)
+            except McpError as error:
+                if error.code != METHOD_NOT_FOUND:
+                    raise
+        hidden = map(_CLASSES[kind].from_wire, hidden_of(kind, connected.server, listed))
+        both = [(each, False) for each in listed] + [(each, True) for each in hidden]
+        for each, is_hidden in both:
+            words = {getattr(each, about.key), each.name}
+            names += () if is_hidden else sorted(words)
+            if name in words:
+                found.append(_Found(kind, each, is_hidden))
+    if not found:
+        raise CommandError(f"nothing is called {name}; {hint_at(name, names)}", USAGE)
+    info = client.server_info
+    return f"{info.title or info.name} {info.version}".strip(), found
+
+
+def _name_of(found: _Found) -> str:
+    return str(getattr(found.definition, KINDS[found.kind].key))
+
+
+def _about(found: _Found) -> Iterator[str]:
+    """Write the description, the arguments, the output and the hints."""
+    each = found.definition
+    notes = None if isinstance(each, PromptDefinition) else each.annotations
+    title = each.title or getattr(notes, "title", None)
+    for text in filter(None, (title, each.description)):
+        yield from (f"  {line}" for line in str(text).splitlines())
+    if isinstance(each, ToolDefinition):
+        yield from _section("Arguments", _tool_rows(each.input_schema, "needed"), "none are named")
+        if each.output_schema is not None:
+            yield from _section("Output", _tool_rows(each.output_schema, "always"), "an object")
+        yield from _section("Hints", [("", text, "") for text in _hints(each.annotations)])
+        return
+    if isinstance(each, PromptDefinition):
+        rows = [(a.name, "needed" if a.required else "optional", _line(a)) for a in each.arguments]
+        yield from _section("Arguments", rows, "none")
+        return
+    if isinstance(each, ResourceTemplateDefinition):
+        yield from _section("Variables", _variables(each.uri_template), "none")
+    size = None if isinstance(each, ResourceTemplateDefinition) else each.size
+    facts = [("name", each.name), ("media type", each.mime_type), ("bytes", size)]
+    if notes is not None:
+        facts += [("for", ", ".join(notes.audience)), ("priority", notes.priority)]
+        facts.append(("last modified", notes.last_modified))
+    rows = [(name, str(value), "") for name, value in facts if value not in (None, "")]
+    yield from _section("Contents", rows)
+
+
+def _line(argument: Any) -> str:
+    return ": ".join(filter(None, (argument.title, argument.description)))
+
+
+def _tool_rows(schema: JSON, needed: str) -> list[Row]:
+    """Describe the fields of a schema, or its values if it has no fields."""
+    rows = list(islice(fields_in_words(schema, schema, needed), MAX_ROWS))
+    if rows or not isinstance(schema, dict):
+        return rows
+    return [] if schema.get("type") == "object" else [("", in_words(schema, schema), "")]
+
+
+def _hints(annotations: Annotations | None) -> list[str]:
+    values = ((getattr(annotations, name, None), words) for name, words in _HINTS.items())
+    return [words[0] if value else words[1] for value, words in values if value is not None]
+
+
+def _variables(template: str) -> list[Row]:
+    try:
+        read = UriTemplate(template)
+    except ValueError:
+        return []
+    return [
+        (
+            name,
+            ("list" if name in read.lists else "text")
+            + (" (optional)" if name in read.optional else " (needed)"),
+            "",
+        )
+        for name in read.variables
+    ]
+
+
+def _section(title: str, rows: Iterable[Row], otherwise: str = "") -> Iterator[str]:
+    """Write a section: a row for each name, its description below; nothing for an empty one."""
+    rows = list(rows) or ([("", otherwise, "")] if otherwise else [])
+    if not rows:
+        return
+    yield from ("", title)
+    width = max(columns(name) for name, _, _ in rows)
+    for name, about, text in rows:
+        margin = f"  {' ' * width}  " if width else "  "
+        padded = f"  {name}{' ' * (width - columns(name))}  " if width else "  "
+        yield f"{padded}{about}"
+        yield from (f"{margin}{line}" for line in text.splitlines())
+
+
+def _example(found: _Found, args: argparse.Namespace) -> list[str]:
+    """Make a command line that uses a component: what is needed, and nothing else."""
+    each = found.definition
+    words: list[str]
+    if isinstance(each, ToolDefinition):
+        schema = each.input_schema
+        values = {name: sample(field, schema, name) for name, field in needed_fields(schema)}
+        verb, words = (
+            "call",
+            [
+                each.name,
+                *(f"{k}={v if isinstance(v, str) else shown(v)}" for k, v in values.items()),
+            ],
+        )
+    elif isinstance(each, PromptDefinition):
+        needed = [a.name for a in each.arguments if a.required]
+        verb, words = "prompt", [each.name, *(f"{name}={name.upper()}" for name in needed)]
+    else:
+        verb, words = "read", [_uri(_name_of(found))]
+    target = [] if args.process is not None else [args.target]
+    rest = [] if args.process is None else ["--", *args.process]
+    return ["noizu-mcp", verb, *target, *words, *rest]
+
+
+def _uri(template: str) -> str:
+    try:
+        read = UriTemplate(template)
+        needed = set(read.variables) - read.optional
+        return read.expand({name: name.upper() for name in needed}) or template
+    except ValueError:
+        return template
