@@ -15,7 +15,7 @@ import attrs
 import trio
 
 from ..._util import network_of
-from ...engine import ThrottledLog, single_failure, split_cancellation, unwrap_single
+from ...engine import ThrottledLog, is_crash, single_failure, unwrap_single
 from ...server import GRACE
 from ._forwarded import TrustedProxies
 from ._listeners import Listener, endpoint, open_listeners
@@ -209,15 +209,12 @@ class Host:
         try:
             await connection.run()
         except BaseException as error:
-            crash, going_on = split_cancellation(error)
-            if crash is None:
+            if not is_crash(error):
                 raise
             # One connection must not end the others, and no client may fill the log.
             verbose = logger.isEnabledFor(logging.DEBUG)
-            failure, text = unwrap_single(crash), "a connection failed: %r"
-            self._log.warning(type(failure).__name__, text, failure, exc_info=verbose and crash)
-            if going_on is not None:
-                raise going_on from None
+            failure, text = unwrap_single(error), "a connection failed: %r"
+            self._log.warning(type(failure).__name__, text, failure, exc_info=verbose and error)
 
 
 def _allowed_connections(wanted: int) -> int:

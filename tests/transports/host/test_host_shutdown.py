@@ -171,6 +171,30 @@ async def test_a_handler_that_does_not_end_is_cancelled(serve, connect, endless,
     assert endless.cancelled == 1
 
 
+async def test_a_handler_that_fails_when_it_is_cancelled_is_logged(
+    serve, connect, autojump_clock, caplog
+):
+    """The failure is in the log, and the host ends in order."""
+
+    async def fail():
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise KeyError("late")
+
+    async def app(scope, receive, send):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail)
+            await trio.sleep_forever()
+
+    host = await serve(app, drain_timeout=DRAIN)
+    client = await connect(host)
+    await client.request()
+    await trio.testing.wait_all_tasks_blocked()
+    assert await _ended(host) == pytest.approx(DRAIN)
+    assert caplog.messages == ["the application failed at POST /"]
+
+
 async def test_a_handler_whose_client_left_has_its_time_too(
     serve, connect, endless, leave, until, autojump_clock
 ):
