@@ -74,7 +74,7 @@ PAGES = (
         "client",
         "Write a client",
         "noizu_mcp",
-        "See [testing in memory](../../tutorial/testing.md) and "
+        "See [write a client](../../how-to/client.md) and "
         "[HTTP](../../how-to/http.md#in-a-program).",
         {
             "Connections": "connect Client ClientHandler",
@@ -198,6 +198,7 @@ SEE = {
     "ClientHandler",
     "tutorial/changing-tools.md": "Page ToolDefinition NoSessionError violations_result",
     "tutorial/testing.md": "connect Client Transcript",
+    "how-to/client.md": "connect Client ClientHandler Stdio",
     "how-to/tasks.md": "Task TaskStarted",
     "how-to/skills.md": "SkillFolder",
     "how-to/http.md": "serve_http Http HttpApp serve_asgi",

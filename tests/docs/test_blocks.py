@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\S*)[ ]*(.*?)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Every language that a page may use, so that a misspelt one cannot hide a block from this test.
-SHOWN = ("text", "json", "toml", "pyi", "mermaid")
+SHOWN = ("text", "json", "toml", "pyi", "mermaid", "dockerfile", "ini")
 
 
 class Block(NamedTuple):

@@ -97,6 +97,13 @@ TARGETS: dict[str, list[dict[str, Any]]] = {
         },
     ],
     "asking.py": [_ask("book"), _ask("connect_calendar"), _ask("slogan")],
+    "library.py": [
+        call("search", words="sea", limit=1),
+        call("export", table="members"),
+        {"name": "delete", "kind": "ask", "mood": "accept", "what": call("delete_book", number=2)},
+        {"name": "row", "kind": "read", "uri": "library://books/1"},
+        {"name": "gone", "kind": "read", "uri": "library://books/2"},
+    ],
 }
 
 pytestmark = pytest.mark.parametrize(
@@ -248,3 +255,15 @@ def test_asking(seen):
     slogan = seen("asking.py", "slogan")
     assert texts(slogan["result"]) == ["a model's answer"]
     assert [each["method"] for each in slogan["asked"]] == ["roots/list", "sampling/createMessage"]
+
+
+def test_library(seen):
+    """Tools over a database, a question before a deletion, and rows as resources."""
+    (found,) = texts(seen("library.py", "search"))
+    assert "Twenty Thousand Leagues" in found
+    assert texts(seen("library.py", "export")) == ["1,Ada\r\n2,Grace\r\n"]
+    asked = seen("library.py", "delete")
+    assert len(asked["asked"]) == 1
+    assert texts(asked["result"]) == ["Walden was deleted"]
+    assert '"Jack London"' in seen("library.py", "row")["contents"][0]["text"]
+    assert "error" in seen("library.py", "gone")
