@@ -1,5 +1,7 @@
 """Targets of commands: modules, files, and the server classes in them."""
 
+import sys
+
 import pytest
 
 from noizu_mcp.cli._errors import CommandError
@@ -44,13 +46,174 @@ def test_a_module_goes_before_what_it_imports(folder):
     assert _load("own.py") == "own"
 
 
+SERVER = "from noizu_mcp import Server\nclass {}(Server, name='{}', version='1'): pass\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (SERVER.format("One", "one") + "app = One()\n", "app one"),
+        (SERVER.format("One", "one") + "app = server = One()\n", "app one"),
+        (SERVER.format("One", "one") + SERVER.format("Two", "two") + "a = Two()\n", "a two"),
+        (SERVER.format("One", "one") + "tools = []\n", "class one"),
+        ("from demo import Demo\ntools = []\n", "class x"),
+        ("from demo import Demo\n", "class demo"),
+        ("from demo import Demo\napp = Demo()\n", "app demo"),
+        ("tools = ()\n", "class x"),
+    ],
+)
+def test_what_a_module_serves(folder, text, name):
+    """An instance, else an own class, else the list of tools, else a class that it imports."""
+    (folder / "x.py").write_text(text)
+    server = load_server("x.py")
+    # An instance is served as it is, and not made again.
+    made = "app" if server in vars(sys.modules["x"]).values() else "class"
+    assert f"{made} {server.options.name}" in (name, name.replace("a ", "app "))
+
+
+LISTS = '''
+"""Sums and such."""
+from noizu_mcp import Prompt, Resource, Tool
+
+def add(a: int, b: int) -> int:
+    """Add."""
+    return a + b
+
+class Ping(Tool):
+    """Ping."""
+    def call(self):
+        return "pong"
+
+class Info(Resource, uri="info://x"):
+    def read(self, uri, ctx):
+        return "about"
+
+def greet(name: str) -> str:
+    """Say hello."""
+    return f"Hello {name}"
+
+tools = [add, Ping, Ping()] [:2]
+more: list = [add]
+resources = [Info]
+prompts = [greet]
+'''
+
+
+def test_a_list_of_tools(run, folder):
+    """Functions and classes are served, with the resources and prompts beside them."""
+    (folder / "sums.py").write_text(LISTS)
+    assert run("call", "sums.py", "add", "a=1", "b=2") == (0, "3\n", "")
+    assert run("call", "sums.py", "ping") == (0, "pong\n", "")
+    assert run("read", "sums.py", "info://x") == (0, "about", "")
+    assert run("prompt", "sums.py", "greet", "name=Ada")[1] == "user:\nHello Ada\n"
+    assert run("call", "sums.py:more", "ping")[0] == 2
+    assert run("describe", "sums.py", "add")[1].startswith("add: a tool of sums 0\n")
+
+
+def test_a_list_with_mistakes(run, folder):
+    """Each has its place: that of the function, or that of the list."""
+    (folder / "bad.py").write_text(
+        "def add(a): pass\ntools = [5]\nothers: list = [add, 6]\nprompts = [7]\n"
+    )
+    status, out, err = run("list", "bad.py")
+    assert (status, out) == (1, "")
+    first, second = err.splitlines()
+    assert first.startswith("noizu-mcp: bad.py:2: bad.tools[0]: 5 is not a tool; ")
+    assert second.startswith("noizu-mcp: bad.py:4: bad.prompts[0]: 7 is not a prompt; ")
+    err = run("list", "bad.py:others")[2]
+    assert "noizu-mcp: bad.py:1: add.a: has no annotation; write a: str" in err
+    assert "noizu-mcp: bad.py:3: bad.others[1]: 6 is not a tool; " in err
+
+
+@pytest.mark.parametrize(
+    ("inits", "target", "here", "advice"),
+    [
+        (["src/pkg"], "src/pkg/rel.py:S", ".", "use pkg.rel:S in the folder src"),
+        (["pkg", "pkg/sub"], "pkg/sub/rel.py", ".", "use pkg.sub.rel"),
+        (["pkg"], "pkg/rel.py:S", ".", "use pkg.rel:S"),
+        ([], "pkg/rel.py:S", ".", "use pkg.rel:S"),
+        ([], "../pkg/rel.py:S", "elsewhere", "use pkg.rel:S in the folder {root}"),
+    ],
+)
+def test_a_part_of_a_package(folder, monkeypatch, inits, target, here, advice):
+    """A relative import needs the package: the exact target is told, and works."""
+    for each in inits:
+        (folder / each).mkdir(parents=True)
+        (folder / each / "__init__.py").touch()
+    (folder / "elsewhere").mkdir()
+    file = folder / here / target.partition(":")[0]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (file.parent / "names.py").write_text("NAME = 'rel'\n")
+    file.write_text(f"from .names import NAME\n{SERVER.format('S', 'rel')}")
+    monkeypatch.chdir(folder / here)
+    with pytest.raises(CommandError) as caught:
+        load_server(target)
+    place = target.partition(":")[0]
+    told = f"cannot import {place}: it is a part of a package; {advice.format(root=folder)}"
+    assert str(caught.value) == told
+    words = told.partition("use ")[2].split(" in the folder ")
+    monkeypatch.chdir(words[1] if words[1:] else ".")
+    assert _load(words[0]) == "rel"
+    for name in [*sys.modules]:
+        if name.partition(".")[0] == "pkg":
+            del sys.modules[name]
+
+
+SCRIPT = """\
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#   "no-such-distribution>=2",
+#
+#   "trio",
+# ]
+# ///
+import no_such_module
+"""
+
+
+def test_the_dependencies_of_a_script(folder):
+    """Those that are missing are named, and a line that brings them along (PEP 723)."""
+    (folder / "x.py").write_text(SCRIPT)
+    with pytest.raises(CommandError) as caught:
+        load_server("x.py:App")
+    assert str(caught.value) == (
+        "cannot import x.py: the script needs no-such-distribution>=2, not installed here; start "
+        "it with: uv run --with 'no-such-distribution>=2' --with trio noizu-mcp run x.py:App"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("no-such-distribution>=2", "attrs"),
+        ('"no-such', "no-such"),
+        ("dependencies = [", "others = ["),
+        ("# dependencies = [", "# dependencies = 3\n# x = ["),
+        ("# ///\nimport", "import"),
+    ],
+)
+def test_a_script_that_tells_nothing(folder, old, new):
+    """Without missing dependencies, or with a broken block, the error of Python stands."""
+    (folder / "x.py").write_text(SCRIPT.replace(old, new))
+    with pytest.raises(CommandError, match=r"ModuleNotFoundError: No module named 'no_such_mod"):
+        load_server("x.py")
+
+
+def test_a_requirement_that_is_none(folder):
+    """What is no requirement is missing, and named as it is."""
+    (folder / "x.py").write_text(SCRIPT.replace("no-such-distribution>=2", "?"))
+    with pytest.raises(CommandError, match=r"the script needs \?, not installed here"):
+        load_server("x.py")
+
+
 @pytest.mark.parametrize(
     ("text", "target", "message", "status"),
     [
         ("", "nosuch.py", "^no such file: nosuch.py$", 2),
         ("", "nosuch_module:A", "^no module nosuch_module; a file is given as path.py$", 2),
         ("", "nosuch.inner:A", "^no module nosuch.inner; ", 2),
-        ("", "x.py", "^x.py: it has no server$", 2),
+        ("", "x.py", "^x.py: it has no server: no Server class, no instance of one, ", 2),
         ("", "x.py:A", "^x.py: no A; there are: none$", 2),
         ("A = 5", "x.py:A", "^x.py: A is no server; there are: none$", 2),
         ("{server}", "x.py:Onee", r"^x.py: no Onee; did you mean One\?$", 2),

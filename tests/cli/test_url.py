@@ -76,6 +76,20 @@ def test_everything_at_a_url(serve, run):
     assert run("call", url, "ecko")[:2] == (2, "")
 
 
+def test_a_url_without_the_path(serve, run):
+    """The server says where the endpoint is; one at a path of its own choice does not."""
+    url = serve().removesuffix("/mcp")
+    told = f"noizu-mcp: nothing is at {url}; the endpoint is /mcp\n"
+    assert run("list", url) == (1, "", told)
+    status, _, err = run("list", f"{url}/", "--protocol", "2026-07-28")
+    assert (status, err.endswith(f"nothing is at {url}/; the endpoint is /mcp\n")) == (1, True)
+    url = serve(path="/hidden").removesuffix("/mcp")
+    told = f"noizu-mcp: {url} answered 404 Not Found: Nothing is at /; most servers are at /mcp\n"
+    assert run("list", url) == (1, "", told)
+    told = f"noizu-mcp: {url}/mcp answered 404 Not Found: Nothing is at /mcp\n"
+    assert run("list", f"{url}/mcp") == (1, "", told)
+
+
 @pytest.mark.parametrize(
     "header",
     ["Authorization: Bearer t0ken", "authorization=Bearer t0ken", "Authorization:Bearer t0ken"],

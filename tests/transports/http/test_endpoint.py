@@ -90,6 +90,8 @@ async def test_other_paths_are_not_found(autojump_clock, wire):
     """With a body that tells this 404 from others."""
     done = await wire.send("POST", call("echo"), path="/")
     assert (done.status, done.error) == (404, -32600)
+    error = {"code": -32600, "message": "Nothing is at /; the endpoint is /mcp"}
+    assert done.json["error"] == {**error, "data": {"endpoint": "/mcp"}}
     done = await wire.send_modern(call("echo"), path="/mcp/")
     assert done.status == 200
 

@@ -9,7 +9,7 @@ import trio
 from ...._errors import AuthError, McpError, ProtocolError, TransportError
 from ...._limits import Limits
 from ....engine import SessionEnded, Unanswered, throttled_log
-from ....jsonrpc import ErrorResponse, Malformed, Received, decode, read_message
+from ....jsonrpc import INVALID_REQUEST, ErrorResponse, Malformed, Received, decode, read_message
 from ....protocol import HANDSHAKE_VERSIONS
 from ..._inbox import Inbox
 from ._backend import Answer, Backend
@@ -132,12 +132,24 @@ class ClientState:
             return AuthError(text)
         if answer.status == 404 and in_session:
             return SessionEnded(f"the server has ended the session ({text})")
+        if answer.status == 404 and (error is None or error.code == INVALID_REQUEST):
+            return TransportError(self._explain_404(text, error), status=404)
         # A 5xx often comes from a proxy; its body is not the server's answer to the request.
         if error is not None and answer.status < 500:
             return McpError(error.code, error.message, error.data)
         if 300 <= answer.status < 400:
             text += f"; it has moved to {answer.headers.get('location', 'nowhere')[:SHOWN]}"
         return TransportError(text, status=answer.status)
+
+    def _explain_404(self, text: str, error: ErrorResponse | None) -> str:
+        """Say where the endpoint is, if anything tells."""
+        data = None if error is None else error.data
+        endpoint = data.get("endpoint") if isinstance(data, Mapping) else None
+        if isinstance(endpoint, str):
+            return f"nothing is at {self.shown}; the endpoint is {endpoint[:SHOWN]}"
+        # Only for a URL without a path: a guess would mislead anybody who knows theirs.
+        has_path = "/" in self.shown.partition("://")[2].rstrip("/")
+        return text if has_path else f"{text}; most servers are at /mcp"
 
 
 async def read_refusal(answer: Answer) -> tuple[bytes, ErrorResponse | None]:

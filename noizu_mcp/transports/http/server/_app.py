@@ -13,9 +13,9 @@ from ....jsonrpc import INTERNAL_ERROR, INVALID_REQUEST, Request
 from ....server import RequestContext, Server
 from ....telemetry import Metrics
 from ..._process_end import hearing_signals, soon
-from ._asgi import JSON, TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send
+from ._asgi import JSON, TEXT, Disconnected, HttpRequest, Receive, Refused, Scope, Send, mount_of
 from ._endpoint import Endpoint
-from ._http_options import LOCAL_HOSTS, HttpOptions
+from ._http_options import LOCAL_HOSTS, PATH, HttpOptions
 from ._origin_check import Guard, preflight
 from ._reply import Reply
 from ._running_app import RunningApp, TaskGroup
@@ -206,7 +206,7 @@ class HttpApp:
         document = None if authorization is None else authorization.document(http)
         metrics = self._metrics if http.path == "/metrics" else None
         if http.path != self._path and document is None and metrics is None:
-            raise Refused(404, f"Nothing is at {http.path[:200]}", code=INVALID_REQUEST)
+            raise self._nothing_at(http)
         # Before authorization: no page of a foreign site may learn whether a token is good.
         http.extra = self._guard.check(http)
         if http.method == "OPTIONS" and http.extra:
@@ -220,6 +220,15 @@ class HttpApp:
             raise Refused(500, _NO_LIFESPAN, code=INTERNAL_ERROR)
         handle = endpoint.handle if metrics is None else partial(_report_metrics, metrics)
         return handle(http) if authorization is None else _admit(http, authorization, handle)
+
+    def _nothing_at(self, http: HttpRequest) -> Refused:
+        """Refuse a request to another path; a client that left out `/mcp` is told where it is."""
+        text, endpoint = f"Nothing is at {http.path[:200]}", mount_of(http.scope) + self._path
+        # Any other path may have been chosen so that nobody finds it.
+        if self._path != PATH:
+            return Refused(404, text, code=INVALID_REQUEST)
+        text = f"{text}; the endpoint is {endpoint}"
+        return Refused(404, text, code=INVALID_REQUEST, data={"endpoint": endpoint})
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -130,7 +130,7 @@ class HttpRequest:
         self.method: str = scope["method"]
         path: str = scope["path"]
         if scope.get("root_path"):
-            path = path[len(_mount_of(scope)) :]
+            path = path[len(mount_of(scope)) :]
         self.path = path.rstrip("/") or "/"
         pairs: Sequence[Header] = scope["headers"]
         # Not decoded: most headers of a request are never looked at.
@@ -153,7 +153,7 @@ class HttpRequest:
     def whole_path(self) -> str:
         """The path from the root of the host, without a slash at its end."""
         path: str = self.scope["path"]
-        root = "" if _mount_of(self.scope) else self.scope.get("root_path", "")
+        root = "" if mount_of(self.scope) else self.scope.get("root_path", "")
         return (root + path).rstrip("/") or "/"
 
     @property
@@ -243,7 +243,7 @@ def _join(pairs: Sequence[Header]) -> dict[bytes, bytes]:
     return joined
 
 
-def _mount_of(scope: Scope) -> str:
+def mount_of(scope: Scope) -> str:
     """Return the mount point if the path begins with it, as it does since version 2.4 of ASGI."""
     # Only at a whole segment: `/mcp` is no prefix of `/mcp-other`.
     path, root = scope["path"], scope.get("root_path", "")

@@ -12,6 +12,8 @@ from ._origin_check import ANY, is_host, is_origin
 if TYPE_CHECKING:
     from ....auth import BearerAuth
 
+#: The path of the protocol unless another is given.
+PATH: Final = "/mcp"
 #: Hosts that a browser on this machine uses for it; any port.
 LOCAL_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 
@@ -144,7 +146,7 @@ class HttpOptions:
             contains an entry that no `Host` or `Origin` can be.
     """
 
-    path: str = attrs.field(default="/mcp", validator=_is_a_path)
+    path: str = attrs.field(default=PATH, validator=_is_a_path)
     allowed_hosts: Sequence[str] | None = attrs.field(
         default=None, validator=attrs.validators.optional(_are_hosts)
     )

@@ -1,0 +1,107 @@
+"""Modules of users: imported by name or run as files; a failure is told in one line."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from types import ModuleType
+from typing import Any, TypeVar
+
+from .._errors import DefinitionError
+from .._util import relative_path
+from ._errors import USAGE, CommandError
+
+Result = TypeVar("Result")
+
+
+def import_place(place: str, name: str) -> ModuleType:
+    """Import a module, or run a file as one.
+
+    Args:
+        place: `package.module` or `path/to/file.py`.
+        name: The name that is wanted of it, for advice; may be empty.
+
+    Raises:
+        CommandError: It cannot be imported, or is not there.
+    """
+    if place.endswith(".py"):
+        try:
+            return guarded(f"import {place}", lambda: _import_file(place))
+        except CommandError as error:
+            from ._remedies import remedy_of
+
+            remedy = remedy_of(error.__cause__, place, f":{name}" if name else "")
+            if remedy is None:
+                raise
+            raise CommandError(f"cannot import {place}: {remedy}") from error.__cause__
+    # A console script has its own folder on the path, and not the current one as `python -m` has.
+    _look_in(os.getcwd())
+    try:
+        return guarded(f"import {place}", lambda: importlib.import_module(place))
+    except CommandError as error:
+        missing = error.__cause__
+        # A module that is itself there, but imports one that is not, is a failure of its own.
+        if isinstance(missing, ModuleNotFoundError) and f"{place}.".startswith(f"{missing.name}."):
+            raise CommandError(f"no module {place}; a file is given as path.py", USAGE) from error
+        raise
+
+
+def _import_file(place: str) -> ModuleType:
+    """Run a file as a module, found by its path, whatever else has its name."""
+    path = os.path.abspath(place)
+    if not os.path.isfile(path):
+        raise CommandError(f"no such file: {place}", USAGE)
+    _look_in(os.path.dirname(path))
+    name = os.path.basename(path).removesuffix(".py")
+    # A file `json.py` must not be answered with the module of the standard library.
+    while name in sys.modules:
+        if getattr(sys.modules[name], "__file__", None) == path:
+            return sys.modules[name]
+        name = f"{name}_"
+    spec: Any = spec_from_file_location(name, path, loader=SourceFileLoader(name, path))
+    module = module_from_spec(spec)
+    # Before it runs, as `import` does: classes look up their module there.
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _look_in(folder: str) -> None:
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+
+def guarded(what: str, function: Callable[[], Result]) -> Result:
+    """Run the user's code; an exception of it becomes one message without a traceback.
+
+    Args:
+        what: The action, for the message: `import app.py`.
+        function: The code.
+
+    Raises:
+        CommandError: It failed, or called `exit`.
+    """
+    try:
+        return function()
+    except CommandError:
+        raise
+    except DefinitionError as error:
+        raise CommandError(str(error)) from error
+    except (Exception, SystemExit) as error:  # a script may exit while it is imported
+        text = f"cannot {what}: {type(error).__name__}: {error}{_place_of(error)}"
+        raise CommandError(text) from error
+
+
+def _place_of(error: BaseException) -> str:
+    """Name the innermost line of the user's code, or of a library, that was at it."""
+    place = ""
+    # Frames of `importlib` are left out; those of its frozen part have names like `<frozen …>`.
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file not in (__file__, importlib.__file__) and not file.startswith("<"):
+            place = f" ({relative_path(file)}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    return place
