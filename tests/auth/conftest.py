@@ -47,7 +47,7 @@ class Peer:
 
     async def until_asked(self):
         """Wait for the next request, a few seconds at most."""
-        with trio.fail_after(10):
+        with trio.fail_after(60):
             await self.started.wait()
 
     async def handle(self, stream):

@@ -7,7 +7,7 @@ from noizu_mcp import Context, Resource, Schema, Server, Toolkit, mcp
 from noizu_mcp.auth import InsufficientScope, RequireScopes, parse_challenges
 from noizu_mcp.jsonrpc import INSUFFICIENT_SCOPE
 
-PATIENCE = 10
+PATIENCE = 60
 KNOWS = {"extensions": {"io.modelcontextprotocol/tasks": {}}, "elicitation": {}}
 
 

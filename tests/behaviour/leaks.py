@@ -12,7 +12,7 @@ def _threads(server: Any) -> int:
 async def leaks(connection: Any) -> list[str]:
     """Name what is left of a connection whose `run` has ended."""
     server, peer, feed = connection.running.server, connection.peer, connection.feed
-    with trio.move_on_after(5):
+    with trio.move_on_after(60):
         while _threads(server):  # noqa: ASYNC110 - nothing tells of it
             await trio.sleep(0.001)  # abandoned threads end by themselves, soon
     counts = {

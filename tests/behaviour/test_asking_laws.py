@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 ERAS = ("2025-11-25", "2026-07-28")
-PATIENCE = 30
+PATIENCE = 60
 
 WRONG = {
     "elicitation/create": [

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+from trio.testing import MockClock
 
 from noizu_mcp import ClientHandler, RequestTimeout
 
@@ -208,11 +209,19 @@ async def test_initialize_cannot_be_cancelled(opened):
         assert "result" in await wire.answer(message["id"])
 
 
-async def test_our_client_cancels_what_it_no_longer_waits_for(connected):
+@pytest.fixture
+def clock():
+    """A clock that is slow, and that a test moves when a timeout shall pass."""
+    return MockClock(rate=0.1)
+
+
+async def test_our_client_cancels_what_it_no_longer_waits_for(connected, clock):
     """A timeout raises, and tells the server; the session goes on."""
     async with connected("Kitchen") as client:
         with pytest.raises(RequestTimeout):
-            await client.call_tool("hold", {"key": "t"}, timeout=0.05)
+            await client.call_tool(
+                "hold", {"key": "t"}, timeout=5, progress=lambda _: clock.jump(5)
+            )
         result = await client.call_tool("outcome", {"key": "t"})
         assert result.content[0].text == "cancelled"
 

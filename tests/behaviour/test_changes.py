@@ -287,7 +287,7 @@ async def test_a_change_right_after_connecting_is_told(opened, revision, transpo
             server = (wire.connection.running if wire.connection else wire.app).server
             async with connect(wire.stream, version=revision, handler=handler):
                 server.prompts.add(*server.prompts)
-                with trio.fail_after(5):
+                with trio.fail_after(60):
                     await handler.heard.wait()
         assert handler.seen == ["notifications/prompts/list_changed"]
 
@@ -329,7 +329,7 @@ async def test_our_client_listens(connected, revision):
         async with client.listen(tools=True, prompts=True, uris=["file:///a"]) as agreed:
             assert agreed == {"toolsListChanged": True}
             await client.call_tool("say")
-            with trio.fail_after(5):
+            with trio.fail_after(60):
                 await handler.heard.wait()
         if revision == STATELESS:
             await client.call_tool("say")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 SERVERS = ("Kitchen", "Pantry", "Asker")
-PATIENCE = 30
+PATIENCE = 60
 
 
 @pytest.fixture(scope="module", autouse=True)

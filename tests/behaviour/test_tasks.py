@@ -37,7 +37,7 @@ async def begin(wire: Any, tool: str, **arguments: Any) -> Any:
 
 async def look(wire: Any, id_: str, *until: str) -> dict[str, Any]:
     """Look at a task until it is in one of some states; gives it."""
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         while True:
             task = wire.bare((await wire.ask("tasks/get", {"taskId": id_}))["result"])
             assert task["taskId"] == id_
@@ -537,7 +537,7 @@ async def test_listening_twice_to_one_task(agency, transport):
         first, _ = await listen(wire, id_)
         await told(wire, "input_required")
         second, _ = await listen(wire, id_)
-        with trio.fail_after(10):
+        with trio.fail_after(60):
             while (await wire.notice("notifications/tasks"))["_meta"][TAG] != second:
                 pass
         await cancel_listener_and_task(wire, first, id_)

@@ -14,7 +14,7 @@ STATELESS = "2026-07-28"
 REVISIONS = ("2025-03-26", "2025-06-18", "2025-11-25", STATELESS)
 PREFIX = "io.modelcontextprotocol/"
 #: Seconds; reached only where something hangs.
-PATIENCE = 10
+PATIENCE = 60
 
 RESULTS = {
     "initialize": "InitializeResult",

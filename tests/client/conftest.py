@@ -68,7 +68,7 @@ class Script:
 
     async def until(self, method):
         """Wait until the client has sent a message of a method."""
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             while method not in [each.get("method") for each in self.received]:
                 await self.arrived.wait()
 

@@ -401,7 +401,7 @@ async def test_sync_notifications_come_in_order(scripted, version):
     async with scripted(handler=handler, version=version) as (_, script):
         for number in range(20):
             await script.say(method="notifications/message", params={"data": number})
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             while len(handler.heard) < 20:
                 await trio.to_thread.run_sync(handler.told.wait, 1)
                 handler.told.clear()
@@ -420,7 +420,7 @@ async def test_a_slow_thread_delays_nothing_else(scripted):
 
     handler = Slow(["file:///a"])
     try:
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             async with scripted(handler=handler, version="2025-11-25") as (_, script):
                 await script.say(id="slow", method="sampling/createMessage", params=SAMPLE)
                 await trio.to_thread.run_sync(begun.wait, 5)
@@ -470,7 +470,7 @@ async def test_overrides_may_call_the_method_of_the_base(scripted, is_async):
     handler = Async() if is_async else Sync()
     async with scripted(handler=handler) as (_, script):
         await script.say(method="notifications/message", params={})
-        with trio.fail_after(5):
+        with trio.fail_after(60):
             await heard.wait()
 
 

@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from noizu_mcp import RequestTimeout, Server, Stdio, Tool, connect, serve_http
 from noizu_mcp.engine import single_failure
@@ -21,25 +22,34 @@ class Lost(Exception):
     """The failure of the block."""
 
 
-async def by_timeout(client, began):
-    await client.call_tool("hold", timeout=0.2)
+@pytest.fixture
+def clock():
+    """A clock that is slow, so that no other timeout passes, and that a test moves."""
+    return MockClock(rate=0.1)
 
 
-async def by_a_failure(client, began):
+async def by_timeout(client, began, clock):
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partial(client.call_tool, "hold", timeout=5))
+        await began()
+        clock.jump(5)
+
+
+async def by_a_failure(client, began, _):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "hold")
         await began()
         raise Lost
 
 
-async def by_its_own_scope(client, began):
+async def by_its_own_scope(client, began, _):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "hold")
         await began()
         nursery.cancel_scope.cancel()
 
 
-async def by_a_scope_around_it(client, began):
+async def by_a_scope_around_it(client, began, _):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(client.call_tool, "hold")
         await began()
@@ -83,31 +93,31 @@ def a_server():
 
 @pytest.mark.parametrize("version", REVISIONS)
 @pytest.mark.parametrize("leave", LEAVING)
-async def test_over_http(leave, version):
+async def test_over_http(leave, version, clock):
     """The handler of a real server is cancelled."""
     server, began, ended = a_server()
     async with trio.open_nursery() as nursery:
         host = await nursery.start(partial(serve_http, server(), port=0))
         async with left(), connect(f"{host.urls[0]}/mcp", version=version) as client:
-            await leave(client, began.wait)
-        with trio.fail_after(5):
+            await leave(client, began.wait, clock)
+        with trio.fail_after(10):
             await ended.wait()
         host.stop()
 
 
 @pytest.mark.parametrize("version", REVISIONS)
 @pytest.mark.parametrize("leave", LEAVING)
-async def test_in_memory(leave, version):
+async def test_in_memory(leave, version, clock):
     """The handler is cancelled, and nothing is left behind."""
     server, began, ended = a_server()
     async with left(), connect(server, version=version) as client:
-        await leave(client, began.wait)
+        await leave(client, began.wait, clock)
     assert ended.is_set()
 
 
 @pytest.mark.parametrize("version", REVISIONS)
 @pytest.mark.parametrize("leave", LEAVING)
-async def test_on_a_stream(leave, version):
+async def test_on_a_stream(leave, version, clock):
     """The last message names the call, in both eras."""
     ours, theirs = memory_pair()
     began, heard = trio.Event(), []
@@ -128,7 +138,7 @@ async def test_on_a_stream(leave, version):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(answer)
         async with left(), connect(ours, version=version) as client:
-            await leave(client, began.wait)
+            await leave(client, began.wait, clock)
     (call,) = [each for each in heard if each["method"] == "tools/call"]
     assert heard[-1]["method"] == "notifications/cancelled"
     assert heard[-1]["params"]["requestId"] == call["id"]
@@ -148,7 +158,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.parametrize("leave", LEAVING)
-async def test_on_stdio(leave, tmp_path):
+async def test_on_stdio(leave, tmp_path, clock):
     """A command reads of it before its stdin ends."""
     path = tmp_path / "heard"
 
@@ -159,7 +169,7 @@ async def test_on_stdio(leave, tmp_path):
 
     command = Stdio(sys.executable, "-c", COMMAND, str(path))
     async with left(), connect(command, version="2025-11-25") as client:
-        await leave(client, began)
+        await leave(client, began, clock)
     assert path.read_text().split() == [
         "initialize",
         "notifications/initialized",

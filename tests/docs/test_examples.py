@@ -39,7 +39,7 @@ def serve() -> Open:
         file, _, server = name.partition(":")
         target = f"{EXAMPLES / file}.py{':' if server else ''}{server}"
         command = Stdio(sys.executable, "-m", "noizu_mcp", "run", target)
-        with trio.fail_after(20):
+        with trio.fail_after(60):
             async with connect(command, **options) as client:
                 yield client
 

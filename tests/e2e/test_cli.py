@@ -19,7 +19,7 @@ def run(command):
 
     def run(*words, **options):
         done = subprocess.run(
-            command(*words), check=False, capture_output=True, timeout=20, **options
+            command(*words), check=False, capture_output=True, timeout=120, **options
         )
         return done.returncode, done.stdout, done.stderr
 
@@ -77,7 +77,7 @@ def test_a_reader_that_is_gone(command, app, word):
         stdout=stdout,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONUNBUFFERED": ""},
-        timeout=20,
+        timeout=120,
     )
     os.close(stdout)
     assert (done.returncode, done.stderr) == (1, b"" if word == "--help" else b"imported\n")

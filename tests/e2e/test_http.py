@@ -17,7 +17,9 @@ import trio
 
 import noizu_mcp
 
-PATIENCE = 30.0
+PATIENCE = 60.0
+#: Seconds for an end that takes a few, on a machine that is busy.
+IN_TIME = 30.0
 SERVER = """
 import trio
 from noizu_mcp import Server, Toolkit, mcp
@@ -58,7 +60,7 @@ PROGRAM = f"""{SERVER}
 import trio.testing
 from noizu_mcp.transports.http import HttpLimits
 
-Demo().run_http(port=0, limits=HttpLimits(grace=0.1), drain_timeout=0.1, lifespan_timeout=0.1)
+Demo().run_http(port=0, limits=HttpLimits(grace=0.1), drain_timeout=0.1, lifespan_timeout=0.5)
 """
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -176,7 +178,7 @@ def test_hypercorn_serves_where_it_is_asked_for(app):
 
 @pytest.mark.slow
 def test_nobody_keeps_it_from_ending(app):
-    """Calls of both eras, both kinds of streams, and a client that reads nothing: within 10 s."""
+    """Calls of both eras, both kinds of streams, and a client that reads nothing: it ends."""
     with running(app, "--port", "0") as (process, address):
         session = begin(address)
         progress = {"_meta": {"progressToken": 1}}
@@ -203,7 +205,7 @@ def test_nobody_keeps_it_from_ending(app):
         stuck.sendall(b"POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-length: 10\r\n\r\n{")
         status, stderr, seconds = end(process, signal.SIGTERM)
         assert (status, stderr) == (0, "")
-        assert seconds < 10
+        assert seconds < IN_TIME
         assert b'"resultType":"complete"' in listen.read()
         for answer in (handshake, stateless):
             assert b"The server is shutting down" in answer.read()
@@ -238,7 +240,7 @@ def test_after_the_lead_it_ends_in_order(app):
     with running(app, "--port", "0", "--lead", "1") as (process, _):
         status, stderr, seconds = end(process, signal.SIGTERM)
         assert (status, stderr) == (0, "")
-        assert 1 <= seconds < 10
+        assert 1 <= seconds < IN_TIME
 
 
 @pytest.mark.parametrize("tool", ["resist", "stop_the_loop"])
@@ -250,8 +252,8 @@ def test_a_handler_that_does_not_end_is_ended(app, tool):
         assert call(address, tool, token=1).readline()
         status, stderr, seconds = end(process, signal.SIGTERM)
         assert status == 1
-        assert re.search(f"not ended within 1.3 s.*tools/call '{tool}'", stderr)
-        assert 1.3 <= seconds < 10
+        assert re.search(f"not ended within 1.7 s.*tools/call '{tool}'", stderr)
+        assert 1.7 <= seconds < IN_TIME
 
 
 @pytest.mark.parametrize(("hard", "left"), [(64, 31), (4096, 200)])

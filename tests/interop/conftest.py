@@ -21,7 +21,7 @@ SCRIPTS = HERE / "ts"
 INSTALL = f"npm install --no-package-lock --ignore-scripts --prefix {SCRIPTS.relative_to(ROOT)}"
 
 #: Seconds for a driver with all its connections: it fails, it does not hang.
-PATIENCE = 90
+PATIENCE = 300
 
 #: The drivers of the TypeScript clients, and the packages that they need.
 DRIVERS = {

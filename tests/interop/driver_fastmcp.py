@@ -11,7 +11,7 @@ from typing import Any
 from fastmcp import Client
 from fastmcp.client.elicitation import ElicitResult
 
-PATIENCE = 30
+PATIENCE = 90
 
 
 def wire(value: Any) -> Any:

@@ -20,7 +20,14 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 from mcp.shared.subscriptions import event_to_notification
 
 #: Seconds for one scenario.
-PATIENCE = 20
+PATIENCE = 60
+#: What a filter for notifications lets through.
+METHODS = {
+    "toolsListChanged": "notifications/tools/list_changed",
+    "promptsListChanged": "notifications/prompts/list_changed",
+    "resourcesListChanged": "notifications/resources/list_changed",
+    "resourceSubscriptions": "notifications/resources/updated",
+}
 
 
 def target(connection: dict[str, Any]) -> Any:
@@ -248,12 +255,10 @@ class Driver:
         for uri in watched:
             await self.client.subscribe_resource(uri)
         await self.call(scenario)
-        lists = [key.removesuffix("ListChanged") for key in listen]
-        wanted = [f"notifications/{kind}/list_changed" for kind in lists]
-        # A list that an earlier scenario changed may be told of late.
-        while (found := await self.heard.receive())[0].endswith("list_changed"):
-            if found[0] in wanted:
-                break
+        wanted = [METHODS[key] for key in listen]
+        # What an earlier scenario changed may be told of late.
+        while (found := await self.heard.receive())[0] not in wanted:
+            pass
         for uri in watched:
             await self.client.unsubscribe_resource(uri)
             await self.call(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 #: Seconds for a proxy to end.
-PATIENCE = 20
+PATIENCE = 60
 #: Seconds of silence after which an impatient proxy ends the connection of a client.
 IMPATIENCE = 1
 

@@ -11,7 +11,7 @@ import trio
 from noizu_mcp import Accept, Client, ClientHandler, Root, SamplingResult, Stdio, connect
 
 #: Seconds for one scenario, and for one connection.
-PATIENCE, CONNECTED = 10, 30
+PATIENCE, CONNECTED = 60, 120
 
 
 class Ears(ClientHandler):

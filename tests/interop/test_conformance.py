@@ -31,7 +31,7 @@ ACCEPTED = {
     "roots/list": {"roots": [{"uri": "file:///work"}]},
 }
 #: Seconds; reached only where something hangs.
-PATIENCE = 15
+PATIENCE = 60
 
 
 class Wire:

@@ -19,7 +19,7 @@ from .talking import Person, texts
 HERE = Path(__file__).parent
 SERVER = HERE / "everything_server.py"
 FASTMCP = "NOIZU_MCP_FASTMCP"
-PATIENCE = 60
+PATIENCE = 120
 
 
 @pytest.fixture(scope="module")

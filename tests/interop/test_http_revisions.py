@@ -15,7 +15,7 @@ import pytest
 SERVER = Path(__file__).parents[2] / "docs" / "examples" / "everything.py"
 OLDEST, FORMS, SESSION = "2025-03-26", "2025-06-18", "2025-11-25"
 REVISIONS = [OLDEST, FORMS, SESSION]
-PATIENCE = 20
+PATIENCE = 60
 
 
 class Client:

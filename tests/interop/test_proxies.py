@@ -22,7 +22,7 @@ META = {
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "deployment.md"
 #: Bytes of a large text; its message stays below the 16 MiB of a server and of the proxies.
 LARGE = 5 * 1024 * 1024
-PATIENCE = 60
+PATIENCE = 120
 
 
 class Kit(Toolkit):

@@ -3,8 +3,7 @@
 import time
 
 #: The larger input is so many times as long as the smaller one. Linear work takes so many times as
-#: long, and quadratic work the square of it; the limit is in the middle, a factor of four from
-#: each.
+#: long, and quadratic work the square of it; the limit is a factor of four from either.
 TIMES = 16
 LIMIT = 64
 #: A machine that is busy slows some measurements down, but not the fastest of so many.

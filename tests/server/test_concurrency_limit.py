@@ -142,7 +142,7 @@ async def test_a_place_is_taken_again_once():
             await event.wait()
         taken.append(limiter.borrowed_tokens)
 
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         async with one_of(limiter), trio.open_nursery() as nursery:
             for event in answers:
                 nursery.start_soon(ask, event)
@@ -192,7 +192,7 @@ async def test_a_place_that_comes_while_somebody_asks_again_is_left():
         async with given_back():
             await event.wait()
 
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         async with one_of(limiter), trio.open_nursery() as nursery:
             nursery.start_soon(ask, first)
             await trio.testing.wait_all_tasks_blocked()

@@ -339,11 +339,11 @@ async def test_asking_after_the_end(nursery):
     await settled()
     assert task.status == "input_required"
     bench.go_on.set()
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         await pending.wait()
     assert task.status == "completed"
     nursery.start_soon(ask, late)
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         await late.wait()
     assert task.status == "completed"
     nursery.cancel_scope.cancel()

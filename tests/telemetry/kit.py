@@ -32,7 +32,7 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
 }
 #: Seconds after which a wait is a failure.
-PATIENCE = 5
+PATIENCE = 60
 
 
 async def soon(event):

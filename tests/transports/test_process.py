@@ -34,7 +34,7 @@ async def taken(stream):
 async def _lines(target, limit=1000):
     """Receive all that a server says."""
     lines = []
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         async with open_process(target, Limits(message_size=limit)) as (stream, _):
             while received := await taken(stream):
                 lines += received
@@ -42,7 +42,7 @@ async def _lines(target, limit=1000):
 
 
 async def _exchange(target):
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         async with open_process(target) as (stream, process):
             await stream.send([MESSAGE])
             answer = await taken(stream)
@@ -178,13 +178,14 @@ async def test_what_may_be_a_message_passes():
 
 async def test_a_server_that_ignores_the_end_of_stdin(monkeypatch):
     """It gets SIGTERM, and so does what it has started."""
-    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.2)
+    # Also the time until SIGKILL, before which a shell on a busy machine must have run its trap.
+    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 1)
     script = "sleep 1000 & echo '{\"id\":'$!'}'; trap 'echo done >&2; exit 7' TERM; wait; wait"
     async with open_process(_shell(script, stderr=subprocess.DEVNULL)) as (stream, process):
         (line,) = await taken(stream)
     assert process.returncode == 7
     child = int(line.removeprefix(b'{"id":').removesuffix(b"}"))
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         while _alive(child):
             await trio.lowlevel.checkpoint()
 
@@ -201,7 +202,7 @@ async def test_a_server_that_ignores_everything(monkeypatch):
     """In the end it is killed; the whole takes a bounded time."""
     monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
     code = "import signal,os; signal.signal(15, 1); os.write(1, b'{\"id\":1}\\n'); signal.pause()"
-    with trio.fail_after(5):
+    with trio.fail_after(60):
         async with open_process(Stdio(sys.executable, "-c", code)) as (stream, process):
             assert await taken(stream) == [b'{"id":1}']
     assert process.returncode == -signal.SIGKILL
@@ -209,15 +210,16 @@ async def test_a_server_that_ignores_everything(monkeypatch):
 
 async def test_cancellation_ends_the_server():
     """A block that is cancelled leaves no process behind."""
-    with trio.move_on_after(0.1):
+    with trio.CancelScope() as scope:
         async with open_process(Stdio("cat")) as (_, process):
+            scope.cancel()
             await trio.sleep_forever()
     assert process.returncode == 0
 
 
 async def test_a_process_that_ends_just_when_it_is_signalled(monkeypatch):
     """A signal that comes too late is no failure."""
-    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 0.1)
+    monkeypatch.setattr(_process, "EXIT_TIMEOUT", 1)
 
     def too_late(pid, number):
         os.kill(pid, number)

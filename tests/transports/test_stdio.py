@@ -52,7 +52,7 @@ def _write(fd, *messages):
 async def _read(fd):
     """Read the next message of a server."""
     line = bytearray()
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         while not line.endswith(b"\n"):
             await trio.lowlevel.wait_readable(fd)
             line += os.read(fd, 1)
@@ -133,7 +133,7 @@ async def test_a_signal_after_the_end_of_stdin_cuts_the_grace_period_short(serve
     """A client that closes stdin and then sends SIGTERM does not wait for running requests."""
     serve, feed, out = served
     _write(feed, INITIALIZE, INITIALIZED, _call(1))
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             await nursery.start(partial(serve, Waiting(), grace=1000, handle_signals=True))
             await _read(out)
@@ -154,7 +154,7 @@ async def test_a_signal_while_the_server_is_set_up(served, handlers):
             await trio.sleep_forever()
             yield
 
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(serve, Slow(), handle_signals=True))
             await entered.wait()
@@ -195,7 +195,7 @@ async def test_the_end_of_the_parent_ends_it(served, monkeypatch):
     serve, feed, out = served
     parent = await trio.lowlevel.open_process(["cat"], stdin=subprocess.PIPE)
     monkeypatch.setattr(os, "getppid", lambda: parent.pid)
-    with trio.fail_after(10):
+    with trio.fail_after(60):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(serve, Waiting()))
             _write(feed, INITIALIZE)
@@ -227,7 +227,7 @@ async def test_a_parent_that_ended_before():
     process = await trio.run_process(
         [sys.executable, "-c", "import os; print(os.getpid())"], capture_stdout=True
     )
-    with trio.fail_after(30):
+    with trio.fail_after(60):
         await _process_end.parent_exit(int(process.stdout))
 
 

@@ -8,7 +8,14 @@
 // `tamper(tool)` where the library can.
 import { Person } from './person.mjs';
 
-const PATIENCE = 20_000;
+const PATIENCE = 60_000;
+// What a filter for notifications lets through.
+const METHODS = {
+    toolsListChanged: 'notifications/tools/list_changed',
+    promptsListChanged: 'notifications/prompts/list_changed',
+    resourcesListChanged: 'notifications/resources/list_changed',
+    resourceSubscriptions: 'notifications/resources/updated',
+};
 
 // A queue of events that can be waited for.
 class Events {
@@ -129,7 +136,11 @@ const kinds = {
         const subscription = await client.listen(listen);
         if (!subscription) for (const uri of watched) await client.client.subscribeResource({ uri });
         await client.call({ name: tool, arguments: args });
-        const notice = await client.hooks.notices.next();
+        // What an earlier scenario changed may be told of late.
+        const wanted = Object.keys(listen).map((key) => METHODS[key]);
+        let notice;
+        do notice = await client.hooks.notices.next();
+        while (!wanted.includes(notice[0]));
         if (!subscription) for (const uri of watched) await client.client.unsubscribeResource({ uri });
         await subscription?.close();
         // A notice of it would be the first that a later scenario gets.

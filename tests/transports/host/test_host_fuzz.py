@@ -128,7 +128,7 @@ async def _exchange(app, path, data, cuts):
         stream = await trio.open_unix_socket(path)
         got = bytearray()
         async with stream:
-            with trio.fail_after(20):
+            with trio.fail_after(60):
                 try:
                     for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
                         await stream.send_all(data[start:end])

@@ -41,7 +41,7 @@ def serve(nursery):
 
 async def _end(host, ended):
     host.stop()
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         await ended.wait()
 
 
@@ -85,7 +85,7 @@ async def test_http_2_over_tls(serve, connect, echo, certificate):
     client.send_headers(1, names)
     client.send_data(1, b"hello", end_stream=True)
     events = []
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         while not any(isinstance(each, h2.events.StreamEnded) for each in events):
             await stream.send_all(client.data_to_send() or b"")
             events += client.receive_data(await stream.receive_some())
@@ -102,7 +102,7 @@ async def test_a_unix_socket(serve, echo, tmp_path):
     assert (host.urls, host.port) == ((f"unix:{path}",), None)
     async with await trio.open_unix_socket(path) as stream:
         await stream.send_all(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1")
-        with trio.fail_after(20):
+        with trio.fail_after(60):
             assert b"200" in await stream.receive_some()
     await _end(host, ended)
     assert not path.exists()

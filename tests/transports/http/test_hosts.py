@@ -23,7 +23,7 @@ HOSTS = {
     "quart": ["quart_trio"],
     "granian": ["starlette", "granian"],
 }
-PATIENCE = 30.0
+PATIENCE = 60.0
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},

@@ -119,7 +119,7 @@ async def test_a_signal_before_it_listens_ends_it():
             await trio.sleep_forever()
             yield
 
-    with trio.fail_after(30):
+    with trio.fail_after(60):
         await serve_http(Slow(), port=0, handle_signals=True)
 
 

@@ -47,7 +47,7 @@ async def host(nursery):
     for stream in opened:
         await stream.aclose()
     stop.set()
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         await ended.wait()
 
 
@@ -65,7 +65,7 @@ class Client:
         await self.stream.send_all("\r\n".join([*lines, "", ""]).encode() + data)
 
     async def until(self, end):
-        with trio.fail_after(20):
+        with trio.fail_after(60):
             while end not in self.buffer:
                 data = await self.stream.receive_some()
                 assert data, self.buffer
@@ -130,7 +130,7 @@ async def test_streams(host):
     await other.until(b"\r\n\r\n")  # after a while of silence
     assert len(app.endpoint.replies) == 1
     await other.stream.aclose()
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         while app.endpoint.replies:
             await trio.testing.wait_all_tasks_blocked(0.01)
 
@@ -149,7 +149,7 @@ async def test_the_end_with_open_streams(host, caplog):
     await other.until(b"acknowledged")
     stop.set()
     await other.until(b'"resultType":"complete"')
-    with trio.fail_after(20):
+    with trio.fail_after(60):
         await ended.wait()
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
 

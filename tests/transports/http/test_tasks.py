@@ -17,7 +17,7 @@ PREFIX = "io.modelcontextprotocol/"
 EXTENSION = f"{PREFIX}tasks"
 NAMED = {"tools/call": "name", "tasks/get": "taskId", "tasks/update": "taskId"}
 NAMED["tasks/cancel"] = "taskId"
-PATIENCE = 10
+PATIENCE = 60
 
 
 class Name(Schema):
