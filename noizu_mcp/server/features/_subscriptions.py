@@ -32,7 +32,10 @@ def listen(ctx: RequestContext) -> Job | None:
     if server.registry.scoped:
         wanted = wanted._replace(uris=_readable(ctx, server.registry, wanted.uris))
     # No author's code to wait for: the acknowledgement goes out in this very step.
-    if not wanted.uris or not server.registry.overrides("can_watch", "subscribe"):
+    if not wanted.uris:
+        feed.listen(ctx, wanted)
+        return None
+    if not server.registry.overrides("can_watch", "subscribe"):
         allowed = frozenset(filter(server.registry.is_subscribable, wanted.uris))
         feed.listen(ctx, wanted._replace(uris=allowed))
         return None
