@@ -259,7 +259,7 @@ def stream():
 async def test_an_answer_goes_on_without_the_application(serve, connect, until, stream):
     """Until its end is sent; the next request, which has come meanwhile, is answered then."""
     client = await connect(await serve(stream))
-    for number in (1, 2):
+    for _ in range(2):
         await client.request()
     for number in (1, 2):
         await client.head()
