@@ -27,6 +27,8 @@ TASK_CHANGED: Final = "notifications/tasks"
 # Member names of the filter (2026-07-28 `basic/patterns/subscriptions`; tasks extension).
 _URIS: Final = "resourceSubscriptions"
 _TASK_IDS: Final = "taskIds"
+#: One for all: an empty set of its own takes 200 bytes, and each listen request has several.
+_NONE: Final[frozenset[str]] = frozenset()
 
 #: Decides whether a listen request may get a notice, by its id; None stands for the session.
 MayHear = Callable[[Id | None], bool]
@@ -45,7 +47,7 @@ class Listening(NamedTuple):
     id: Id
     kinds: frozenset[str]
     uris: frozenset[str]
-    tasks: frozenset[str] = frozenset()
+    tasks: frozenset[str] = _NONE
 
     @property
     def size(self) -> int:
@@ -122,14 +124,14 @@ class Subscriptions:
             raise McpError(INVALID_PARAMS, "subscriptions/listen requires a notifications object")
         # Left out without an error: the acknowledgement names the agreed subset
         # (2026-07-28 `basic/patterns/subscriptions`).
-        uris, tasks = _read_names(wanted, _URIS), frozenset[str]()
+        uris, tasks = _read_names(wanted, _URIS), _NONE
         kinds = {
             kind
             for kind, (_, key) in CHANGES.items()
             if _read_flag(wanted, key) and _can(capabilities, kind, "listChanged")
         }
         if not _can(capabilities, "resources", "subscribe"):
-            uris = frozenset()
+            uris = _NONE
         if TASKS in capabilities.get("extensions", ()):
             tasks = _read_names(wanted, _TASK_IDS)
         listening = Listening(id_, frozenset(kinds), uris, tasks)
@@ -265,7 +267,7 @@ def _read_flag(wanted: Mapping[str, Any], key: str) -> bool:
 def _read_names(wanted: Mapping[str, Any], key: str) -> frozenset[str]:
     names = wanted.get(key)
     if names is None:
-        return frozenset()
+        return _NONE
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise McpError(INVALID_PARAMS, f"{key} must be a list of strings")
     return frozenset(names)

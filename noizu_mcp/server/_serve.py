@@ -147,12 +147,14 @@ class Reply(ReplyChannel, Protocol):
     on_gone: Callable[[], None] | None
     #: The scope of the calling task.
     entered: TaskScope
+    #: True once the answer goes on without the calling task; `on_gone` tells its end.
+    handed_over: bool
 
     def attend(self) -> None:
         """Watch for the client's disconnect from now on: the answer takes time."""
 
     async def finish(self) -> None:
-        """Wait until there is an answer, and send it, or wait until it is sent."""
+        """Wait until there is an answer, and send it, or wait until it is sent or handed over."""
 
 
 async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> None:
@@ -174,7 +176,7 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
                 del working[ctx]
         await reply.finish()
     finally:
-        if not (ctx.answered or ctx.withdrawn):
+        if not (ctx.answered or ctx.withdrawn or reply.handed_over):
             ctx.withdraw()  # the host has cancelled the task
 
 
@@ -235,5 +237,5 @@ class StatelessRequests(InFlight):
         try:
             await serve_in_task(ctx, job, reply)
         finally:
-            if ctx.feed is not None:
+            if ctx.feed is not None and not reply.handed_over:
                 ctx.feed.close()

@@ -33,7 +33,10 @@ def listen(ctx: RequestContext) -> Job | None:
     if registry.scoped or registry.gated:
         wanted = wanted._replace(uris=_readable(ctx, registry, wanted.uris))
     # No author's code to wait for: the acknowledgement goes out in this very step.
-    if not wanted.uris or not registry.overrides("can_watch", "subscribe"):
+    if not wanted.uris:
+        feed.listen(ctx, wanted)
+        return None
+    if not registry.overrides("can_watch", "subscribe"):
         allowed = frozenset(uri for uri in wanted.uris if registry.is_subscribable(uri, ctx))
         feed.listen(ctx, wanted._replace(uris=allowed))
         return None

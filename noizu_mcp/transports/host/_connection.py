@@ -8,7 +8,9 @@ connection, and the one that runs the application no longer touches it.
 
 While the application runs, its tasks may read from the socket (`more`); one at a time does, and the
 others wait for news of it. When the application has returned, its reader is cancelled before the
-connection reads again. So a socket never has two readers, and no byte is lost between them.
+connection reads again. So a socket never has two readers, and no byte is lost between them. If the
+application has handed its answer over, the task of the connection reads like one of them, until the
+answer ends.
 
 Deadlines. A step that is taken once, or by slow clients only (the handshake, the first byte, a head
 or a body in several parts, a write that must wait, the end), has a timeout of its own. Waiting for
@@ -117,9 +119,10 @@ class Connection:
         self._reader: trio.CancelScope | None = None  # of the task that reads for an exchange
         self._news: trio.Event | None = None  # for the others that wait
 
-    async def run(self) -> None:
-        """Serve the client until one of both ends it."""
-        await self._own(self._open)
+    def run(self) -> Awaitable[None]:
+        """Serve the client until one of both ends it: the return value, to be awaited."""
+        # Not a coroutine function: each open connection would keep one more frame.
+        return self._own(self._open)
 
     def drop(self) -> None:
         """Close at once, without a word."""
@@ -147,7 +150,8 @@ class Connection:
         has read or stopped reading; the caller looks again.
         """
         if self._reader is not None or len(self.data) > PACE:
-            self._news = self._news or trio.Event()
+            if self._news is None:
+                self._news = trio.Event()
             await self._news.wait()
             return
         try:
@@ -163,6 +167,12 @@ class Connection:
             if self._watched:
                 self._watched = False
                 self.host.pool.note_working(self)
+
+    def interrupt(self) -> None:
+        """Wake all tasks that wait in `more`."""
+        self.tell()
+        if self._reader is not None:
+            self._reader.cancel()
 
     def tell(self) -> None:
         """Wake the tasks that wait in `more` without reading."""
@@ -245,16 +255,28 @@ class Connection:
         self._requests += 1
         self.closing = head.closes or self._requests >= self.host.options.max_requests
         exchange = self._exchange = Exchange(self, head)
+        scope = exchange.scope(head)
         # In this task: an answer that needs no waiting costs no task.
-        await run_eager(self._call(exchange), self._note_wait)
+        await run_eager(self._call(exchange, scope), self._note_wait)
+        del head, scope  # an answer that was handed over may last for hours, and needs neither
         if self._exchange is not exchange:
             return False  # another task has taken over
+        if exchange.is_handed_over:
+            await self._wait_for_end(exchange)
         if not exchange.answered:
             await exchange.finish()
         exchange.close()
         self._end_exchange()
         await self._stop_reading()
         return not self.closing
+
+    async def _wait_for_end(self, exchange: Exchange) -> None:
+        """Wait for the end of an answer that was handed over, or of the client."""
+        try:
+            while exchange.is_handed_over and not self.gone:
+                await self.more()
+        finally:
+            exchange.note_gone()
 
     def _note_wait(self) -> bool:
         """Note that the application begins to wait; True if that is to be noted again."""
@@ -322,8 +344,7 @@ class Connection:
             raise BadRequest(TOO_LARGE)
         return None
 
-    async def _call(self, exchange: Exchange) -> None:
-        scope = exchange.scope()
+    async def _call(self, exchange: Exchange, scope: dict[str, Any]) -> None:
         try:
             await self.host.app(scope, exchange.receive, exchange)
         except BaseException as error:

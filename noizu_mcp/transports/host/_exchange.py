@@ -13,9 +13,14 @@ The answer passes through these states: *not started*; *started*, when the appli
 start, and nothing has been written; *begun*, when the head and the first part have been written
 together; *complete*. Until it has begun, a failure can still be answered with an error. Later, all
 that is left is to end the connection before the answer is complete, so that the client knows.
+
+An application may return before its answer is complete if it hands the answer over (`hand_over`).
+The connection then waits for the end of the answer, or of the client, in the place of a task of the
+application: an open stream keeps no frame of it.
 """
 
 import time
+from collections.abc import Callable
 from functools import cache, lru_cache
 from http import HTTPStatus
 from math import inf
@@ -36,6 +41,8 @@ if TYPE_CHECKING:
 _COPIED: Final = PACE
 #: Before 2.4 of ASGI, `send` does nothing once the client has gone; since then it raises.
 _ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
+#: Stands for the start of an answer whose head is written.
+_STARTED: Final[dict[str, Any]] = {}
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 #: Headers of answers that the host writes or interprets.
 _INTERPRETED: Final = frozenset(
@@ -60,30 +67,52 @@ class Exchange:
         answered: True once the whole answer was written.
     """
 
-    # Defaults of the class: most exchanges need no store for them.
-    late = False
-    answered = False
-    _partial = False  # a part of the body was delivered
-    _delivered = False  # the whole body was
-    _behind = 0.0  # seconds that the body is late
-    _start: Any = None
-    _begun = False
-    _complete = False
-    _chunked = False
-    _muted = False  # the answer has no body (RFC 9112 section 6.3)
-    _left: int | None = None  # bytes that the answer has promised, and not sent
-    _unsent = b""
-    _over = False  # the application has returned, or the host has answered
+    __slots__ = (
+        "_begun",
+        "_behind",
+        "_body",
+        "_chunked",
+        "_complete",
+        "_connection",
+        "_delivered",
+        "_expected",
+        "_is_head",
+        "_is_old",
+        "_left",
+        "_muted",
+        "_on_gone",
+        "_over",
+        "_partial",
+        "_start",
+        "_unsent",
+        "answered",
+        "late",
+    )
 
     def __init__(self, connection: "Connection", head: RequestHead) -> None:
+        self.late = False
+        self.answered = False
         self._connection = connection
-        self._head = head
+        self._is_head = head.method == "HEAD"
+        self._is_old = head.version == "1.0"
         self._body = Body(head.length)
         self._expected = head.expects_continue  # `100 Continue` was not sent yet
+        self._partial = False  # a part of the body was delivered
+        self._delivered = False  # the whole body was
+        self._behind = 0.0  # seconds that the body is late
+        self._start: Any = None
+        self._begun = False
+        self._complete = False
+        self._chunked = False
+        self._muted = False  # the answer has no body (RFC 9112 section 6.3)
+        self._left: int | None = None  # bytes that the answer has promised, and not sent
+        self._unsent = b""
+        self._over = False  # the application has returned, or the host has answered
+        self._on_gone: Callable[[], object] | None = None  # while the answer is handed over
 
-    def scope(self) -> dict[str, Any]:
+    def scope(self, head: RequestHead) -> dict[str, Any]:
         """Make the scope of ASGI."""
-        connection, head = self._connection, self._head
+        connection = self._connection
         path, _, query = head.target.partition(b"?")
         text = path.decode("ascii")
         return {
@@ -183,6 +212,26 @@ class Exchange:
         self._unsent = part[wire.write(part) :]
         return len(self._unsent)
 
+    def hand_over(self, on_gone: Callable[[], object]) -> Callable[[], None]:
+        """Let the answer go on when the application has returned; see `HandOver`."""
+        self._on_gone = on_gone
+        return self._let_go
+
+    def _let_go(self) -> None:
+        self._on_gone = None
+        self._connection.interrupt()
+
+    @property
+    def is_handed_over(self) -> bool:
+        """True while the application may still send, though it has returned."""
+        return self._on_gone is not None
+
+    def note_gone(self) -> None:
+        """Tell the application that has handed its answer over that nobody takes it any more."""
+        on_gone, self._on_gone = self._on_gone, None
+        if on_gone is not None:
+            on_gone()
+
     async def _send_part(self, body: bytes, more: bool) -> None:
         if self._start is None or self._complete:
             when = "after the end of the answer" if self._complete else "before http.response.start"
@@ -229,11 +278,12 @@ class Exchange:
         # A line end in a header would let whoever chose it write headers, or a second answer.
         if head.count(b"\n") != len(lines) or head.count(b"\r") != len(lines) or b"\0" in head:
             raise ValueError("a header of the answer has a line end or a null in it")
+        self._start = _STARTED  # a stream may last for hours, and needs its headers no more
         return head + b"\r\n"
 
     def _frame(self, status: int, length: bytes | None, body: bytes, more: bool) -> list[bytes]:
         """Decide how the client finds the end of the body (RFC 9112 section 6.3)."""
-        self._muted = status in (_NO_CONTENT, _NOT_MODIFIED) or self._head.method == "HEAD"
+        self._muted = status in (_NO_CONTENT, _NOT_MODIFIED) or self._is_head
         if length is None and not more and (body or not self._muted):
             length = b"%d" % len(body)
         if length is not None:
@@ -241,7 +291,7 @@ class Exchange:
             # 204 has no length (RFC 9110 section 8.6); the answer to HEAD has that of GET.
             return [] if status == _NO_CONTENT else [b"content-length: %b\r\n" % length]
         # A client of HTTP/1.0 finds the end of the body at that of the connection.
-        self._chunked = not self._muted and self._head.version == "1.1"
+        self._chunked = not (self._muted or self._is_old)
         return [b"transfer-encoding: chunked\r\n"] if self._chunked else []
 
     def _skip_body(self) -> None:

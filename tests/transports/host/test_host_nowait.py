@@ -3,6 +3,7 @@
 import gc
 import ssl
 
+import pytest
 import trio
 import trio.testing
 
@@ -225,3 +226,120 @@ async def test_requests_leave_nothing_to_the_garbage_collector(serve, connect, a
         assert sum(type(each) is Exchange for each in gc.get_objects()) <= 1
     finally:
         gc.enable()
+
+
+class Stream:
+    """An application that hands each answer over and returns; the test goes on with it."""
+
+    def __init__(self):
+        self.send = self.let_go = None
+        self.returned = 0
+        self.gone = 0
+
+    async def __call__(self, scope, receive, send):
+        self.send = send
+        await send(START)
+        await send(_chunk(b"one"))
+        self.let_go = send.hand_over(self.note_gone)
+        self.returned += 1
+
+    def note_gone(self):
+        self.gone += 1
+
+    async def end(self):
+        await self.send(_chunk(b"last", more=False))
+        self.let_go()
+
+
+@pytest.fixture
+def stream():
+    return Stream()
+
+
+async def test_an_answer_goes_on_without_the_application(serve, connect, until, stream):
+    """Until its end is sent; the next request, which has come meanwhile, is answered then."""
+    client = await connect(await serve(stream))
+    for _ in range(2):
+        await client.request()
+    for number in (1, 2):
+        await client.head()
+        await client.read_until(b"one\r\n")
+        await until(lambda number=number: stream.returned == number)
+        assert stream.send.write_nowait(b"two") == 0
+        await client.read_until(b"two\r\n")
+        await stream.send(_chunk(b"three"))
+        await client.read_until(b"three\r\n")
+        await stream.end()
+        assert _chunks(await client.read_until(b"\r\n0\r\n\r\n")) == [b"last"]
+    assert stream.gone == 0
+
+
+async def test_an_application_that_has_returned_hears_of_the_end_of_its_client(
+    serve, connect, until, leave, stream
+):
+    """Once, whatever the client has sent before; nothing is written any more."""
+    host = await serve(stream)
+    for number, how in enumerate(["close", "reset"], 1):
+        client = await connect(host)
+        await client.request()
+        await client.read_until(b"one\r\n")
+        await until(lambda number=number: stream.returned == number)
+        await client.send(b"GET / HTTP/1.1\r\n")
+        await leave(client.stream, how)
+        await until(lambda: host.connections == 0)
+        assert stream.send.write_nowait(b"two") is None
+        stream.let_go()
+    assert stream.gone == 2
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+async def test_an_answer_that_was_handed_over_may_break_off(serve, connect, until, stream, version):
+    """The client sees that something is missing; later requests are not answered."""
+    client = await connect(await serve(stream))
+    await client.send(b"GET / HTTP/%b\r\nHost: x\r\n\r\n" % version.encode() * 2)
+    await client.read_until(b"one")
+    await until(lambda: stream.returned)
+    stream.let_go()
+    assert not (await client.rest()).endswith(b"0\r\n\r\n")
+    assert (stream.gone, stream.returned) == (0, 1)
+
+
+async def test_an_answer_that_was_handed_over_ends_with_the_host(serve, connect, until, stream):
+    """The application hears of it as of the end of a client."""
+    host = await serve(stream, drain_timeout=0.01)
+    client = await connect(host)
+    await client.request()
+    await client.read_until(b"one\r\n")
+    await until(lambda: stream.returned)
+    host.stop()
+    await host.ended.wait()
+    assert await client.rest() == b""
+    assert stream.gone == 1
+
+
+async def test_tasks_that_receive_go_on_beside_an_answer_that_was_handed_over(
+    serve, connect, until, leave, nursery
+):
+    """One of them reads for all; the end of the answer is their end, too."""
+    received, stream = [], Stream()
+
+    async def app(scope, receive, send):
+        async def read():
+            received.append((await receive())["type"])
+
+        await receive()
+        for _ in range(2):
+            nursery.start_soon(read)
+        await trio.testing.wait_all_tasks_blocked()
+        await stream(scope, receive, send)
+
+    client = await connect(await serve(app))
+    for number in (1, 2):
+        await client.request()
+        await client.read_until(b"one\r\n")
+        await until(lambda number=number: stream.returned == number)
+        await stream.end()
+        await client.read_until(b"\r\n0\r\n\r\n")
+    await until(lambda: len(received) == 4)
+    assert received == ["http.disconnect"] * 4
+    assert stream.gone == 0

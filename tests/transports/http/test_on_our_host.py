@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from noizu_mcp import Server, Tool, serve_http
-from noizu_mcp.transports.host import HostOptions
+from noizu_mcp.transports.host import HostOptions, serve_asgi
 
 from .wire import META, NAMED, call, message
 
@@ -167,3 +167,78 @@ async def test_a_host_in_the_target_is_no_way_around_the_allowed_ones(served, ta
     _, serving = await served()
     answer = await _ask(serving, _bytes(INITIALIZE, target, host, Connection="close"))
     assert answer.startswith(b"HTTP/1.1 %d" % status)
+
+
+@pytest.fixture
+async def streaming(nursery):
+    """Serve an application that counts its calls that have returned; gives both, and the host."""
+    server = Small()
+    app, hosts, calls = server.asgi(), [], []
+
+    async def counting(scope, receive, send):
+        await app(scope, receive, send)
+        calls.append(scope["method"])
+
+    async def run(task_status):
+        await serve_asgi(
+            counting, port=0, lifespan=app.lifespan(), stopping=app.settle, task_status=task_status
+        )
+
+    hosts.append(await nursery.start(run))
+    yield server, calls, hosts[0]
+    hosts[0].stop()
+
+
+LISTEN = {"notifications": {"toolsListChanged": True}}
+
+
+async def _open_streams(host):
+    """Open a stream of each era; gives them once their answers have begun."""
+    session, opened = await _session(host), []
+    get = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Session-Id: {session}\r\n\r\n".encode()
+    for data, begun in [
+        (get, b"data: \n\n"),
+        (_modern("subscriptions/listen", **LISTEN), b"acknowledged"),
+    ]:
+        stream = await trio.open_tcp_stream("127.0.0.1", host.port)
+        opened.append(stream)
+        await stream.send_all(data)
+        await _read_until(stream, begun)
+    return opened
+
+
+async def _read_until(stream, end):
+    got = b""
+    with trio.fail_after(60):
+        while end not in got:
+            part = await stream.receive_some()
+            assert part, f"the end, after {got!r}"
+            got += part
+    return got
+
+
+async def test_an_open_stream_keeps_no_call_of_the_application(streaming):
+    """It has returned; changes are told all the same, and the end of a client is noticed."""
+    server, calls, host = streaming
+    streams = await _open_streams(host)
+    await _until(lambda: calls[2:] == ["GET", "POST"])
+    server.tools.remove("long")
+    for each in streams:
+        await _read_until(each, b"notifications/tools/list_changed")
+    assert len(server.telemetry.streams) == 2
+    await streams.pop().aclose()
+    await _until(lambda: len(server.telemetry.streams) == 1)
+    await streams.pop().aclose()
+    await _until(lambda: not server.telemetry.streams)
+    assert host.connections == 0
+
+
+async def test_open_streams_end_in_order(streaming):
+    """That of a session with its last event, a listen request with its result."""
+    _, _, host = streaming
+    streams = await _open_streams(host)
+    host.stop()
+    ended = [await _read_until(each, b"0\r\n\r\n") for each in streams]
+    assert [b'"resultType":"complete"' in each for each in ended] == [False, True]
+    for each in streams:
+        await each.aclose()

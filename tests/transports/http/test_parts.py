@@ -1,5 +1,7 @@
 """The parts of the transport by themselves."""
 
+from functools import partial
+
 import pytest
 import trio
 from hypothesis import given
@@ -34,9 +36,13 @@ def make_history(limit, account=None):
     return History(limit, Hold(account or make_account()))
 
 
-def make_writer(account=None):
-    """Make a writer."""
-    return EventWriter(OpenStreams(LIMITS, set()), account or make_account())
+def make_writer(spawn=None):
+    """Make a writer; without a function that runs tasks it may need none."""
+    return EventWriter(OpenStreams(LIMITS, set(), spawn), make_account())
+
+
+def refuse(data):
+    """Write nothing now, as a host whose connection is busy."""
 
 
 class Empty(Server, name="empty", version="1"):
@@ -47,8 +53,10 @@ class Reader:
     """A request as a writer sees it."""
 
     extra = ((b"x-extra", b"1"),)
+    hand_over = None
+    handed_over = False
 
-    def __init__(self, write_nowait=None):
+    def __init__(self, write_nowait=refuse):
         self.parts = []
         self.write_nowait = write_nowait
 
@@ -97,7 +105,7 @@ async def test_a_writer_writes_in_parts():
     for block in blocks:
         writer.put(block)
     writer.end()
-    await writer.run(reader)
+    await writer.serve(reader)
     head, *rest = reader.parts
     assert (b"x-extra", b"1") in head["headers"]
     assert b"".join(rest) == b"".join(blocks)
@@ -116,8 +124,7 @@ async def test_a_writer_that_is_closed_first(autojump_clock):
             nursery.start_soon(writer.room)
         await settled()
         writer.close()
-    await writer.run(reader)
-    await writer.serve(reader, nursery.start_soon)
+    await writer.serve(reader)
     assert reader.parts == []
 
 
@@ -129,9 +136,9 @@ async def test_after_quiet_an_event_is_written_at_once(nursery, autojump_clock):
         written.append(data)
         return left
 
-    writer, reader = make_writer(), Reader(write_nowait)
+    writer, reader = make_writer(TaskGroup(nursery).spawn), Reader(write_nowait)
     writer.put(b"0")  # not before there is an answer
-    nursery.start_soon(writer.run, reader)
+    nursery.start_soon(writer.serve, reader)
     await settled()
     writer.put(b"1")
     await settled()
@@ -161,8 +168,9 @@ async def test_after_quiet_an_event_is_written_at_once(nursery, autojump_clock):
 async def test_a_large_event_is_not_written_at_once(nursery, autojump_clock):
     """The host would copy it."""
     written = []
-    writer, reader = make_writer(), Reader(lambda data: written.append(data) or 0)
-    nursery.start_soon(writer.run, reader)
+    reader = Reader(lambda data: written.append(data) or 0)
+    writer = make_writer(TaskGroup(nursery).spawn)
+    nursery.start_soon(writer.serve, reader)
     await settled()
     await trio.sleep(QUIET)
     writer.put(b"1" * (CHUNK + 1))
@@ -185,8 +193,8 @@ async def test_no_event_overtakes_a_part_that_is_being_sent(nursery, autojump_cl
         written.append(data)
         return 0
 
-    writer, reader = make_writer(), Slow(write_nowait)
-    nursery.start_soon(writer.run, reader)
+    writer, reader = make_writer(TaskGroup(nursery).spawn), Slow(write_nowait)
+    nursery.start_soon(writer.serve, reader)
     await settled()
     writer.put(b"1")
     await settled()
@@ -197,6 +205,36 @@ async def test_no_event_overtakes_a_part_that_is_being_sent(nursery, autojump_cl
     await settled()
     assert reader.parts[1:] == [b"", b"1", b"2"]
     writer.close()
+
+
+async def test_a_writer_whose_host_waits_for_the_client(nursery, autojump_clock):
+    """It needs a task only to write; the host hears of its end, and it of the client's."""
+    handed, let_go = [], []
+
+    def hand_over(on_gone):
+        handed.append(on_gone)
+        return partial(let_go.append, on_gone)
+
+    streams = OpenStreams(LIMITS, set(), TaskGroup(nursery).spawn)
+    writers = [EventWriter(streams, make_account()) for _ in range(3)]
+    readers = [Reader() for _ in writers]
+    for writer, reader in zip(writers, readers, strict=True):
+        reader.hand_over = hand_over
+        await writer.serve(reader, may_hand_over=True)
+        assert reader.handed_over
+    ended, gone, closed = writers
+    ended.put(b"1")
+    ended.end()
+    handed[1]()
+    assert (ended.closed, gone.closed) == (False, True)
+    nursery.start_soon(streams.wait_for_end)
+    await settled()
+    assert (ended.complete, readers[0].parts[2:]) == (True, [b"1", b""])
+    assert len(streams) == 1
+    streams.close()
+    await streams.wait_for_end()
+    assert closed.closed
+    assert [handed.index(each) for each in let_go] == [1, 0, 2]
 
 
 async def test_tasks_of_a_set(nursery, caplog):
@@ -253,7 +291,7 @@ def test_what_is_kept_is_the_end_of_what_was_said(steps, limit):
         stream.replay(0)
         writer.end()
         sent = Reader()
-        trio.run(writer.run, sent)
+        trio.run(writer.serve, sent)
         lines = b"".join(sent.parts[1:]).split(b"\n")
         replayed = [line[6:] for line in lines if line.startswith(b"data: ")]
         everything = said.get(stream.name, [])
@@ -287,7 +325,6 @@ async def test_a_stream_without_a_reader():
     assert stream.has_room
     await stream.room()
     stream.offer(b"{}")
-    history.hang_up()
     assert not history.is_read
     stream.abandon()
     stream.deliver(b"late")
@@ -302,7 +339,7 @@ async def test_a_stream_without_a_reader():
     stream.detach(reader)
     assert not history.is_read
     sent = Reader()
-    await reader.run(sent)
+    await reader.serve(sent)
     assert b"".join(sent.parts[1:]) == event(b"{}", f"{stream.name}-1")
 
 

@@ -198,7 +198,7 @@ async def test_leaving_cancels_a_stateless_request(autojump_clock, wire, seconds
     await running.ended.wait()
     assert trio.current_time() < 10
     assert not running.complete
-    assert not wire.endpoint.replies
+    assert (wire.endpoint.open, len(wire.endpoint.app.streams)) == (0, 0)
 
 
 async def test_leaving_does_not_cancel_a_request_of_a_session(autojump_clock, wire):
@@ -443,7 +443,7 @@ async def test_what_comes_after_the_end(nursery, mock_clock):
     tasks, sent = TaskGroup(nursery), []
 
     class Http:
-        entered = None
+        entered = hold = None
 
         async def gone(self):
             await trio.sleep_forever()
@@ -484,7 +484,7 @@ async def test_a_host_cancels_the_task(autojump_clock, wire, era, seconds):
     await settled()
     assert session.served.peer.ledger.inbound == 0
     assert not session.served.is_used
-    assert not wire.endpoint.replies
+    assert (wire.endpoint.open, len(wire.endpoint.app.streams)) == (0, 0)
     assert len(wire.tasks) == 2  # those that end idle sessions, and look after streams
     assert (await session.post(call("echo"))).status == 200
 

@@ -23,9 +23,16 @@ Header = tuple[bytes, bytes]
 #: Returns how many bytes are left; they are written before the next part that is sent in the usual
 #: way, which may be empty. None: it cannot be written now, and nothing was.
 WriteNowait = Callable[[bytes], int | None]
-#: Its name as an attribute of `send`. Middleware that changes messages has a `send` of its own
-#: without the attribute, and so is not bypassed.
+#: An extension of ASGI by our own host: the answer goes on after the application has returned. A
+#: task that waits in the application would take more memory than everything else of a stream.
+#:
+#: Takes a function that is called if the client goes before the answer has ended. Returns one that
+#: the application calls when it has nothing more to send; an answer without its end breaks off.
+HandOver = Callable[[Callable[[], object]], Callable[[], None]]
+#: Their names as attributes of `send`. Middleware that changes messages has a `send` of its own
+#: without them, and so is not bypassed.
 WRITE_NOWAIT: Final = "write_nowait"
+HAND_OVER: Final = "hand_over"
 
 #: The header that names the revision of a request, in lower case as ASGI hands it over.
 VERSION: Final = b"mcp-protocol-version"
@@ -112,7 +119,8 @@ class HttpRequest:
         size: Bytes of the body that was read.
         id: The id of the JSON-RPC request in the body, once that is known.
         entered: The scope of the task that answers a POST.
-        hold: Counts the bytes of a POST and of its answer, until that is written.
+        hold: Counts a POST, its bytes and those of its answer, until that is written.
+        handed_over: True once the answer goes on without the task of the request.
     """
 
     # Defaults of the class: most requests need no store for them.
@@ -120,6 +128,7 @@ class HttpRequest:
     extra: tuple[Header, ...] = ()
     size = 0
     id: Id | None = None
+    handed_over = False
     entered: TaskScope
     hold: "Hold"
 
@@ -167,6 +176,11 @@ class HttpRequest:
         """Writes a part of the answer at once, where the host can do that; see `WriteNowait`."""
         # Middleware that replaces `send` hides the attribute, and so sees every message.
         return getattr(self.send, WRITE_NOWAIT, None)
+
+    @property
+    def hand_over(self) -> HandOver | None:
+        """Lets the answer go on without its task, where the host can do that; see `HandOver`."""
+        return getattr(self.send, HAND_OVER, None)
 
     async def read(self, limit: int) -> bytes:
         """Read the whole body; `hold` counts it.

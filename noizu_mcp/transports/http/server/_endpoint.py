@@ -72,15 +72,14 @@ class Endpoint:
     Attributes:
         app: See Args.
         sessions: The sessions with a handshake.
-        replies: The answers to requests of 2026-07-28 that are being given.
-        open: Number of HTTP requests without a complete answer.
+        open: Number of HTTP requests without a complete answer; of streams that were handed over,
+            `RunningApp.streams` knows.
         stopping: True once no new work is taken.
     """
 
     def __init__(self, app: RunningApp) -> None:
         self.app = app
         self.sessions = Sessions(app)
-        self.replies: dict[Reply, None] = {}
         self.open = 0
         self.stopping = False
         self._messages = app.running.server.options.limits
@@ -152,10 +151,9 @@ class Endpoint:
 
     async def _read(self, http: HttpRequest) -> None:
         """Read the body of a POST in time, and answer it."""
-        account, task = self.app.accounts.of(http), http.entered
-        hold = http.hold = Hold(account)
+        task = http.entered
+        hold = http.hold = Hold(self.app.accounts.of(http))
         scope = task.scope
-        counted = False
 
         def start_clock() -> bool:
             if scope.deadline == math.inf:
@@ -182,13 +180,11 @@ class Endpoint:
             if isinstance(message, Request):
                 http.id = message.id
             if isinstance(message, Request | Batch):
-                account.begin()
-                counted = True
+                hold.begin()
             await self._answer(http, message)
         finally:
-            hold.close()
-            if counted:
-                account.finish()
+            if not http.handed_over:
+                hold.close()
 
     async def _decode_alone(self, body: bytes) -> Decoded:
         """Decode a large body, while others are served before and after."""
@@ -255,8 +251,6 @@ class Endpoint:
             await send_refusal(http, event, HTTP_STATUS, 400)
             return
         reply = Reply(http, self.app, _STATUSES)
-        # Kept until all is written, which may be long after the request has its answer.
-        self.replies[reply] = None
         # Other requests end by themselves; this one would outlive its token.
         if message.method == "subscriptions/listen" and http.principal is not None:
             life = time_left(http.principal, self.app.limits.stream_life)
@@ -265,8 +259,8 @@ class Endpoint:
         try:
             await self._stateless.serve_one(event, reply, http.size)
         finally:
-            del self.replies[reply]
-            reply.close()
+            if not http.handed_over:
+                reply.close()
 
     # The end
 
@@ -292,15 +286,14 @@ class Endpoint:
             for session in sessions:
                 if session.requests:
                     nursery.start_soon(session.settle, grace)
-        if self.open:
-            with trio.move_on_after(DRAIN_TIMEOUT):
-                # Every request has its answer by now; bytes may still wait for slow clients.
+        with trio.move_on_after(DRAIN_TIMEOUT):
+            # Every request has its answer by now; bytes may still wait for slow clients.
+            if self.open:
                 await self._quiet.wait()
+            await self.app.streams.wait_for_end()
         # Clients that have not read everything by now would keep the process from ending.
-        for reply in self.replies:
-            reply.close()
+        self.app.streams.close()
         for session in self.sessions:
-            session.hang_up()
             self.sessions.end(session)
 
 

@@ -91,11 +91,6 @@ class EventStream:
         if self.ended:
             writer.end()
 
-    def hang_up(self) -> None:
-        """Disconnect the reader, even if it has not read everything."""
-        if self._writer is not None:
-            self._writer.close()
-
     def dismiss(self, requires: RequireScopes | None) -> None:
         """End, in order, the answer of a reader that lacks the scopes for later messages.
 
@@ -292,11 +287,6 @@ class History:
         self.streams.clear()
         self._ended.clear()
         self._release(self.size)
-
-    def hang_up(self) -> None:
-        """Disconnect all readers."""
-        for stream in self.streams.values():
-            stream.hang_up()
 
     def make_room(self, stream: EventStream, size: int) -> bool:
         """Make room for an event of a stream, and count it; False if it cannot be kept."""

@@ -1,18 +1,23 @@
 """Server-sent events: the text of an event, and an answer that is a stream of events.
 
-Theory of operation. `put` adds events to a queue, and one task, `run`, writes them to the client
-in parts. It is the task of the request; or one beside it where a handler still runs there, and
-under hosts that cannot be cancelled while they send (`serve`). A writer has these states:
+Theory of operation. `put` adds events to a queue, and `_drain` writes them to the client in parts.
+A writer has these states:
 
-- *sending*: `run` is inside of the host's `send`; `_since` is the time at which the part began;
-- *idle*: the queue is empty, and `run` waits: for the client to go, or beside a task that does so,
-  for `_wake`. Where the host can write at once, `put` goes past the queue. Else it ends the wait;
-- *ended*: `end` was called. `run` writes the rest, then the end of the body;
-- *closed*: nothing is written any more. Every way out of `run` leads here.
+- *writing*: a task runs `_drain`, with `_writing` as its scope; while that is inside of the host's
+  `send`, `_since` is the time at which the part began;
+- *idle*: the queue is empty, and no task writes. Where the host can write at once, `put` goes past
+  the queue. Else it begins a task for `_drain`, which ends with the queue;
+- *ended*: `end` was called. `_drain` writes the rest, then the end of the body;
+- *closed*: nothing is written any more. A failure of `_drain`, and its end of the body, lead here.
+
+The task of the request writes the head and the first events. Then it waits for the client to go
+(`serve`), or returns, if the host does that for it (`HandOver`): so an idle stream needs no task
+there. A stream may still be written by another task, since hosts may shield their `send`: the task
+of the request must be able to return meanwhile.
 
 Time is the matter of one task for all streams, `OpenStreams.sweep`: it writes a comment to those
 that were silent for long, ends those whose token must be verified again, and closes those whose
-readers have left a part unread for `HttpLimits.stall` seconds. `close` cancels what `run` is at,
+readers have left a part unread for `HttpLimits.stall` seconds. `close` cancels what `_drain` is at,
 wakes all who wait for room, and calls `on_close`, so nobody waits for a client that has gone, even
 if the host cannot be cancelled while it sends. The queue cannot grow: above `HttpLimits.room`
 notices are dropped, and everything that waits is counted for the client. If there is no room for a
@@ -21,14 +26,13 @@ message that must not get lost, the writer is closed.
 
 import math
 import time
-from collections.abc import Awaitable, Callable
-from functools import partial
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 import trio
 
 from ....types import Principal
-from ._asgi import Header, HttpRequest, Message, WriteNowait
+from ._asgi import Header, HttpRequest, Message, Send, WriteNowait
 from ._http_options import HttpLimits
 from ._quotas import Account, Hold
 
@@ -95,7 +99,7 @@ def time_left(principal: Principal | None, life: float) -> float:
 
 
 class EventWriter:
-    """Events that wait to be written to one reader: bounded, in order, one writing task.
+    """Events that wait to be written to one reader: bounded, in order, one writing task at a time.
 
     Args:
         streams: The open streams; this one is in it while it is written.
@@ -114,26 +118,29 @@ class EventWriter:
     __slots__ = (
         "_ended",
         "_expires",
+        "_head",
         "_hold",
-        "_idle",
+        "_leave",
         "_on_expiry",
         "_part",
         "_queue",
         "_rest",
-        "_scope",
+        "_send",
         "_sending",
+        "_served",
         "_since",
         "_size",
         "_streams",
         "_taken",
-        "_wake",
-        "_watching",
         "_write",
+        "_writing",
         "closed",
         "complete",
         "dropped",
         "on_close",
     )
+
+    _send: Send  # once it is served
 
     def __init__(
         self,
@@ -155,13 +162,13 @@ class EventWriter:
         self._part = 0  # bytes that are being sent
         self._rest = 0  # bytes that the host has taken past the queue, and not written
         self._ended = False
-        self._idle = False
         self._sending = False
         self._since = math.inf  # when the last part began; none yet
-        self._scope: trio.CancelScope | None = None  # around what `run` is at
+        self._served = False
+        self._head: Iterable[Header] | None = None  # of the answer, until it is sent
         self._write: WriteNowait | None = None
-        self._wake: trio.Event | None = None  # while `run` waits for events only
-        self._watching: trio.CancelScope | None = None  # of `serve`, where `run` has its own task
+        self._writing: trio.CancelScope | None = None  # while a task writes
+        self._leave: Callable[[], object] | None = None  # ends the wait for the client
         self._taken: trio.Event | None = None  # while somebody waits for room
 
     @property
@@ -189,8 +196,9 @@ class EventWriter:
 
     def _writes_now(self, data: bytes) -> bool:
         """Write an event past the queue, if the host can do that and no event is before it."""
-        # Only an idle `run` has an empty queue for sure, so that nothing can be overtaken.
-        if not self._idle or self._write is None:
+        # Before the first part there is no head. While no task writes, the queue is empty, so that
+        # nothing can be overtaken.
+        if self._write is None or self._writing is not None or self._since == math.inf:
             return False
         # The host would copy the rest of a large event.
         if len(data) > CHUNK:
@@ -228,93 +236,97 @@ class EventWriter:
         """Write nothing more: the reader is gone, or is sent away."""
         if not self.closed:
             self.closed = True
-            self._idle = False
             self._queue.clear()
-            # The part that is being sent counts until `run` ends.
-            self._hold.release(self._hold.size - self._part)
-            if self._scope is not None:
-                self._scope.cancel()  # `run` may be inside of a `send` that never returns by itself
+            if self._writing is None:
+                self._hold.close()
+            else:
+                # The part that is being sent counts until `_drain` ends. That may be inside of a
+                # `send` which never returns by itself.
+                self._hold.release(self._hold.size - self._part)
+                self._writing.cancel()
             self._note_taken()
             self._streams.discard(self)
-            if self._watching is not None:
-                self._watching.cancel()
+            if self._leave is not None:
+                self._leave()
             if self.on_close is not None:
                 self.on_close()
 
-    async def serve(self, http: HttpRequest, spawn: Callable[[Work], object]) -> None:
-        """Do the same as `run`, but return when it is closed, whatever the host does.
-
-        Args:
-            http: The request that it answers; its body has been read.
-            spawn: Runs a coroutine function in a task.
-        """
-        try:
-            if http.write_nowait is not None:
-                await self.run(http)
-            elif not self.closed:
-                # Another host may shield its `send`, which returns when the connection is closed:
-                # when this task has returned.
-                spawn(partial(self.run, http))
-                with trio.CancelScope() as self._watching:
-                    await http.gone()
-        finally:
-            self.close()
-
-    async def run(self, http: HttpRequest) -> None:
+    async def serve(self, http: HttpRequest, *, may_hand_over: bool = False) -> None:
         """Write the answer: its head, and events until `end` or `close`, or until the client goes.
 
-        Without `end` the answer has no end: the reader must see that something is missing.
+        Returns when it is closed, whatever the host does. Without `end` the answer has no end: the
+        reader must see that something is missing.
 
         Args:
             http: The request that it answers; its body has been read.
+            may_hand_over: The task of the request has nothing else to do. If the host can go on
+                without it, this returns earlier; `HttpRequest.handed_over` tells.
         """
         if self.closed:
             return
         # Counted from the start, also if the head is never taken.
         self._streams.add(self)
-        self._write = http.write_nowait
-        head = [*EVENT_STREAM, *http.extra]
-        start: Message = {"type": "http.response.start", "status": 200, "headers": head}
+        self._served = True
+        self._send, self._write, self._head = http.send, http.write_nowait, http.extra
+        hand_over = http.hand_over if may_hand_over else None
         try:
-            while not self.closed:
-                # One scope for both: `close` cancels either of them, `put` the wait only.
-                with trio.CancelScope() as self._scope:
-                    await trio.lowlevel.checkpoint_if_cancelled()  # the request may be over
-                    await self._send_queue(http, start)
-                    while self._watching is not None and not self.complete:
-                        self._idle, self._wake = True, trio.Event()
-                        await self._wake.wait()
-                        await self._send_queue(http, start)
-                    if not self.complete:
-                        self._idle = True
-                        await http.gone()
-                    break
+            if self._write is None:
+                # Another host may shield its `send`, which returns when the connection is closed:
+                # when this task has returned.
+                self._rouse()
+            else:
+                with trio.CancelScope() as self._writing:
+                    await self._drain()
+            if hand_over is not None and not self.closed:
+                self._leave = hand_over(self.close)
+                http.handed_over = True
+            elif not self.closed:
+                with trio.CancelScope() as waiting:
+                    self._leave = waiting.cancel
+                    await http.gone()
+        finally:
+            if not http.handed_over:
+                self.close()
+
+    async def _drain(self) -> None:
+        """Write the queue; in the scope `_writing`."""
+        drained = False
+        try:
+            await trio.lowlevel.checkpoint_if_cancelled()  # the request may be over
+            await self._send_queue()
+            drained = True
         except OSError:
             pass  # raised by hosts once the client has gone (ASGI 2.4)
         finally:
-            self.close()
-            self._hold.close()
+            self._writing = None
+            if self.closed:
+                self._hold.close()
+            elif not drained or self.complete:
+                self.close()
 
-    async def _send_queue(self, http: HttpRequest, start: Message) -> None:
-        if self._since == math.inf:
-            await self._send(http, start)
-            await self._send_part(http)  # hosts send the head with the first part, be it empty
+    async def _send_queue(self) -> None:
+        if self._head is not None:
+            headers, self._head = [*EVENT_STREAM, *self._head], None
+            await self._send_message(
+                {"type": "http.response.start", "status": 200, "headers": headers}
+            )
+            await self._send_part()  # hosts send the head with the first part, be it empty
         while self._queue:
-            await self._send_part(http)
+            await self._send_part()
         # One that is closed ends without the end: its reader must see that something is missing.
         if self._ended and not self.closed:
-            await self._send(http, {"type": "http.response.body", "body": b""})
+            await self._send_message({"type": "http.response.body", "body": b""})
             self.complete = True
 
-    async def _send_part(self, http: HttpRequest) -> None:
+    async def _send_part(self) -> None:
         more = {"type": "http.response.body", "body": self._take(), "more_body": True}
-        await self._send(http, more)
+        await self._send_message(more)
 
-    async def _send(self, http: HttpRequest, message: Message) -> None:
+    async def _send_message(self, message: Message) -> None:
         self._since = trio.current_time()
         # Stays True if the host raises: the writer is closed then, and nobody looks any more.
         self._sending = True
-        await http.send(message)
+        await self._send(message)
         self._sending = False
         self._hold.release(self._part)
         self._part = 0
@@ -356,12 +368,8 @@ class EventWriter:
         return min(due, self._expires, now + limits.stall, now + limits.keepalive)
 
     def _rouse(self) -> None:
-        if self._idle and self._scope is not None:
-            self._idle = False
-            if self._wake is not None:
-                self._wake.set()
-            else:
-                self._scope.cancel()
+        if self._served and self._writing is None and not self.closed:
+            self._writing = self._streams.spawn(self._drain)
 
     def _note_taken(self) -> None:
         if self._taken is not None:
@@ -377,16 +385,28 @@ class OpenStreams:
     Args:
         limits: The limits on time and memory for the readers.
         counted: The open streams of all applications of the server, for telemetry.
+        spawn: Runs a coroutine function in a task; returns the scope that cancels it.
 
     Attributes:
         limits: See Args.
+        spawn: See Args.
     """
 
-    def __init__(self, limits: HttpLimits, counted: set[object]) -> None:
+    def __init__(
+        self,
+        limits: HttpLimits,
+        counted: set[object],
+        spawn: Callable[[Work], trio.CancelScope],
+    ) -> None:
         self.limits = limits
+        self.spawn = spawn
         self._counted = counted
         self._open: dict[EventWriter, None] = {}
         self._sleeping = trio.CancelScope()
+        self._ended: trio.Event | None = None  # while the last one is waited for
+
+    def __len__(self) -> int:
+        return len(self._open)
 
     def add(self, writer: EventWriter) -> None:
         """Take in a stream that is being written."""
@@ -399,6 +419,19 @@ class OpenStreams:
         """Forget a stream."""
         self._open.pop(writer, None)
         self._counted.discard(writer)
+        if self._ended is not None and not self._open:
+            self._ended.set()
+
+    async def wait_for_end(self) -> None:
+        """Wait until none is open; no more are opened."""
+        self._ended = trio.Event()
+        if self._open:
+            await self._ended.wait()
+
+    def close(self) -> None:
+        """Wait no longer for readers that have not read everything."""
+        for writer in list(self._open):
+            writer.close()
 
     async def sweep(self) -> None:
         """Check the streams when it is time, again and again, until cancelled."""

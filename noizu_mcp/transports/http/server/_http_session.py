@@ -152,16 +152,16 @@ class HttpSession(Session):
         account = self._app.accounts.of(http)
         writer = EventWriter(self._app.streams, account, trio.current_time() + life)
         stream.attach(writer, http.principal)
-        writer.on_close = partial(stream.detach, writer)
+        writer.on_close = partial(self._end_read, stream, writer)
         stream.replay(number)
         # An id at once: the reader can come back even if the stream breaks before the first event.
         if self._polls and last is None:
             stream.prime(self._app.limits.retry)
-        try:
-            # Not in tasks of the session: when that ends, the bytes that wait are still written.
-            await writer.serve(http, self._app.tasks.spawn)
-        finally:
-            self._table.touch(self)
+        await writer.serve(http, may_hand_over=True)
+
+    def _end_read(self, stream: EventStream, writer: EventWriter) -> None:
+        stream.detach(writer)
+        self._table.touch(self)
 
     def receive_from(self, http: HttpRequest, message: Decoded) -> Event | None:
         """Turn a message that came with a POST into its event; see `Peer.receive`."""
@@ -260,10 +260,6 @@ class HttpSession(Session):
         self._tasks.close()
         self.history.end()
         self._hold.close()
-
-    def hang_up(self) -> None:
-        """Wait no longer for readers that have not read everything."""
-        self.history.hang_up()
 
 
 def _size_of_watch(uri: str) -> int:

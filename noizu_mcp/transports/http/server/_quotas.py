@@ -146,7 +146,7 @@ class Account:
 
 
 class Hold:
-    """The bytes that one object holds for a client.
+    """The bytes that one object holds for a client, and the request that it answers, if any.
 
     Args:
         account: The account of the client.
@@ -156,12 +156,22 @@ class Hold:
         size: The bytes.
     """
 
-    __slots__ = ("_closed", "account", "size")
+    __slots__ = ("_closed", "_counted", "account", "size")
 
     def __init__(self, account: Account) -> None:
         self.size = 0
         self.account = account
         self._closed = False
+        self._counted = False  # among the requests of the account
+
+    def begin(self) -> None:
+        """Count a request that is to be answered, until `close`.
+
+        Raises:
+            Refused: There are too many (503).
+        """
+        self.account.begin()
+        self._counted = True
 
     def reserve(self, size: int) -> bool:
         """Count more bytes, and make room for them if need be.
@@ -195,6 +205,9 @@ class Hold:
         """Count nothing any more; closing twice is fine."""
         self.release(self.size)
         self._closed = True
+        if self._counted:
+            self._counted = False
+            self.account.finish()
 
 
 class Accounts:

@@ -7,10 +7,13 @@ whose last event is the answer. Nothing is sent before that decision: errors wit
 own could not have it any more (2026-07-28 `basic/transports/streamable-http`).
 
 `answer` and `abandon` complete a reply; they never wait. `finish`, in the task of the request,
-waits for that and for the bytes. `_watch` watches the client, and writes a stream: in the task of
+waits for that and for the bytes. `_watch` watches the client, and begins a stream: in the task of
 the request if that has nothing else to do, else in a task beside it, from the moment at which the
 handler waits (`attend`). `finish` cannot wait for ever: the writer closes itself if the client goes
 or does not read, and says so. `close` ends the task, so it does not outlive the request.
+
+A request without work of its own, `subscriptions/listen`, needs no task at all: where the host can
+do it, its stream is handed over, `finish` returns, and `_leave` is the end of the request.
 """
 
 import math
@@ -50,6 +53,7 @@ class Reply:
         expires: Time, on trio's clock, at which a stream must end.
         on_expiry: Called then; see `EventWriter`.
         entered: The scope around the task that answers; see `TaskScope`.
+        handed_over: True once the answer goes on without the task of the request.
         challenge: Headers that are added to an answer with status 403 only.
     """
 
@@ -58,6 +62,7 @@ class Reply:
     on_gone: Callable[[], None] | None = None
     expires = math.inf
     on_expiry: Callable[[], object] | None = None
+    handed_over = False
     challenge: Sequence[Header] = ()
     _answer: bytes | None = None
     _status = 200
@@ -80,6 +85,7 @@ class Reply:
     ) -> None:
         self.entered = http.entered
         self._http = http
+        self._hold = http.hold
         self._app = app
         self._statuses = statuses
         self._open_stream = open_stream
@@ -91,7 +97,7 @@ class Reply:
         """Make room for the answer; see `ReplyChannel`."""
         # Counted by the request, so until the answer is written.
         size += _FRAME
-        if not self._http.hold.reserve(size):
+        if not self._hold.reserve(size):
             return False
         self._reserved += size
         return True
@@ -104,7 +110,7 @@ class Reply:
             self._answer = message
         else:
             # From here on the queue counts it.
-            self._http.hold.release(self._reserved)
+            self._hold.release(self._reserved)
             self._put(self._writer, message)
         self.abandon()
 
@@ -158,9 +164,13 @@ class Reply:
         self._watching = self._app.tasks.spawn(self._watch)
 
     async def finish(self) -> None:
-        """Wait until there is an answer, and send it, or wait until it is sent."""
+        """Wait until there is an answer, and send it, or wait until it is sent or handed over."""
         if self._watching is None and not (self._over and self._writer is None):
-            await self._watch()
+            await self._watch(may_hand_over=True)
+            if self._http.handed_over:
+                self.handed_over = True
+                del self._http  # a stream may last for hours: nobody reads the head any more
+                return
         # A client that has gone is not waited for, but the answer is: its request goes on.
         while not (self._over and (self._writer is None or self._writer.closed)):
             self._changed = trio.Event()
@@ -194,7 +204,7 @@ class Reply:
     def _begin_stream(self) -> EventWriter:
         writer = self._writer
         if writer is None:
-            account = self._http.hold.account
+            account = self._hold.account
             writer = self._writer = EventWriter(
                 self._app.streams, account, self.expires, self.on_expiry
             )
@@ -216,7 +226,7 @@ class Reply:
             # `_watch` goes on: it writes the stream, or has nothing more to do.
             self._silence.cancel()
 
-    async def _watch(self) -> None:
+    async def _watch(self, *, may_hand_over: bool = False) -> None:
         """Wait until there is a stream, or it is time for one; write it, until its client goes."""
         if self._writer is None:
             with trio.move_on_after(self._app.limits.silence) as self._silence:
@@ -226,7 +236,7 @@ class Reply:
                 return
             if self._over and self._writer is None:
                 return  # the answer is about to be sent as it is
-        await self._begin_stream().serve(self._http, self._app.tasks.spawn)
+        await self._begin_stream().serve(self._http, may_hand_over=may_hand_over)
 
     def _leave(self) -> None:
         """Note that nothing is written any more."""
@@ -239,6 +249,8 @@ class Reply:
         # cancel (`basic/transports` of both).
         if self.on_gone is not None and not self._over:
             self.on_gone()
+        if self.handed_over:
+            self._hold.close()
         self._note_change()
 
 

@@ -90,7 +90,8 @@ class RunningApp:
         )
         self.limits = options.limits
         self.seal_sessions = options.seal_sessions
-        self.streams = OpenStreams(options.limits, server.telemetry.streams)
+        # Not in tasks of a session: when that ends, the bytes that wait are still written.
+        self.streams = OpenStreams(options.limits, server.telemetry.streams, tasks.spawn)
         self.tasks = tasks
 
     def observe(self, http: HttpRequest, message: Decoded, event: Event | None) -> None:
