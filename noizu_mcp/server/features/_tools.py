@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..._errors import InsufficientScope, McpError
 from ..._value import JSONObject
@@ -26,6 +26,7 @@ from ..calls._time_limit import OutOfTime, in_time
 
 if TYPE_CHECKING:
     from .._server import Server
+    from .._server_context import ServerContext
 
 
 def call_tool(ctx: RequestContext) -> Job | None:
@@ -51,7 +52,7 @@ def call_tool(ctx: RequestContext) -> Job | None:
     elif spec is None:
         raise _unknown(name)
     else:
-        args, refusal = prepare(spec, arguments)
+        args, refusal = prepare(spec, arguments, ctx)
         if refusal is not None:
             _reply(ctx, spec, refusal)
             return None
@@ -152,7 +153,7 @@ async def call_registered(
     demand(spec, context)
     # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
     # `server/tools`, "Error Handling").
-    args, refusal = prepare(spec, arguments)
+    args, refusal = prepare(spec, arguments, cast("ServerContext", context))
     if refusal is not None:
         return refusal
     try:
