@@ -63,8 +63,9 @@ class Server(server.Server, abstract=True):
 
     Options, as class keywords or attributes: `name` and `version` (both needed), `title`,
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
-    None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
-    it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
+    None for no limit), `coerce` (read text in arguments that stands for other types; not in raw
+    schemas by default), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds
+    to it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
     and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
     `abstract`.
     Features: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,

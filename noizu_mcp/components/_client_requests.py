@@ -153,9 +153,10 @@ def read_elicited(answer: JSON, shape: Shape | None) -> Accept[Any] | Decline | 
     content = answer.get("content")
     # client/elicitation: both sides should validate it. The handler relies on the types of its
     # model, and a client may have sent anything.
-    if not shape.compiled.is_valid(content):
+    value, violations = shape.read(content)
+    if violations:
         raise ProtocolError("the answer to an elicitation breaks the schema that was asked for")
-    return Accept(content if shape.build is None else shape.build(content))
+    return Accept(value)
 
 
 def sample_request(

@@ -23,11 +23,13 @@ class ToolOverrides(Overrides, total=False):
         category: Another category; None for none. It is merged into `meta`.
         annotations: Other hints.
         max_concurrency: Calls at one time, or None for no limit.
+        coerce: Read text that stands for other types, as `"3"` for 3.
     """
 
     category: str | None
     annotations: Annotations | Mapping[str, Any] | None
     max_concurrency: int | None
+    coerce: bool
 
 
 class MethodOptions(ToolOverrides, total=False):
@@ -63,7 +65,7 @@ class Tool(Component, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
     `description`, `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`,
-    `max_concurrency`, `requires`, `available`, `inline`, `strict`, `task`, `starts_task`,
+    `max_concurrency`, `coerce`, `requires`, `available`, `inline`, `strict`, `task`, `starts_task`,
     `abstract`. The input is a nested class `Input`, or `input`, or `input_schema`; the output
     likewise, or the return annotation of `call`.
 

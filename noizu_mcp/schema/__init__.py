@@ -29,12 +29,18 @@ from .publish._headers import header_faults as header_faults
 from .publish._headers import header_paths as header_paths
 from .report._messages import describe as describe
 
-# The forms of elicitation load with the first question to a user.
-_LATE = {"flat_for": "._elicitation_form", "flat_shape": "._elicitation_form"}
+# The forms of elicitation load with the first question to a user, the reader of text with the first
+# value that its schema refuses.
+_LATE = {
+    "coerce_text": ".convert._coerce",
+    "flat_for": "._elicitation_form",
+    "flat_shape": "._elicitation_form",
+}
 
 if _TYPE_CHECKING:
     from ._elicitation_form import flat_for as flat_for
     from ._elicitation_form import flat_shape as flat_shape
+    from .convert._coerce import coerce_text as coerce_text
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

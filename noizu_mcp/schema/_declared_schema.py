@@ -17,13 +17,13 @@ from .convert import _dump
 from .convert._build import Builder
 from .declare._annotations import infer
 from .declare._classes import PROBLEMS, is_plain, read_class
-from .declare._field import Marker
+from .declare._field import Marker, is_field_info
 from .declare._field_options import Titles, form_titles
 from .declare._nodes import Field, Node, Object
 from .declare._resolve import Scope, class_scope
 from .declare._state import ParseState
 from .engines._compile import CompiledSchema, compile_schema
-from .jsonschema._violation import Fault, show
+from .jsonschema._violation import Fault, Violation, show
 from .publish._emit import Emitter, Place, TooLarge
 
 #: On a `Schema` class that stands alone: its shape, made when the class statement ran.
@@ -38,6 +38,10 @@ class Shape(Frozen):
         build: Turns a JSON value that the schema accepts into the typed value; None if it stays as
             it is.
         compiled: The validator of the schema; it also refuses the values that a class refuses.
+        accepts: Tells if the schema alone accepts a value. `build` then decides about the rest.
+        refusals: The exceptions by which `build` refuses a value that the schema accepts; none for
+            a form that builds each of them.
+        coerces: True if text for other types may be read as what it says; see `coerce_text`.
         titles: The titles that a form shows for a field and its choices, by field.
         completions: The source of completions, unchecked, by field.
     """
@@ -45,8 +49,36 @@ class Shape(Frozen):
     schema: JSONObject
     build: Callable[[Any], Any] | None
     compiled: CompiledSchema
+    accepts: Callable[[Any], bool]
+    refusals: tuple[type[Exception], ...] = ()
+    coerces: bool = True
     titles: Mapping[str, Titles] = MappingProxyType({})
     completions: Mapping[str, Any] = MappingProxyType({})
+
+    def read(self, value: Any) -> tuple[Any, list[Violation]]:
+        """Check a JSON value and build the typed one.
+
+        Args:
+            value: The value.
+
+        Returns:
+            The typed value and no violations; or None and all of them.
+        """
+        fits, built = self.try_build(value)
+        return built, [] if fits else self.compiled.violations(value)
+
+    def try_build(self, value: Any) -> tuple[bool, Any]:
+        """Tell if a JSON value fits, and return the typed one if it does.
+
+        Args:
+            value: The value.
+        """
+        try:
+            if self.accepts(value):
+                return True, value if self.build is None else self.build(value)
+        except self.refusals:
+            pass
+        return False, None
 
 
 #: A shape, or None; and the faults. One of the two is empty.
@@ -163,7 +195,7 @@ def read_parameters(
     for parameter in parameters:
         name, annotation, default = parameter.name, parameter.annotation, parameter.default
         # `a: int = field(...)` gives options, of which one may be the default.
-        marker = default if isinstance(default, Marker) else None
+        marker = default if isinstance(default, Marker) or is_field_info(default) else None
         with state.at(name, None):
             about = {} if default is Parameter.empty or marker is not None else {"default": default}
             if annotation is Parameter.empty:
@@ -245,10 +277,14 @@ def _shape(
         faults = [Fault(names[id(field)], text, field.owner) for field, text in problems]
         if faults:
             return None, faults
-    if build is not None and state.risky:
+    accepts = compiled.is_valid
+    refusals: tuple[type[Exception], ...] = ()
+    # Types of pydantic stay JSON in an output, and a class around them would refuse that.
+    if build is not None and state.risky and not (state.output and state.sided):
         from .convert._class_validation import checked
+        from .convert._refusals import REFUSALS
 
-        compiled = checked(compiled, node, builder, build)
+        compiled, refusals = checked(compiled, node, builder, build), REFUSALS
     for _, _, each in state.classes:
         _dump.register(each)
     fields = node.fields if isinstance(node, Object) else ()
@@ -257,6 +293,8 @@ def _shape(
         schema=schema,
         build=build,
         compiled=compiled,
+        accepts=accepts,
+        refusals=refusals,
         titles=titles,
         completions=_completions(fields),
     )
@@ -313,7 +351,9 @@ def read_raw(declared: Any, *, input: bool = True, strict: bool = False) -> Read
         faults = [*faults, Fault((), _NOT_STRICT)]
     if faults or compiled is None:
         return None, faults
-    return Shape(schema=schema, build=None, compiled=compiled), []
+    accepts = compiled.is_valid
+    shape = Shape(schema=schema, build=None, compiled=compiled, accepts=accepts, coerces=False)
+    return shape, []
 
 
 def _copy_schema(schema: Mapping[Any, Any]) -> tuple[JSONObject | None, list[Fault]]:

@@ -145,7 +145,8 @@ def _answered(shape: Shape, flat: JSONObject, absent: dict[str, None]) -> Shape:
         lambda answer: declared.is_valid(answers.complete(answer)),
         lambda answer: declared.violations(answers.complete(answer)),
     )
-    changed = {"schema": flat, "build": answers, "compiled": compiled}
+    changed: dict[str, Any] = {"schema": flat, "build": answers, "compiled": compiled}
+    changed["accepts"] = lambda answer: shape.accepts(answers.complete(answer))
     return Shape(**{**vars(shape), **changed})
 
 

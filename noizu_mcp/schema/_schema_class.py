@@ -36,7 +36,8 @@ class Schema:
             shape, faults = read_annotation(state, cls)
             if faults and not state.unresolved:
                 raise DefinitionError(to_problems(faults, name))
-            if shape is not None:
+            # An output publishes another schema than an input for types of pydantic.
+            if shape is not None and not state.sided:
                 setattr(cls, SHAPE, shape)
 
 

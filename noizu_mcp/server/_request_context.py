@@ -42,7 +42,7 @@ from ._server_context import EMPTY, ServerContext, no_task
 from .calls._invoke import TIMED_OUT, timed_out
 from .calls._scope_checks import admit, denial, needed
 from .calls._time_limit import Timed
-from .events._recording import observe_request
+from .events._recording import RequestRecording, observe_request
 
 if TYPE_CHECKING:
     from ._session import Session
@@ -157,6 +157,11 @@ class RequestContext(InboundRequest, ServerContext):
 
         self.limit_time(component)
         return job
+
+    def note_coercion(self) -> None:
+        """Note for listeners that the arguments of a call had text for other types."""
+        if isinstance(self.observer, RequestRecording):
+            self.observer.coerced = True
 
     # Answers
 

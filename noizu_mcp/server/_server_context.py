@@ -121,6 +121,9 @@ class ServerContext(Context):
         """
         scopes.check(self.auth)
 
+    def note_coercion(self) -> None:
+        """Note for listeners that the arguments of a call had text for other types."""
+
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> Awaitable[None]:

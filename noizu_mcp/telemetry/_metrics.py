@@ -37,6 +37,7 @@ class Metrics:
 
     * `mcp_requests_total` and `mcp_request_duration_seconds` (a histogram) by `method` and `name`;
       the former by `outcome`, too: see `Event`
+    * `mcp_coerced_calls_total` by `name`: calls of tools whose arguments had text for other types
     * `mcp_requests_in_flight` by `method`
     * `mcp_tasks_total` by `name` and `outcome`: tasks that have ended
     * `mcp_tasks_held` by `state`: tasks that run, or are kept for their result

@@ -42,6 +42,8 @@ class Series:
         ended = (*_BY_NAME, "outcome")
         self._requests = counter("mcp_requests", "Requests that have ended.", ended)
         self._tasks = counter("mcp_tasks", "Tasks that have ended.", ("name", "outcome"))
+        coerced = "Calls of tools whose arguments had text for other types."
+        self._coerced = counter("mcp_coerced_calls", coerced, ("name",))
         self._received = counter("mcp_received_bytes", "Bytes of messages that came.", ("method",))
         answers = "Bytes of answers and notifications."
         self._sent = counter("mcp_sent_bytes", answers, ("method",))
@@ -65,6 +67,8 @@ class Series:
         """Count a request that has ended, and observe its duration."""
         self._labelled(self._requests, name, method, name, event.outcome).inc()
         self._labelled(self._durations, name, method, name).observe(event.duration or 0.0)
+        if event.coerced:
+            self._labelled(self._coerced, name, name).inc()
 
     def count_task(self, name: str, event: Event) -> None:
         """Count a task that has ended."""

@@ -59,6 +59,8 @@ class Spans:
             return
         span, _ = self._open.pop(event.key)
         span.set_attribute("noizu_mcp.outcome", str(event.outcome))
+        if event.coerced:
+            span.set_attribute("noizu_mcp.coerced", True)
         if event.bytes_out is not None:
             span.set_attribute("noizu_mcp.bytes_out", event.bytes_out)
         if event.code is not None:

@@ -15,7 +15,8 @@ CASES = {
         (
             "case.py:4: Bad.zzzzzz: unknown option; there are: name, title, description, "
             "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
-            "requires, available, inline, strict, task, starts_task, input, output, input_schema, "
+            "coerce, requires, available, inline, strict, task, starts_task, input, output, "
+            "input_schema, "
             "output_schema, abstract"
         ),
     ),
@@ -368,15 +369,16 @@ CASES = {
         ("class Bad(Tool):\n    def call(self) -> object.__class__: ..."),
         (
             "case.py:5: Bad.call.return: type has no JSON Schema; use str, int, float, bool, an "
-            "Enum, Literal, list, dict, a Schema or attrs class, a dataclass or a TypedDict"
+            "Enum, Literal, list, dict, a Schema or attrs class, a dataclass, a TypedDict "
+            "or a pydantic model"
         ),
     ),
     "return_stream": (
         ("class Bad(Tool):\n    def call(self) -> memoryview: ..."),
         (
             "case.py:5: Bad.call.return: memoryview has no JSON Schema; use str, int, float, "
-            "bool, an Enum, Literal, list, dict, a Schema or attrs class, a dataclass or a "
-            "TypedDict"
+            "bool, an Enum, Literal, list, dict, a Schema or attrs class, a dataclass, a "
+            "TypedDict or a pydantic model"
         ),
     ),
     "return_unresolved": (
@@ -514,7 +516,8 @@ CASES = {
         ("class Kit(Toolkit):\n    @mcp\n    def a(self) -> memoryview: ..."),
         (
             "case.py:6: Kit.a.return: memoryview has no JSON Schema; use str, int, float, bool, "
-            "an Enum, Literal, list, dict, a Schema or attrs class, a dataclass or a TypedDict"
+            "an Enum, Literal, list, dict, a Schema or attrs class, a dataclass, a TypedDict "
+            "or a pydantic model"
         ),
     ),
     "kit_unresolved": (
@@ -565,7 +568,8 @@ CASES = {
             "case.py:4: Bad.hidden: must be True or False, got 'yes'\n"
             "case.py:4: Bad.colour: unknown option; there are: name, title, "
             "description, category, annotations, icons, meta, hidden, visible, "
-            "timeout, max_concurrency, requires, available, inline, strict, task, starts_task, "
+            "timeout, max_concurrency, coerce, requires, available, inline, strict, task, "
+            "starts_task, "
             "input, output, input_schema, output_schema, abstract\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, "
             "got -1\n"

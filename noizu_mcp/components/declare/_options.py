@@ -282,6 +282,7 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("visible", read_flag, _ALL),
     ("timeout", read_seconds, _ALL),
     ("max_concurrency", _read_count, _TOOLS),
+    ("coerce", read_flag, _TOOLS),
     ("requires", read_requires, _ALL),
     ("available", _read_available, _ALL),
     ("subscribable", read_flag, _CONTENTS),

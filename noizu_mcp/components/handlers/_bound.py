@@ -79,6 +79,7 @@ class ToolSpec(Bound):
         meta: `_meta` of the definition, with the category in it.
         input: The declared arguments; `{"type": "object"}` if none are declared.
         output: The declared structured content, or None.
+        coerce: Read text that stands for other types; None for the rule of the server.
         max_concurrency: Calls at one time; None for no limit.
         task: `optional` or `required` if calls may go on as tasks; None if not.
         starts_task: True if the handler begins the task by itself.
@@ -90,6 +91,7 @@ class ToolSpec(Bound):
     meta: JSONObject | None = None
     input: Shape
     output: Shape | None
+    coerce: bool | None = None
     max_concurrency: int | None = None
     task: str | None = None
     starts_task: bool = False

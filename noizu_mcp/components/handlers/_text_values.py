@@ -118,10 +118,7 @@ class TextValues:
             The built value and no violations, or None and all of them.
         """
         values = {name: self._cast(name, value) for name, value in given.items()}
-        compiled = self.shape.compiled
-        if not compiled.is_valid(values):
-            return None, compiled.violations(values)
-        return (values if self.shape.build is None else self.shape.build(values)), []
+        return self.shape.read(values)
 
     def _cast(self, name: str, value: Any) -> Any:
         cast = self._casts.get(name)

@@ -5,11 +5,13 @@ becomes a failed result whose text says nothing about the program, and the detai
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
 
+from ... import schema
 from ..._errors import ProtocolError, ToolError
+from ..._limits import DEFAULTS
 from ..._util import json_text
 from ...schema import Shape, Violation, describe, dump_value
 from ...types import META_VIOLATIONS, Content, ToolResult, as_blocks
@@ -25,21 +27,51 @@ _BLOCK_TYPES: Final = ("text", "image", "audio", "resource_link", "resource")
 Outcome = tuple[ToolResult, str | None]
 
 
-def prepare(spec: ToolSpec, arguments: Any) -> tuple[Any, ToolResult | None]:
+class Caller(Protocol):
+    """The request that calls a tool."""
+
+    @property
+    def server(self) -> Any:
+        """The server, whose options say how arguments are read."""
+
+    def note_coercion(self) -> None:
+        """Note for listeners that the arguments had text for other types."""
+
+
+def prepare(
+    spec: ToolSpec, arguments: Any, caller: Caller | None = None
+) -> tuple[Any, ToolResult | None]:
     """Turn the arguments that a client sent into the value that the handler takes.
 
     Args:
         spec: The tool.
         arguments: The decoded `arguments` of `tools/call`; `{}` when they were absent.
+        caller: The request; None for one without a server.
 
     Returns:
         The value for `spec.invoke` and None; or None and the answer for the model. Bad arguments
         are an answer, not an error of the protocol (server/tools, Error Handling; SEP-1303).
     """
     shape = spec.input
-    # Yes or no is the fast way of every engine; violations are looked for after a no.
-    if shape.compiled.is_valid(arguments):
-        return (arguments if shape.build is None else shape.build(arguments)), None
+    # `Shape.try_build`, written out: this is the way of every call. Yes or no is the fast way of
+    # every engine; violations are looked for after a no.
+    try:
+        if shape.accepts(arguments):
+            return (arguments if shape.build is None else shape.build(arguments)), None
+    except shape.refusals:
+        pass
+    options = None if caller is None else caller.server.options
+    rules = (spec.coerce, None if options is None else options.coerce, shape.coerces)
+    if next(rule for rule in rules if rule is not None):
+        limits = DEFAULTS if options is None else options.limits
+        changed = schema.coerce_text(shape, arguments, limits)
+        if changed is not arguments:
+            fits, built = shape.try_build(changed)
+            if fits:
+                if caller is not None:
+                    caller.note_coercion()
+                return built, None
+    # Of the arguments as they were sent.
     return None, violations_result(spec.name, shape.compiled.violations(arguments))
 
 

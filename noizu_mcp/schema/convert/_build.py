@@ -105,6 +105,7 @@ class Builder:
             nodes.Map: self._map,
             nodes.Union: self._union,
             nodes.Object: self._object,
+            nodes.Pydantic: self._pydantic,
         }
         writer = writers.get(type(node))
         return writer(node, name) if writer is not None else None
@@ -122,6 +123,11 @@ class Builder:
         if node.cast == "float":
             return f"({name} if {name}.__class__ is float else real({name}))"
         return None
+
+    def _pydantic(self, node: nodes.Pydantic, name: str) -> str | None:
+        if node.check is nodes.is_written_only:
+            return None
+        return f"{self._constant('check', node.check)}({name})"
 
     def _choice(self, node: nodes.Choice, name: str) -> str | None:
         if all(type(result) is str or result is None for result in node.results):
@@ -312,6 +318,9 @@ def _kinds(node: nodes.Node) -> frozenset[str]:
         found = {"array"}
     elif isinstance(node, (nodes.Map, nodes.Object)):
         found = {"object"}
+    elif isinstance(node, nodes.Pydantic) and "type" in node.schema:
+        kinds = node.schema["type"]
+        found = {kinds} if isinstance(kinds, str) else set(kinds)
     else:
         found = set(TYPES)
     # 1.0 is an integer, and 1 a number.
@@ -339,9 +348,11 @@ def is_json(node: nodes.Node, value: Any) -> bool:
     """
     if isinstance(node, nodes.Union):
         return any(is_json(option, value) for option in node.options)
-    if isinstance(node, nodes.Choice):
-        delivered = any(type(each) is type(value) and each == value for each in node.results)
-        return not delivered and value is not None and type(value) in ATOMS
+    if isinstance(node, (nodes.Choice, nodes.Pydantic)):
+        results = node.results if isinstance(node, nodes.Choice) else ()
+        kinds = ATOMS if isinstance(node, nodes.Choice) else {*ATOMS, dict, list}
+        delivered = any(type(each) is type(value) and each == value for each in results)
+        return not delivered and value is not None and type(value) in kinds
     if isinstance(node, nodes.Scalar):
         cast = "text" if isinstance(node.cast, nodes.Format) else node.cast or ""
         return type(value) is _SENT_FOR.get(cast)

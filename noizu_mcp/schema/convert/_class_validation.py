@@ -11,14 +11,12 @@ from collections.abc import Container, Iterator
 from itertools import chain, islice, repeat
 from typing import Any
 
-from ..declare._nodes import Array, Format, Map, Node, Object, Scalar, Tuple, Union, walk
+from ..declare._nodes import Array, Format, Map, Node, Object, Pydantic, Scalar, Tuple, Union, walk
 from ..engines._compile import CompiledSchema
-from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, shorten, show
+from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, show
 from ._build import Build, Builder
+from ._refusals import REFUSALS, pydantic_violations, reason_of, refusal
 
-_REFUSALS = (ValueError, TypeError, ArithmeticError)
-# Characters of an error text that are reported: a constructor may quote the whole value.
-_MAX_TEXT = 500
 # Parts of one value that are searched, at a few microseconds each.
 _MAX_PARTS = 50_000
 
@@ -27,6 +25,7 @@ def is_risky(root: Node) -> bool:
     """Tell if a value that the schema accepts may be one that cannot be built."""
     return any(
         (isinstance(node, Object) and node.risky)
+        or isinstance(node, Pydantic)
         or (isinstance(node, Scalar) and isinstance(node.cast, Format) and not node.cast.total)
         for node in walk(root)
     )
@@ -55,8 +54,6 @@ def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build
 
     def violations(value: Any) -> list[Violation]:
         found = compiled.violations(value)
-        if not found and is_valid(value):
-            return found
         if not found:
             more = search(value, None)
         elif all(violation.keyword for violation in found):
@@ -64,7 +61,8 @@ def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build
         else:
             # Without a keyword the value is not JSON, or too deep to be searched.
             more = iter(found)
-        return list(islice(more, MAX_VIOLATIONS)) or [_violation((), value, "cannot be used")]
+        told = list(islice(more, MAX_VIOLATIONS))
+        return told if told or is_valid(value) else [refusal((), value, "cannot be used")]
 
     return compiled._replace(is_valid=is_valid, violations=violations)
 
@@ -72,7 +70,7 @@ def checked(compiled: CompiledSchema, root: Node, builder: Builder, build: Build
 def _refused(build: Build, value: Any) -> bool:
     try:
         build(value)
-    except _REFUSALS:
+    except REFUSALS:
         return True
     except Exception:
         # A defect of the class: the call must fail as one, not as bad arguments.
@@ -112,6 +110,11 @@ class _Search:
         if isinstance(node, Union):
             yield from self._of_union(node, value, path)
             return
+        if isinstance(node, Pydantic):
+            # It judges whole values, as a constructor does.
+            if self._told is None:
+                yield from pydantic_violations(node, value, path)
+            return
         refused = False
         for inner, part, item in _parts(node, value):
             for violation in self.of(inner, item, (*path, part)):
@@ -134,11 +137,8 @@ class _Search:
     def _of_constructor(self, node: Object, value: Any, path: Path) -> Iterator[Violation]:
         try:
             self._builder.of(node)(value)
-        except _REFUSALS as error:
-            # attrs validators raise with the text first, and with themselves after it.
-            first = error.args[0] if error.args else ""
-            text = first if isinstance(first, str) and first else f"refused: {type(error).__name__}"
-            yield _violation(path, value, shorten(text, _MAX_TEXT))
+        except REFUSALS as error:
+            yield refusal(path, value, reason_of(error))
 
 
 def _parts(node: Node, value: Any) -> Iterator[tuple[Node, str | int, Any]]:
@@ -160,11 +160,7 @@ _ARTICLES = {"base64": "base64 text", "uuid": "a UUID"}
 def _parse_violation(format_: Format, value: Any, path: Path) -> Iterator[Violation]:
     try:
         format_.parse(value)
-    except _REFUSALS:
+    except REFUSALS:
         name = format_.name
         text = f"expected {_ARTICLES.get(name, f'a {name}')}, got string {show(value)}"
         yield Violation(path, "format", text, expected=name, got=value)
-
-
-def _violation(path: Path, value: Any, text: str) -> Violation:
-    return Violation(path, "validator", " ".join(text.split()), got=value)

@@ -84,6 +84,8 @@ def _choose(cls: type) -> Dump:
         return lambda value: dump_value(value.value)
     if hasattr(cls, "__mcp_json__"):
         return lambda value: dump_value(value.__mcp_json__())
+    if hasattr(cls, "__pydantic_serializer__"):
+        return _by_pydantic
     if attrs.has(cls):
         return _by_attributes([(a.name, a.alias or a.name, False) for a in attrs.fields(cls)])
     if hasattr(cls, "__dataclass_fields__"):
@@ -120,6 +122,12 @@ def _by_attributes(fields: Iterable[tuple[str, str, bool]]) -> Dump:
         return made
 
     return dump
+
+
+def _by_pydantic(value: Any) -> Any:
+    # The contract is checked afterwards, by the schema: pydantic need not warn.
+    write = value.__pydantic_serializer__.to_python
+    return write(value, mode="json", by_alias=True, warnings=False)
 
 
 def _list(value: Iterable[Any]) -> list[Any]:

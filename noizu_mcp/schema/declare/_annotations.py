@@ -3,7 +3,9 @@
 import enum
 from collections import abc
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from inspect import Parameter
+from operator import or_
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -17,8 +19,7 @@ from typing import (
 )
 from typing import Union as TypingUnion
 
-from ._classes import PROBLEMS, is_class_form, read_class
-from ._field import Marker
+from ._classes import PROBLEMS, is_class_form, is_pydantic, read_class
 from ._nodes import Array, Choice, Map, Node, Object, Scalar, Tuple, Union, text_format
 from ._resolve import Scope, substitute
 from ._state import ParseState
@@ -62,6 +63,8 @@ def _of_class(state: ParseState, annotation: Any, cls: type, scope: Scope) -> No
     if (text := text_format(cls)) is not None:
         state.risky = state.risky or not text.total
         return Scalar("string", text)
+    if is_pydantic(cls):
+        return state.pydantic_node(substitute(annotation, scope)[0])
     if is_class_form(cls):
         arguments = [substitute(each, scope) for each in get_args(annotation)]
         return read_class(state, cls, tuple(arguments))
@@ -71,17 +74,11 @@ def _of_class(state: ParseState, annotation: Any, cls: type, scope: Scope) -> No
     return _unsupported(state, annotation)
 
 
-_TYPES = (
-    "use str, int, float, bool, an Enum, Literal, list, dict, a Schema or attrs class,"
-    " a dataclass or a TypedDict"
-)
-
-
 def _unsupported(state: ParseState, annotation: Any) -> Node:
-    shown = getattr(annotation, "__qualname__", None) or str(annotation)
-    marked = isinstance(annotation, Marker)
-    hint = "write the type here, and the field after the =" if marked else _TYPES
-    state.fault(f"{shown} has no JSON Schema; {hint}")
+    # Loaded with the first mistake.
+    from ._mistakes import no_form
+
+    state.fault(no_form(annotation))
     return Node()
 
 
@@ -116,8 +113,8 @@ def _alias(state: ParseState, alias: Any, scope: Scope) -> Node:
 
 
 def _annotated(state: ParseState, annotation: Any, scope: Scope) -> Node:
-    node = state.node(annotation.__origin__, scope)
-    options = state.entry_options(node, annotation.__metadata__)
+    node, entries = state.annotated_node(annotation.__origin__, annotation.__metadata__, scope)
+    options = state.entry_options(node, entries)
     state.constrain(node, options)
     for name, value in options.items():
         if name in ("description", "examples"):
@@ -151,7 +148,13 @@ def choice(state: ParseState, results: Iterable[Any], what: str) -> Choice:
 
 def _union(state: ParseState, annotation: Any, scope: Scope) -> Node:
     branches: list[Node] = []
-    for part in get_args(annotation):
+    parts: list[Any] = [scope.resolve(part) for part in get_args(annotation)]
+    models = [part for part in parts if _is_model(part)]
+    if len(models) > 1 and len(models) == sum(part is not NoneType for part in parts):
+        # Pydantic tells its own classes apart: by a discriminator, or by what fits best.
+        branches.append(state.pydantic_node(reduce(or_, models)))
+        parts = [part for part in parts if part is NoneType]
+    for part in parts:
         node = state.node(part, scope)
         branches.extend(node.branches if isinstance(node, Union) else [node])
     casts = [branch.cast for branch in branches if isinstance(branch, Scalar)]
@@ -162,6 +165,13 @@ def _union(state: ParseState, annotation: Any, scope: Scope) -> Node:
             if isinstance(branch, Scalar) and branch.cast == "float":
                 branch.cast = None
     return branches[0] if len(branches) == 1 else Union(branches)
+
+
+def _is_model(annotation: Any) -> bool:
+    """Tell if an annotation is a class of pydantic, alone or with metadata."""
+    while get_origin(annotation) is Annotated:
+        annotation = annotation.__origin__
+    return isinstance(annotation, type) and is_pydantic(annotation)
 
 
 _FORMS: Mapping[Any, Callable[[ParseState, Any, Scope], Node]] = {

@@ -129,6 +129,13 @@ def is_class_form(cls: type) -> bool:
     return hasattr(cls, "__dataclass_fields__") or is_typed_dict(cls) or is_plain(cls)
 
 
+def is_pydantic(cls: type) -> bool:
+    """Tell if pydantic describes and validates a class: a model, a dataclass, or a type of its."""
+    # Another library may offer the method without pydantic being there.
+    offers = hasattr(cls, "__pydantic_validator__") or hasattr(cls, "__get_pydantic_core_schema__")
+    return offers and "pydantic" in sys.modules
+
+
 def is_typed_dict(cls: Any) -> bool:
     """Tell if a class is a TypedDict, of typing or of typing_extensions."""
     return is_typeddict(cls) or (isinstance(cls, type) and hasattr(cls, "__required_keys__"))

@@ -49,6 +49,12 @@ class Marker(Frozen):
         raise TypeError(f"{self.maker}(...) is a field, and belongs in a mapping of fields only")
 
 
+def is_field_info(value: Any) -> bool:
+    """Tell if a value was made by `pydantic.Field`."""
+    cls = type(value)
+    return (cls.__module__, cls.__qualname__) == ("pydantic.fields", "FieldInfo")
+
+
 class CommonOptions(TypedDict, total=False):
     """Options of every field."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..jsonschema._keywords import is_number
 from ._field import Marker
-from ._nodes import Array, Choice, Format, Map, Node, Object, Scalar, Tuple, Union
+from ._nodes import Array, Choice, Format, Map, Node, Object, Pydantic, Scalar, Tuple, Union
 
 _NUMBER = {
     "min": "minimum",
@@ -166,6 +166,9 @@ def family(node: Node) -> str:
     """Return the name of a node's type: a row of `_KEYWORDS`, or a name for messages."""
     if isinstance(node, Scalar):
         return node.cast.name if isinstance(node.cast, Format) else node.kind
+    if isinstance(node, Pydantic):
+        kind = node.schema.get("type")
+        return kind if isinstance(kind, str) else "union"
     return _FAMILIES.get(type(node), "Any")
 
 
@@ -178,6 +181,8 @@ Titles = tuple[str | None, Mapping[Any, str]]
 
 def form_titles(node: Node) -> dict[str, Titles]:
     """Return the titles of those fields of the root that have any, by name."""
+    if isinstance(node, Pydantic):
+        return {name: (title, {}) for name, title in node.titles.items()}
     found: dict[str, Titles] = {}
     for field in node.fields if isinstance(node, Object) else ():
         choices = next((each.titles for each in _choices(field.node) if each.titles), {})

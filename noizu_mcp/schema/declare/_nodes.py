@@ -12,6 +12,10 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, dataclass_transform
 
+#: Fields of a form once its classes are written out: a class that is written out twice at each of
+#: many levels grows without bound.
+MAX_PLACES: Final = 20_000
+
 
 class Missing:
     """The type of `MISSING`."""
@@ -236,6 +240,31 @@ class Object(Node):
     def children(self) -> Iterator[Node]:
         """Yield the types of the fields."""
         return (field.node for field in self.fields)
+
+
+def is_written_only(value: Any) -> Any:
+    """Return a value as it is: the `check` of a type in an output, which is never read back."""
+    return value
+
+
+class Pydantic(Node):
+    """A type that pydantic describes and validates.
+
+    Attributes:
+        name: For messages and file names.
+        schema: Its JSON Schema, without titles, other types written out.
+        definitions: The parts that contain themselves, by their names in `$defs`.
+        cls: The class with fields, if it is one; else None.
+        titles: The titles of its fields that the author wrote, by name on the wire.
+        check: Turns JSON into the typed value, or raises; `is_written_only` in an output.
+    """
+
+    name: str
+    schema: dict[str, Any]
+    definitions: dict[str, Any]
+    cls: type | None = None
+    titles: Mapping[str, str] = MappingProxyType({})
+    check: Callable[[Any], Any] = is_written_only
 
 
 def is_null(node: Node) -> bool:

@@ -5,12 +5,13 @@ object node with a field for each of its own. A problem is noted with the path o
 reading goes on with a node for any value, so that all problems are reported together.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, get_args, get_origin
 
 from ..jsonschema._violation import Fault
-from ._field import Marker
+from ._field import Marker, is_field_info
 from ._field_options import constrain, marker_problems
 from ._nodes import MISSING, Field, Node, Object, is_nullable
 from ._resolve import Scope, Unresolved
@@ -18,6 +19,7 @@ from ._resolve import Scope, Unresolved
 # Special forms that are about a field, not about its type. By name: some are newer than the oldest
 # Python served, and typing_extensions has its own.
 _WRAPPERS = frozenset({"Final", "Required", "NotRequired", "ReadOnly"})
+_LATE_DEFAULT = "a default inside Annotated; write it after the =, as Python does"
 
 
 class ParseState:
@@ -43,6 +45,7 @@ class ParseState:
         risky: True after a type that may refuse a value which its schema accepts.
         headers: True after a field with a header.
         titled: True after a title, of a field or of a choice.
+        sided: True after a type whose input and output have different schemas.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class ParseState:
         self.risky = False
         self.headers = False
         self.titled = False
+        self.sided = False
 
     def fault(self, text: str) -> None:
         """Note a problem at the present place."""
@@ -99,6 +103,37 @@ class ParseState:
         except Unresolved as error:
             return self._unknown(error)
 
+    def pydantic_node(self, annotation: Any) -> Node:
+        """Read a type that pydantic describes and validates."""
+        # Loaded with the first one.
+        from ._pydantic import read_pydantic
+
+        return read_pydantic(self, annotation)
+
+    def annotated_node(
+        self, annotation: Any, entries: Iterable[Any], scope: Scope
+    ) -> tuple[Node, list[Any]]:
+        """Read an annotation with the entries of `Annotated` that are about its type.
+
+        Args:
+            annotation: The annotation, without the entries.
+            entries: The entries; those of pydantic that no option of ours can say are read with the
+                annotation, by pydantic.
+            scope: The names that the annotation may use.
+
+        Returns:
+            The node, and the entries that are left.
+        """
+        left = list(entries)
+        if left and "pydantic" in sys.modules:
+            # Loaded where a program uses pydantic.
+            from ._pydantic import split_entries
+
+            theirs, left = split_entries(left)
+            if theirs:
+                return self.pydantic_node(Annotated[(scope.resolve(annotation), *theirs)]), left
+        return self.node(annotation, scope), left
+
     def _unknown(self, error: Unresolved) -> Node:
         """Note a name that does not exist, at least not yet."""
         self.unresolved = True
@@ -121,7 +156,7 @@ class ParseState:
         name: str,
         annotation: Any,
         scope: Scope,
-        marker: Marker | None = None,
+        marker: Any = None,
         **about: Any,
     ) -> Field:
         """Read a field that has an annotation and perhaps a marker. The state stands at the field.
@@ -130,13 +165,18 @@ class ParseState:
             name: The name on the wire.
             annotation: The whole annotation.
             scope: The names that it may use.
-            marker: `field(...)` or `argument(...)`, if one was written.
+            marker: `field(...)`, `argument(...)` or `pydantic.Field(...)`, if one was written.
             **about: Attributes of `Field`.
         """
         entries: Iterable[Any] = ()
         try:
             inner, entries, required = _unwrap(annotation, scope)
-            node = self.node(inner, scope)
+            if any(is_field_info(entry) and not entry.is_required() for entry in entries):
+                self.fault(_LATE_DEFAULT)
+            if is_field_info(marker):
+                entries, about = [*entries, marker], {**about, **_default_of(marker)}
+                marker = None
+            node, entries = self.annotated_node(inner, entries, scope)
         except Unresolved as error:
             node, required = self._unknown(error), None
         options = self.entry_options(node, entries)
@@ -192,21 +232,28 @@ class ParseState:
                     continue
                 self.check_marker(entry)
                 if {"default", "factory"} & entry.options.keys():
-                    self.fault("a default inside Annotated; write it after the =, as Python does")
+                    self.fault(_LATE_DEFAULT)
                 own = entry.options.items()
                 options.update((k, v) for k, v in own if k not in ("default", "factory"))
             elif isinstance(entry, str):
                 options.setdefault("description", entry)
+            elif is_field_info(entry):
+                from ._pydantic import field_info_options
+
+                self._take(options, field_info_options(node, entry))
             else:
                 # Loaded with the first constraint of another library.
                 from ._constraints import annotated_options
 
-                found = annotated_options(node, entry)
-                if isinstance(found, str):
-                    self.fault(found)
-                else:
-                    options.update(found)
+                self._take(options, annotated_options(node, entry))
         return options
+
+    def _take(self, options: dict[str, Any], found: dict[str, Any] | str) -> None:
+        """Add the options that an entry says, or note its problem."""
+        if isinstance(found, str):
+            self.fault(found)
+        else:
+            options.update(found)
 
 
 def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]:
@@ -232,3 +279,11 @@ def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]
             (annotation,) = get_args(annotation)
         else:
             return annotation, entries, required
+
+
+def _default_of(info: Any) -> dict[str, Any]:
+    """Return the default of `pydantic.Field(...)`, as attributes of `Field`."""
+    if info.is_required():
+        return {}
+    factory = info.default_factory
+    return {"default": info.default} if factory is None else {"factory": factory}

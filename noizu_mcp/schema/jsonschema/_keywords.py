@@ -165,3 +165,49 @@ def dialect_of(schema: Mapping[str, Any] | bool) -> str:
     """Return the URI of the dialect of a schema, 2020-12 by default (spec, basic, 1.19)."""
     declared = schema.get("$schema", LATEST) if isinstance(schema, Mapping) else LATEST
     return declared.removesuffix("#") if isinstance(declared, str) else repr(declared)
+
+
+# Keywords beside which a `type` with null would not let null through.
+_JUDGES = frozenset({"$ref", "const", "anyOf", "oneOf", "allOf", "not", "if"})
+
+
+def or_null(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema that accepts null too."""
+    made = dict(schema)
+    if not made:
+        return made
+    if schema.keys() == {"anyOf"}:
+        return {"anyOf": [*schema["anyOf"], {"type": "null"}]}
+    if not _JUDGES.isdisjoint(schema):
+        return {"anyOf": [made, {"type": "null"}]}
+    if isinstance(made.get("type"), str) and made["type"] != "null":
+        made["type"] = [made["type"], "null"]
+    if "enum" in made and None not in made["enum"]:
+        made["enum"] = [*made["enum"], None]
+    return made
+
+
+# One order for every schema: type, description, contents, bounds, annotations.
+_KEYWORDS = (
+    *("$ref", "type", "description", "enum", "anyOf", "oneOf", "properties", "required"),
+    *(
+        "propertyNames",
+        "additionalProperties",
+        "items",
+        "prefixItems",
+        "format",
+        "pattern",
+        "contentEncoding",
+    ),
+    *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
+    *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems"),
+    *("minProperties", "maxProperties", "default", "examples", "x-mcp-header", "$defs"),
+)
+_ORDER = {name: place for place, name in enumerate(_KEYWORDS)}
+
+
+def ordered(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema object with its keywords in the one order."""
+    if len(schema) < 2:
+        return dict(schema)
+    return {name: schema[name] for name in sorted(schema, key=lambda name: _ORDER.get(name, 99))}

@@ -27,6 +27,16 @@ def type_of(value: Any) -> str:
     return found
 
 
+def kind_and_value(value: Any) -> str:
+    """Return the type and the text of a value, for messages: `string "3"`."""
+    kind = type_of(value)
+    if kind == "null":
+        return "null"
+    if kind == "not JSON":
+        return f"{show(value)}, which JSON cannot express"
+    return f"{kind} {show(value)}"
+
+
 # Programs hand over tuples for lists, and both engines take them. A bool is an int too.
 _TYPES: Mapping[type, str] = {
     NoneType: "null",

@@ -4,13 +4,14 @@ No `title` noise, nested classes written out where they are used unless they con
 one order of keywords in every schema.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ..._value import JSONObject
 from ..convert._dump import dump_value
 from ..declare import _nodes as nodes
 from ..declare._state import ParseState
+from ..jsonschema._keywords import or_null, ordered
 from ..jsonschema._values import type_of
 from ..jsonschema._violation import Fault
 
@@ -31,24 +32,12 @@ class Place(NamedTuple):
     field: nodes.Field | None = None
 
 
-# A class that is written out twice at each of many levels grows without bound.
-MAX_PLACES = 20_000
-
-# One order for every schema: type, description, contents, bounds, annotations.
-_KEYWORDS = (
-    *("$ref", "type", "description", "enum", "anyOf", "properties", "required", "propertyNames"),
-    *("additionalProperties", "items", "prefixItems", "format", "pattern", "contentEncoding"),
-    *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"),
-    *("minLength", "maxLength", "minItems", "maxItems", "uniqueItems"),
-    *("minProperties", "maxProperties", "default", "examples", "x-mcp-header", "$defs"),
-)
-_ORDER = {name: place for place, name in enumerate(_KEYWORDS)}
 # Factories that are called for the published default: no other can be known to have no effects.
 _PURE = (list, dict, set, frozenset, tuple, str, int, float, bool)
 
 
 class TooLarge(Exception):
-    """A form with more fields than `MAX_PLACES` once its classes are written out."""
+    """A form with more than `MAX_PLACES` fields once its classes are written out."""
 
 
 class Emitter:
@@ -84,6 +73,12 @@ class Emitter:
             schema = self._object(node, (), here)
         else:
             schema = self.schema(node, (), here)
+            if isinstance(node, nodes.Pydantic):
+                if "$ref" in schema:
+                    name = schema.pop("$ref").removeprefix("#/$defs/")
+                    schema = {**self.definitions[name], **schema}
+                # The component has a description of its own.
+                schema.pop("description", None)
         return self.with_definitions(schema)
 
     def with_definitions(self, schema: JSONObject) -> JSONObject:
@@ -91,7 +86,7 @@ class Emitter:
         return ordered({**schema, "$defs": self.definitions}) if self.definitions else schema
 
     def _free_name(self, name: str) -> str:
-        taken = self.recursive.values()
+        taken = {*self.recursive.values(), *self.definitions}
         number = 1
         while (free := name if number == 1 else f"{name}{number}") in taken:
             number += 1
@@ -107,7 +102,8 @@ class Emitter:
         """
         if isinstance(node, nodes.Object):
             return self._reference(node, at, place)
-        made = {**self._plain(node, at, place), **node.keywords}
+        write = self._pydantic if isinstance(node, nodes.Pydantic) else self._plain
+        made = {**write(node, at, place), **node.keywords}  # type: ignore[arg-type]
         return ordered(made)
 
     def _plain(self, node: nodes.Node, at: Path, place: Place) -> JSONObject:
@@ -151,12 +147,29 @@ class Emitter:
         options = node.options
         nullable = len(options) < len(node.branches)
         if len(options) == 1:
-            return _or_null(self.schema(options[0], at, place))
+            return or_null(self.schema(options[0], at, place))
         schemas = [
             self.schema(option, (*at, "anyOf", index), place)
             for index, option in enumerate(options)
         ]
         return {"anyOf": [*schemas, {"type": "null"}] if nullable else schemas}
+
+    def _pydantic(self, node: nodes.Pydantic, at: Path, place: Place) -> JSONObject:
+        """Return the schema of a type of pydantic, and add the definitions that it refers to."""
+        names = {name: self._definition_name(name, body) for name, body in node.definitions.items()}
+        changed = {name: free for name, free in names.items() if name != free}
+        for name, body in node.definitions.items():
+            self.definitions.setdefault(names[name], _renamed(body, changed))
+        made: JSONObject = _renamed(node.schema, changed)
+        for path in _property_paths(made):
+            self.places[(*at, *path)] = Place((*place.names, *path[1::2]), node.cls)
+        return made
+
+    def _definition_name(self, name: str, body: JSONObject) -> str:
+        """Return the name for a definition of pydantic; one that is there already keeps its own."""
+        known = self.definitions.get(name)
+        taken = name in self.recursive.values() or (known is not None and known != body)
+        return self._free_name(name) if taken else name
 
     def _reference(self, node: nodes.Object, at: Path, place: Place) -> JSONObject:
         name = self.recursive.get(id(node))
@@ -185,7 +198,7 @@ class Emitter:
 
     def _field(self, field: nodes.Field, at: Path, outer: Place) -> JSONObject:
         place = self.places[at] = Place((*outer.names, field.name), field.owner, field)
-        if len(self.places) > MAX_PLACES:
+        if len(self.places) > nodes.MAX_PLACES:
             raise TooLarge
         made = self.schema(field.node, at, place)
         if field.description is not None:
@@ -209,13 +222,6 @@ class Emitter:
             return None
 
 
-def ordered(schema: Mapping[str, Any]) -> JSONObject:
-    """Return a schema object with its keywords in the one order."""
-    if len(schema) < 2:
-        return dict(schema)
-    return {name: schema[name] for name in sorted(schema, key=lambda name: _ORDER.get(name, 99))}
-
-
 def _choice(node: nodes.Choice) -> JSONObject:
     kinds = list(dict.fromkeys(type_of(value) for value in node.values))
     named = [kind for kind in kinds if kind != "null"]
@@ -227,15 +233,21 @@ def _choice(node: nodes.Choice) -> JSONObject:
     return {"type": types[0] if len(types) == 1 else types, "enum": list(node.values)}
 
 
-def _or_null(schema: JSONObject) -> JSONObject:
-    """Return a schema that accepts null too."""
-    if not schema:
+def _renamed(schema: Any, names: Mapping[str, str]) -> Any:
+    """Return a schema whose references name other definitions; the schema itself if none change."""
+    if not names or not isinstance(schema, (dict, list)):
         return schema
-    if "$ref" in schema:
-        return {"anyOf": [schema, {"type": "null"}]}
-    made = dict(schema)
-    if isinstance(made.get("type"), str) and made["type"] != "null":
-        made["type"] = [made["type"], "null"]
-    if "enum" in made and None not in made["enum"]:
-        made["enum"] = [*made["enum"], None]
-    return made
+    if isinstance(schema, list):
+        return [_renamed(each, names) for each in schema]
+    made = {keyword: _renamed(value, names) for keyword, value in schema.items()}
+    name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    return {**made, "$ref": f"#/$defs/{names[name]}"} if name in names else made
+
+
+def _property_paths(schema: JSONObject, at: Path = ()) -> Iterator[Path]:
+    """Yield the path of each property of a schema, and of objects inside of them."""
+    for name, inner in schema.get("properties", {}).items():
+        path = (*at, "properties", name)
+        yield path
+        if isinstance(inner, dict):
+            yield from _property_paths(inner, path)

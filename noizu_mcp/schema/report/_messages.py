@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..._nearest import nearest
-from ..jsonschema._values import type_of
+from ..jsonschema._values import kind_and_value
 from ..jsonschema._violation import MAX_VIOLATIONS, Path, Violation, place, shorten, show
 
 # The violations of one alternative.
@@ -105,7 +105,7 @@ def bad_name(path: Path, name: str, why: Violation) -> Violation:
 def several_types(path: Path, types: Sequence[str], got: Any) -> Violation:
     """Return the violation of `type`, for one type or several."""
     expected = types[0] if len(types) == 1 else list(types)
-    text = f"expected {' or '.join(types)}, got {_kind(got)}"
+    text = f"expected {' or '.join(types)}, got {kind_and_value(got)}"
     return Violation(path, "type", text, expected, got)
 
 
@@ -196,15 +196,6 @@ def _choices(choices: Sequence[Any]) -> str:
     if len(choices) > _MAX_CHOICES:
         shown.append(f"… {len(choices) - _MAX_CHOICES} more")
     return "[" + ", ".join(shown) + "]"
-
-
-def _kind(value: Any) -> str:
-    kind = type_of(value)
-    if kind == "null":
-        return "null"
-    if kind == "not JSON":
-        return f"{show(value)}, which JSON cannot express"
-    return f"{kind} {show(value)}"
 
 
 _AT_LEAST, _AT_MOST = (

@@ -58,6 +58,7 @@ class Event(NamedTuple):
             `tool_error` (a result with `isError`); `error` (an error, see `code`); `crashed` (the
             handler raised, or its result could not be sent); `timed_out`; `cancelled`.
         code: The code of the error that was answered.
+        coerced: True at the end of a call of a tool whose arguments had text for other types.
     """
 
     kind: EventKind
@@ -79,6 +80,7 @@ class Event(NamedTuple):
     duration: float | None = None
     outcome: Outcome | None = None
     code: int | None = None
+    coerced: bool = False
 
 
 #: A listener, called with every event in the thread of the loop: it must not block. Its exceptions

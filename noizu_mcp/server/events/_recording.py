@@ -62,7 +62,12 @@ class _Span:
     Args:
         telemetry: The listeners.
         start: The start event.
+
+    Attributes:
+        coerced: As in `Event`.
     """
+
+    coerced = False
 
     def __init__(self, telemetry: "Telemetry", start: Event) -> None:
         self.event = start
@@ -86,6 +91,7 @@ class _Span:
                     code=code,
                     bytes_out=size,
                     duration=seconds,
+                    coerced=self.coerced,
                 )
             )
 

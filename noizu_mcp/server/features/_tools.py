@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..._errors import InsufficientScope, McpError
 from ..._value import JSONObject
@@ -28,6 +28,7 @@ from ..registry._availability import is_available
 
 if TYPE_CHECKING:
     from .._server import Server
+    from .._server_context import ServerContext
 
 
 def call_tool(ctx: RequestContext) -> Job | None:
@@ -55,7 +56,7 @@ def call_tool(ctx: RequestContext) -> Job | None:
     elif spec is None:
         raise unknown(server.registry.tools, name, ctx)
     else:
-        args, refusal = prepare(spec, arguments)
+        args, refusal = prepare(spec, arguments, ctx)
         if refusal is not None:
             _reply(ctx, spec, refusal)
             return None
@@ -151,7 +152,7 @@ async def call_registered(
     demand(spec, context)
     # Invalid arguments are a result with `isError`, not an error: a model can mend them (2025-11-25
     # `server/tools`, "Error Handling").
-    args, refusal = prepare(spec, arguments)
+    args, refusal = prepare(spec, arguments, cast("ServerContext", context))
     if refusal is not None:
         return refusal
     try:

@@ -92,6 +92,7 @@ class ServerOptions(NamedTuple):
         website_url: The URL of its website.
         icons: Pictures of it.
         tool_timeout: Seconds that a call may take; infinite for no limit.
+        coerce: Read text in arguments that stands for other types; None: yes, but for raw schemas.
         page_size: Entries of one page of a list.
         limits: The limits of a connection.
         cache: The times for which clients may keep results, by `CACHEABLE` name.
@@ -111,6 +112,7 @@ class ServerOptions(NamedTuple):
     website_url: str | None = None
     icons: tuple[Any, ...] = ()
     tool_timeout: float | None = TOOL_TIMEOUT
+    coerce: bool | None = None
     page_size: int = PAGE_SIZE
     limits: Limits = DEFAULTS
     cache: Mapping[str, Cache] = MappingProxyType({})
@@ -206,6 +208,7 @@ SERVER_OPTIONS: Final[Table] = {
     "website_url": read_text,
     "icons": read_icons,
     "tool_timeout": read_seconds,
+    "coerce": read_flag,
     "page_size": _read_page_size,
     "limits": _read_limits,
     "cache": _read_cache,

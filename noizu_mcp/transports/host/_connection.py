@@ -19,7 +19,7 @@ the next request is a step of every request; its deadline is watched by the one 
 
 from collections.abc import Awaitable, Callable
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import trio

@@ -1,0 +1,320 @@
+"""Types of pydantic → nodes: described by its JSON Schema, validated by its validators.
+
+Pydantic is never imported here: a type that it can read belongs to a program that has imported it.
+Its schemas are published as ours are: without titles, and with nested types written out. The file
+is loaded with the first such type.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Annotated, Any, get_args
+
+from ..._util import json_text
+from ..._value import JSONObject
+from ..jsonschema._keywords import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, or_null, ordered
+from ._classes import declarers
+from ._constraints import annotated_options
+from ._docstring import docstring_parameters
+from ._field import Marker, is_field_info
+from ._mistakes import no_form
+from ._nodes import MAX_PLACES, Node, Pydantic
+from ._state import ParseState
+
+# Words for people, and a copy of the mapping that `const` in each branch says already.
+_LEFT_OUT = frozenset({"title", "discriminator", "$defs", "$ref"})
+_DEFINITIONS = "#/$defs/"
+# The types whose strict mode tells JSON from Python: a date is a text in one, an object in the
+# other.
+_OF_TWO_FORMS = frozenset(
+    (
+        *("date", "time", "datetime", "timedelta", "bytes", "url", "multi-host-url", "uuid"),
+        *("decimal", "enum", "tuple", "set", "frozenset", "dataclass", "complex"),
+    )
+)
+
+
+def read_pydantic(state: ParseState, annotation: Any) -> Node:
+    """Read a class, or another annotation, that pydantic describes and validates.
+
+    Args:
+        state: Takes the faults: a field that has no JSON Schema, for one.
+        annotation: The annotation; no part of it is text.
+    """
+    state.sided = True
+    try:
+        adapter = sys.modules["pydantic"].TypeAdapter(annotation)
+        written = adapter.json_schema(mode=_mode(state))
+        made = _Inliner(written, strict=state.strict)
+        schema = made.schema(written)
+    except _TooLarge:
+        state.fault("is too large once its classes are written out; make it flatter")
+        return Node()
+    except Exception as error:
+        _refuse(state, annotation, error)
+        return Node()
+    cls = annotation if isinstance(annotation, type) else None
+    described = docstring_parameters(cls.__doc__) if cls is not None else {}
+    # Those of the root are for a whole input, which stands at no field.
+    _describe_properties(schema, described if state.path else {**state.descriptions, **described})
+    name = getattr(annotation, "__name__", "union")
+    node = Pydantic(name, schema, made.kept, cls, _titles(cls))
+    state.titled = state.titled or bool(node.titles)
+    # The JSON of an output is checked against its schema; it is not read back.
+    if not state.output:
+        node.check = _validator(adapter)
+        state.risky = True
+    return node
+
+
+def _mode(state: ParseState) -> str:
+    return "serialization" if state.output else "validation"
+
+
+def _describe_properties(schema: JSONObject, descriptions: Mapping[str, str]) -> None:
+    """Give descriptions to those properties of a schema that have none."""
+    for name, text in descriptions.items():
+        own = schema.get("properties", {}).get(name)
+        if isinstance(own, dict) and "description" not in own:
+            own["description"] = text
+
+
+def _fields_of(cls: Any) -> Mapping[str, Any]:
+    """Return the fields of a model or a dataclass of pydantic; none for another type."""
+    fields = getattr(cls, "__pydantic_fields__", None)
+    return fields if isinstance(fields, dict) else {}
+
+
+def _titles(cls: type | None) -> dict[str, str]:
+    """Return the titles that an author gave to fields, by name on the wire."""
+    titled = [(name, info) for name, info in _fields_of(cls).items() if info.title is not None]
+    names = [(info.validation_alias or info.alias or name, info) for name, info in titled]
+    return {name: info.title for name, info in names if isinstance(name, str)}
+
+
+def _validator(adapter: Any) -> Callable[[Any], Any]:
+    """Return the function that validates a value which was decoded from JSON."""
+    if not _tells_json(adapter.core_schema):
+        validate: Callable[[Any], Any] = adapter.validator.validate_python
+        return validate
+    # Only here, since it writes the value once more.
+    validate_json = adapter.validator.validate_json
+    return lambda value: validate_json(json_text(value))
+
+
+def _tells_json(core_schema: Any) -> bool:
+    """Tell if a validator accepts other values as JSON than as Python objects.
+
+    Strict models do, and those with a JSON form of bytes.
+    """
+    waiting: list[Any] = [core_schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            config = node.get("config")
+            settings = config if isinstance(config, dict) else {}
+            if settings.get("strict") or settings.get("val_json_bytes", "utf8") != "utf8":
+                return True
+            if node.get("strict") is True and node.get("type") in _OF_TWO_FORMS:
+                return True
+            waiting += [part for key, part in node.items() if key != "strict_schema"]
+        elif isinstance(node, (list, tuple)):
+            waiting += node
+    return False
+
+
+class _TooLarge(Exception):
+    """A schema with more parts than `MAX_PLACES` once its types are written out."""
+
+
+class _Inliner:
+    """Writes a schema of pydantic without references, but for types that contain themselves.
+
+    Args:
+        written: The schema, with the types that it refers to in `$defs`.
+        strict: True to forbid names that are not declared.
+
+    Attributes:
+        kept: The types that contain themselves, by name.
+    """
+
+    def __init__(self, written: JSONObject, *, strict: bool) -> None:
+        self._strict = strict
+        self._definitions: JSONObject = written.get("$defs", {})
+        below = {name: set(_named(body)) for name, body in self._definitions.items()}
+        self._recursive = {name for name in below if name in _reachable(below, name)}
+        self._parts = 0
+        self.kept: JSONObject = {}
+
+    def schema(self, node: Any) -> Any:
+        """Return a schema, or a part of it; raises `_TooLarge`."""
+        if not isinstance(node, dict):
+            return node
+        self._parts += 1
+        if self._parts > MAX_PLACES:
+            raise _TooLarge
+        made: JSONObject = {}
+        for keyword, value in node.items():
+            if keyword == "const":
+                made["enum"] = [value]  # as a Literal of ours is written
+            elif keyword not in _LEFT_OUT:
+                made[keyword] = self._inside(keyword, value)
+        if self._strict and "properties" in made:
+            made.setdefault("additionalProperties", False)
+        if "$ref" in node:
+            return ordered({**self._target(node["$ref"]), **made})
+        return ordered(_nullable(made))
+
+    def _inside(self, keyword: str, value: Any) -> Any:
+        """Return the value of a keyword with the schemas in it written out."""
+        if keyword in ONE_SCHEMA:
+            return self.schema(value)
+        if keyword in SCHEMA_LISTS:
+            return [self.schema(each) for each in value]
+        if keyword in SCHEMA_MAPS:
+            return {name: self.schema(each) for name, each in value.items()}
+        return value
+
+    def _target(self, reference: str) -> JSONObject:
+        name = reference.removeprefix(_DEFINITIONS).replace("~1", "/").replace("~0", "~")
+        if name not in self._recursive:
+            made: JSONObject = self.schema(self._definitions[name])
+            return made
+        if name not in self.kept:
+            self.kept[name] = {}
+            self.kept[name] = self.schema(self._definitions[name])
+        return {"$ref": reference}
+
+
+def _named(schema: Any) -> Iterator[str]:
+    """Yield the names of the definitions to which a schema refers."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            reference = node.get("$ref")
+            if isinstance(reference, str):
+                yield reference.removeprefix(_DEFINITIONS).replace("~1", "/").replace("~0", "~")
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+
+
+def _reachable(below: Mapping[str, set[str]], name: str) -> set[str]:
+    """Return the names that one refers to, at any distance."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        new = below.get(waiting.pop(), set()) - found
+        found |= new
+        waiting += new
+    return found
+
+
+def _nullable(schema: JSONObject) -> JSONObject:
+    """Write "this or null" as our schemas do, `"type": ["string", "null"]`, where that is equal."""
+    branches = schema.get("anyOf", [])
+    if len(branches) != 2 or branches[1] != {"type": "null"}:
+        return schema
+    rest = {keyword: value for keyword, value in schema.items() if keyword != "anyOf"}
+    made = or_null(branches[0])
+    return schema if rest.keys() & made.keys() else {**made, **rest}
+
+
+# Types without a JSON Schema.
+
+
+def _refuse(state: ParseState, annotation: Any, error: Exception) -> None:
+    """Note the fields of a type that have no JSON Schema, or the problem of the whole."""
+    before = len(state.faults)
+    _find_culprits(state, annotation, set())
+    if len(state.faults) == before:
+        # The rest of the text is a link.
+        reason = str(error).partition("\n")[0].rstrip(".")
+        state.fault(f"pydantic cannot describe it: {reason}")
+
+
+def _find_culprits(state: ParseState, annotation: Any, seen: set[int]) -> None:
+    cls = annotation if isinstance(annotation, type) else None
+    if id(annotation) in seen:
+        return
+    seen.add(id(annotation))
+    for part in get_args(annotation):
+        _find_culprits(state, part, seen)
+    owners = declarers(cls) if cls is not None else {}
+    for name, info in _fields_of(cls).items():
+        with state.at(name, owners.get(name, cls)):
+            before = len(state.faults)
+            _find_culprits(state, info.annotation, seen)
+            if len(state.faults) == before and not _is_described(info):
+                state.fault(no_form(info.annotation))
+
+
+def _is_described(info: Any) -> bool:
+    """Tell if the type of a field has a JSON Schema by itself."""
+    whole = Annotated[(info.annotation, *info.metadata)] if info.metadata else info.annotation
+    try:
+        sys.modules["pydantic"].TypeAdapter(whole).json_schema()
+    except Exception:
+        return False
+    return True
+
+
+# `pydantic.Field(...)` and other metadata beside types of ours.
+
+# Their values that say nothing of JSON, or that are read as options.
+_READ = ("description", "examples", "title")
+
+
+def split_entries(entries: Iterable[Any]) -> tuple[list[Any], list[Any]]:
+    """Tell the entries of `Annotated` that only pydantic can read from the others.
+
+    Args:
+        entries: The entries.
+
+    Returns:
+        Those of pydantic, with the constraints that stand among them, and the rest.
+    """
+    entries = list(entries)
+    if not any(map(_is_theirs, entries)):
+        return [], entries
+    ours = [isinstance(entry, (Marker, str)) for entry in entries]
+    theirs = [entry for entry, own in zip(entries, ours, strict=True) if not own]
+    return theirs, [entry for entry, own in zip(entries, ours, strict=True) if own]
+
+
+def _is_theirs(entry: Any) -> bool:
+    if is_field_info(entry):
+        special = entry.discriminator is not None or entry.json_schema_extra is not None
+        return special or any(_general(each) is None for each in entry.metadata)
+    module = type(entry).__module__.partition(".")[0]
+    return module in ("pydantic", "pydantic_core") or hasattr(entry, "__get_pydantic_core_schema__")
+
+
+def _general(entry: Any) -> dict[str, Any] | None:
+    """Return the constraints of an entry in the metadata of a field; None if it has others."""
+    if type(entry).__module__.partition(".")[0] != "pydantic":
+        return {}
+    values = dict(vars(entry))
+    pattern = values.pop("pattern", None)
+    return None if values or not isinstance(pattern, str) else {"pattern": pattern}
+
+
+def field_info_options(node: Node, info: Any) -> dict[str, Any] | str:
+    """Read `pydantic.Field(...)` as the options of a field.
+
+    Args:
+        node: The type of the field.
+        info: The value; `split_entries` has left it to us.
+
+    Returns:
+        The options, without a default; or the problem of one that cannot be said here.
+    """
+    if info.alias is not None or info.validation_alias is not None:
+        return "an alias is not read here; name it as it is sent, or make it a field of a model"
+    options = {name: getattr(info, name) for name in _READ if getattr(info, name) is not None}
+    for entry in info.metadata:
+        found = _general(entry) or annotated_options(node, entry)
+        if isinstance(found, str):
+            return found
+        options.update(found)
+    return options
