@@ -161,7 +161,7 @@ def test_the_tests_of_a_page_pass(tmp_path: Path) -> None:
     """The files of the page about pytest, with its configuration, are a suite that passes."""
     server, *others = blocks_of(ROOT / "docs" / "how-to" / "pytest.md")
     (tmp_path / "app.py").write_text(server.text, encoding="utf-8")
-    for block in others:
+    for block in (each for each in others if each.language != "text"):
         name = "pyproject.toml" if block.language == "toml" else notes_of(block).get("file")
         assert name is not None, block.line
         (tmp_path / name).write_text(block.text, encoding="utf-8")
