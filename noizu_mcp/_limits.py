@@ -65,5 +65,7 @@ class Limits(Value):
     task_memory: int = _limit(256 * MIB)
 
 
-#: The limits of a server without `limits`.
+#: The advice for an answer over a limit, which the caller on this side can raise.
+RAISE_LIMIT: Final = "limits=Limits({}=…) allows more"
+#: The limits of a server or a client without `limits`.
 DEFAULTS: Final = Limits()

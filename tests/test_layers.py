@@ -110,6 +110,8 @@ LATE = {
         "transports/http/server/_app",
         "._asyncio_bridge",
     ): "loads for hosts on asyncio",
+    ("transports/stdio/_server", "...telemetry"): "the watchdog loads where a server is served",
+    ("transports/http/server/_app", "....telemetry"): "the same",
     ("transports/host/_host", "."): "httptools, an extra, loads with the first host",
     ("transports/host/_hypercorn", "hypercorn.trio"): "an extra; it loads where it is asked for",
     ("transports/host/_hypercorn", "hypercorn.config"): "an extra; it loads where it is asked for",

@@ -126,7 +126,8 @@ PAGES = (
         "See [observability](../../how-to/observability.md).",
         {
             "Events": "Event Listener Telemetry",
-            "Listeners": "Tracing Metrics Watchdog",
+            "Listeners": "Tracing Metrics",
+            "Blocked loops": "watching",
         },
     ),
     Page(

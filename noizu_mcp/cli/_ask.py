@@ -276,6 +276,8 @@ class Person(Respondent):
         fields = read_fields(params.get("requestedSchema"))
         for field in fields:
             terminal.say(f"  {field.label}: {field.explanation}")
+        if len(fields) == 1 and fields[0].is_yes_or_no:
+            return await self._ask_yes_or_no(fields[0])
         refusal = await self._consent("Answer?", "yes")
         if refusal is not None:
             return refusal
@@ -283,6 +285,20 @@ class Person(Respondent):
         # Answers can be reviewed before they are sent (2025-11-25 `client/elicitation`).
         refusal = await self._consent("Send it?", "yes") if fields else None
         return Accept(content) if refusal is None else refusal
+
+    async def _ask_yes_or_no(self, field: Field) -> Outcome:
+        """Ask for the only value of a form together with the consent: it is reviewed as typed."""
+        default = f" [{field.shown_default}]" if field.shown_default else ""
+        question = f"{field.label.rstrip('?')}? yes, no, decline, cancel{default}:"
+        while True:
+            text = await self._terminal.ask(question)
+            for answer, outcome in _WORDS.items():
+                if text and answer.startswith(text.lower()):
+                    return outcome
+            try:
+                return Accept(_without_none({field.name: field.read(text)}))
+            except ValueError as error:
+                self._terminal.say(f"    {error}; once more, or Ctrl-D to cancel")
 
     async def _fill_in(self, field: Field) -> JSON:
         terminal = self._terminal

@@ -84,6 +84,11 @@ class Field:
         return _TYPES.get(str(self._schema.get("type")), "JSON")
 
     @property
+    def is_yes_or_no(self) -> bool:
+        """True if yes and no are the only values."""
+        return self._schema.get("type") == "boolean" and not self.choices
+
+    @property
     def shown_default(self) -> str:
         """The default, as text; empty without one."""
         default = self._schema.get("default")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 
 from .._errors import PEER_FAILURES, DefinitionError, McpError
+from .._limits import RAISE_LIMIT
 from ..jsonrpc import MISSING_CLIENT_CAPABILITY
 from ..transports import open_standard_descriptors
 from ._errors import FAILED, INTERRUPTED, CommandError
@@ -58,7 +59,7 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _told(error: Exception) -> str:
-    """Describe a failure; name a capability that is missing."""
+    """Describe a failure; name a capability that is missing, and the option of a limit."""
     if isinstance(error, McpError) and error.code == MISSING_CLIENT_CAPABILITY:
         needs = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
         if needs and isinstance(needs, dict):
@@ -67,7 +68,11 @@ def _told(error: Exception) -> str:
                 for name, parts in needs.items()
             ]
             return f"{error.message}: {', '.join(names)} ({error.code})"
-    return str(error)
+    text = str(error)
+    for limit in ("message_size", "message_values"):
+        # The advice is for programs; here it is an option.
+        text = text.replace(RAISE_LIMIT.format(limit), "--max-message SIZE allows more")
+    return text
 
 
 def _fail(error: Exception, *, debug: bool) -> int:

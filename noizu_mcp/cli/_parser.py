@@ -2,10 +2,12 @@
 
 import argparse
 import math
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
+from .._limits import DEFAULTS, MIB, Limits
 from .._version import __version__
 from ..client import TIMEOUT
 from ..protocol import REVISIONS
@@ -185,6 +187,8 @@ def _add_connection(parser: _Parser) -> None:
     known = tuple(REVISIONS)
     text = f"use one protocol revision: {', '.join(known)}"
     parser.add_argument("--protocol", metavar="VERSION", choices=known, help=text)
+    text = f"largest message of the server, like 64M; {DEFAULTS.message_size // MIB}M unless given"
+    parser.add_argument("--max-message", metavar="SIZE", type=_limits, default=DEFAULTS, help=text)
     text = f"for each answer of the server, {TIMEOUT:g} unless given"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=TIMEOUT, help=text)
 
@@ -197,6 +201,16 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise argparse.ArgumentTypeError(f"must be seconds above 0, got {text!r}")
     return seconds
+
+
+def _limits(text: str) -> Limits:
+    found = re.fullmatch(r"(\d{1,9})([KMG]?)(?:i?B)?", text, re.ASCII | re.IGNORECASE)
+    size = int(found[1]) * 1024 ** " KMG".index(found[2].upper() or " ") if found else 0
+    if not size:
+        raise argparse.ArgumentTypeError(f"must be bytes, like 64M or 67108864, got {text!r}")
+    # As many values for each byte as by default; a smaller message needs no limit of its own.
+    share = max(1.0, size / DEFAULTS.message_size)
+    return Limits(message_size=size, message_values=int(DEFAULTS.message_values * share))
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -126,7 +126,13 @@ def use(args: argparse.Namespace, work: Callable[[Connected], Awaitable[Result]]
             stack.enter_context(diverted_stdio())
             target = load_server(args.target)
         connecting = partial(
-            connect, target, handler=asked, version=args.protocol, timeout=args.timeout, tap=tap
+            connect,
+            target,
+            handler=asked,
+            version=args.protocol,
+            timeout=args.timeout,
+            tap=tap,
+            limits=args.max_message,
         )
 
         server = target if isinstance(target, Server) else None

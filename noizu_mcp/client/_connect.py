@@ -9,7 +9,7 @@ import trio
 
 from .. import transports
 from .._errors import ConnectionClosed, TransportError
-from .._limits import Limits
+from .._limits import DEFAULTS, Limits
 from .._value import JSONObject
 from .._version import __version__
 from ..engine import MessageStream, single_failure
@@ -45,6 +45,7 @@ async def connect(
     capabilities: ClientCapabilities | None = None,
     tap: Tap | None = None,
     principal: Principal | None = None,
+    limits: Limits = DEFAULTS,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
@@ -61,6 +62,8 @@ async def connect(
         capabilities: Capabilities to advertise besides those that the handler implements.
         tap: Called with every message, as bytes, in both directions.
         principal: The value of `ctx.auth` for a server in memory; None: no authentication.
+        limits: The limits of what the server may send: `Limits(message_size=64 * 2**20)` takes
+            results of up to 64 MiB. Those of a `MessageStream` are its own.
 
     Yields:
         The client, after the negotiation of the revision.
@@ -70,11 +73,14 @@ async def connect(
         ProtocolError: There is no revision that both sides speak.
         AuthError: The server refused the credentials.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
-            `roots` and the handler list roots; or `principal` is given for a remote server.
+            `roots` and the handler list roots; `principal` is given for a remote server; or
+            `limits` is no `Limits`.
         ValueError: The URL is not valid, or a root has no `file://` URI.
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits must be Limits(…), not {limits!r}")
     listed = _read_roots(handler, roots)
     given = (capabilities or ClientCapabilities()).to_wire()
     offered = {**abilities(handler, roots=roots is not None), **given}
@@ -83,10 +89,12 @@ async def connect(
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                stream = await _open(target, stack, nursery, background, principal)
+                stream = await _open(
+                    target, stack, nursery, background, principal=principal, limits=limits
+                )
                 if tap is not None:
                     stream = TappedStream(stream, tap)
-                session = ClientSession(stream, info, offered, handler, Limits())
+                session = ClientSession(stream, info, offered, handler, limits)
                 session.answerer.roots = listed
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
@@ -136,25 +144,27 @@ async def _open(
     stack: AsyncExitStack,
     nursery: trio.Nursery,
     background: trio.Nursery,
+    *,
     principal: Principal | None,
+    limits: Limits,
 ) -> MessageStream:
     if principal is not None and isinstance(target, Stdio | Http | str | MessageStream):
         raise TypeError("principal= is for a server in memory; others find out who is calling")
     if isinstance(target, Stdio):
-        stream, _ = await stack.enter_async_context(open_process(target))
+        stream, _ = await stack.enter_async_context(open_process(target, limits))
         return stream
     if isinstance(target, MessageStream):
         return target
     if isinstance(target, str):
         target = Http(target)
     if isinstance(target, Http):
-        remote = transports.HttpStream(target)
+        remote = transports.HttpStream(target, limits)
         await background.start(remote.run)
         return remote
     # In the caller's nursery, so that a server that crashes ends the block with its own error.
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
         raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
-    ours, theirs = memory_pair(theirs=server.options.limits)
+    ours, theirs = memory_pair(limits, theirs=server.options.limits)
     nursery.start_soon(partial(serve, server, theirs, transport="memory", principal=principal))
     return ours

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
-from .._limits import DEFAULTS, Limits
+from .._limits import DEFAULTS, RAISE_LIMIT, Limits
 from .._value import JSONObject
 from ._encode import has_lone_surrogate, render
 from ._lines import HEAD, Oversized
@@ -51,6 +51,10 @@ MAX_LENIENT: Final = 256 * 1024
 _MEMBER = rb'"(jsonrpc|method|id)"\s*:\s*("[^"\\\x00-\x1f]*"|-?(?:0|[1-9]\d{0,17}))\s*,\s*'
 _LEADING = rb"(?:\xef\xbb\xbf)?\s*\{\s*((?:" + _MEMBER + rb")+)"
 _ANSWER_KEYS: Final = (b'"result"', b'"error"')
+
+
+class TooManyValuesError(ValueError):
+    """JSON with more values than the limit."""
 
 
 class UnfitValueError(ValueError):
@@ -103,7 +107,7 @@ def parse_json(
     # Before parsing: the values would exist otherwise, at up to fifty times the size of their text.
     # Each counted mark is a byte, so short text cannot hold too many.
     if len(data) > max_values and holds_more_values(data, max_values):
-        raise ValueError(f"more than {max_values} values")
+        raise TooManyValuesError(f"more than {max_values} values")
     text = data.decode()
     # `raw_decode` accepts nothing before the value.
     if text[:1] in _BEFORE_JSON:
@@ -174,7 +178,9 @@ def decode(data: bytes, limits: Limits = DEFAULTS) -> Decoded:
         id_, is_answer = _identify(error.value)
         return malformed(PARSE_ERROR, f"Parse error: {error}", id_, answer=not is_answer)
     except (ValueError, RecursionError) as error:
-        return unreadable(data, PARSE_ERROR, f"Parse error: {describe(error)}")
+        refused = unreadable(data, PARSE_ERROR, f"Parse error: {describe(error)}")
+        too_many = isinstance(error, TooManyValuesError)
+        return _advised(refused, "message_values") if too_many else refused
     if type(value) is dict:
         return _classify(value)
     if type(value) is list:
@@ -196,8 +202,16 @@ def read_message(data: bytes | Oversized, limits: Limits = DEFAULTS) -> Received
 
 def too_large(head: bytes, limits: Limits = DEFAULTS) -> Malformed:
     """Make the `Malformed` for a message over the size limit, from its first bytes."""
-    text = f"Message over {limits.message_size} bytes"
-    return unreadable(head[:HEAD], INVALID_REQUEST, text)
+    refused = unreadable(head[:HEAD], INVALID_REQUEST, f"Message over {limits.message_size} bytes")
+    return _advised(refused, "message_size")
+
+
+def _advised(refused: Malformed, limit: str) -> Malformed:
+    """Name the limit that refuses an answer: only the caller, on this side, gets to read it."""
+    if refused.answer:
+        return refused
+    text = f"{refused.error.message}; {RAISE_LIMIT.format(limit)}"
+    return refused._replace(error=refused.error._replace(message=text))
 
 
 def _not_an_object() -> Malformed:

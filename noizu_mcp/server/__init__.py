@@ -26,7 +26,6 @@ from .events._event import Outcome as Outcome
 from .events._recording import MAX_TEXT as MAX_TEXT
 from .events._recording import Place as Place
 from .events._recording import observe_message as observe_message
-from .events._recording import running as running
 from .events._telemetry import Telemetry as Telemetry
 from .features import ROUTES as ROUTES
 from .registry._collection import RunningSet as RunningSet

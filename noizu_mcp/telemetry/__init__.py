@@ -11,12 +11,12 @@ from ..server import Event as Event
 from ..server import Listener as Listener
 from ..server import Telemetry as Telemetry
 
-_LATE = {"Metrics": "._metrics", "Tracing": "._tracing", "Watchdog": "._watchdog"}
+_LATE = {"Metrics": "._metrics", "Tracing": "._tracing", "watching": "._watchdog"}
 
 if _TYPE_CHECKING:
     from ._metrics import Metrics as Metrics
     from ._tracing import Tracing as Tracing
-    from ._watchdog import Watchdog as Watchdog
+    from ._watchdog import watching as watching
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
 

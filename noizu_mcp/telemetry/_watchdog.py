@@ -1,168 +1,240 @@
 """A watchdog for blocked event loops, which names the handler that blocks.
 
-A trio instrument notes the beginning and the end of each step of each task. A thread wakes up every
-quarter of the threshold, and reports a step that has run for longer, with its stack. A lock covers
-the report and the end of a step, so a report is always about the step that runs. The thread ends
-with the loop.
+Theory of operation. One thread serves all watched loops of the process. `LOOKS` times within a
+threshold it looks at each: it leaves a function for the loop to run, the beat, and reads the stack
+of the loop's thread. A loop that runs its beat before the next look is well, so a call costs
+nothing. If a beat waits while the same function of the user is at work in each look of a whole
+threshold, this function blocks the loop: one line in the log names it, and where it stands. A beat
+runs in a loop that is trio's own and in one that is the guest of another: both are watched.
 """
 
-import contextvars
 import math
+import os
 import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import islice, takewhile
+from contextlib import contextmanager, suppress
+from itertools import takewhile
 from time import monotonic
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import trio
 
-from ..engine import logger
-from ..server import Event, Listener, running
+from .._util import relative_path
+from ..engine import SHOWN, ThrottledLog, logger
+from ..server import MAX_TEXT, RequestContext
 
 #: Default threshold in seconds; people notice a hang after about ten.
 THRESHOLD: Final = 1.0
-#: Number of looks of the thread within one threshold.
-LOOKS: Final = 4
-#: Most frames of a stack in the log; the innermost ones are kept.
-MAX_FRAMES: Final = 20
-#: Longest wait for the thread at the end of a loop, in seconds; it may be writing to the log.
+#: Looks of the thread within one threshold.
+LOOKS: Final = 2
+#: Seconds to wait for the thread at the end of the last loop; it may be writing to the log.
 JOIN: Final = 1.0
+#: Packages whose code stands between a loop and the code of users.
+_BETWEEN: Final = frozenset({"noizu_mcp", "trio", "outcome", "asyncio"})
+_ADVICE: Final = "make it a plain def, or call what blocks with trio.to_thread.run_sync"
 
-#: The request of a task; tasks that its handler starts inherit it.
-_request: Final[contextvars.ContextVar[Event | None]] = contextvars.ContextVar(
-    "noizu_mcp.watchdog", default=None
-)
+_pulse: "trio.lowlevel.RunVar[_Pulse | None]"
+_pulse = trio.lowlevel.RunVar("noizu_mcp.watchdog", default=None)
 
 
-class Watchdog(Listener):
-    """Logs the handler that blocks the loop, with its stack and the time.
+@contextmanager
+def watching(threshold: float | None = THRESHOLD) -> Iterator[None]:
+    """Watch the trio loop of the calling task while the block runs.
 
-    A handler that computes, or waits without `await`, stops every other request. A thread watches
-    the loop from the first request to the end of the loop; that costs about two microseconds for
-    each step of each task. A blocked loop is logged once as a warning with the stack, and once more
-    when it runs again. Code in an extension that holds Python's global lock also stops the thread,
-    and is not reported.
+    A task that computes for long, or waits without `await`, stops every other one. It is logged
+    once as a warning, while it blocks, with the handler and its line. Every serving function and
+    `HttpApp` do this, by the option `watchdog` of the server; use it yourself for other loops. A
+    loop that is watched already is not watched twice.
 
     Args:
-        threshold: Longest step of a task that is not reported, in seconds.
+        threshold: Seconds that one task may run without letting others run; None watches nothing.
 
     Raises:
         ValueError: The threshold is not a number above 0, or infinite.
+        RuntimeError: There is no trio loop.
     """
-
-    def __init__(self, threshold: float = THRESHOLD) -> None:
-        given: Any = threshold
-        is_number = isinstance(given, int | float) and not isinstance(given, bool)
-        if not is_number or not 0 < given < math.inf:
-            raise ValueError(f"threshold must be seconds above 0, not {threshold!r}")
-        self._threshold = threshold
-        # A server may run in several loops, each with its own thread.
-        self._pulse: trio.lowlevel.RunVar[_Pulse | None]
-        self._pulse = trio.lowlevel.RunVar("noizu_mcp.watchdog", default=None)
-
-    def __call__(self, event: Event) -> None:
-        """Watch the loop from the first request on; see `Listener`."""
-        if self._pulse.get() is None:
-            pulse = _Pulse(self._threshold)
-            self._pulse.set(pulse)
-            trio.lowlevel.add_instrument(pulse)
-            pulse.start()
-
-    @contextmanager
-    def around(self, event: Event) -> Iterator[None]:
-        """Note the request for the tasks of its handler; see `Listener`."""
-        token = _request.set(event)
-        try:
-            yield
-        finally:
-            _request.reset(token)
+    if threshold is None:
+        yield
+        return
+    given: Any = threshold
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not is_number or not 0 < given < math.inf:
+        raise ValueError(f"threshold must be seconds above 0, or None, not {threshold!r}")
+    pulse = _pulse.get()
+    if pulse is None:
+        pulse = _Pulse(threshold)
+        _pulse.set(pulse)
+        _watch.add(pulse)
+    pulse.users += 1
+    try:
+        yield
+    finally:
+        pulse.users -= 1
+        if not pulse.users:
+            _pulse.set(None)
+            _watch.remove(pulse)
 
 
-class _Step(NamedTuple):
-    """One step of one task: from one wait to the next."""
-
-    task: trio.lowlevel.Task
-    began: float
-
-
-class _Pulse(trio.abc.Instrument):
-    """Watches one loop.
+class _Pulse:
+    """Watches one loop; made in it.
 
     Args:
         threshold: Seconds.
+
+    Attributes:
+        threshold: See Args.
+        users: The blocks that want the loop to be watched.
     """
 
     def __init__(self, threshold: float) -> None:
-        self._threshold = threshold
-        # Held for a report and at the end of a step: no report is about a step that has ended.
-        self._lock = threading.Lock()
-        self._step: _Step | None = None
-        self._culprit: str | None = None  # set when the step is reported
-        self._ended = threading.Event()
-        self._loop = threading.get_ident()
-        self._thread = threading.Thread(target=self._watch, name="noizu_mcp watchdog", daemon=True)
+        self.threshold = threshold
+        self.users = 0
+        self._thread = threading.get_ident()
+        self._token = trio.lowlevel.current_trio_token()
+        self._left = self._run = 0  # the beats that were left, and the last one that was run
+        self._seen: tuple[int, int] | None = None  # the beat that waits, and the id of a frame
+        self._since = 0.0
+        self._reported = False
+        self._log = ThrottledLog(shown=SHOWN)
 
-    def start(self) -> None:
-        """Start the thread; the running step counts from now on."""
-        self._step = _Step(trio.lowlevel.current_task(), monotonic())
-        self._thread.start()
+    def _beat(self) -> None:
+        self._run = self._left
 
-    def before_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Note that a step begins."""
-        self._step = _Step(task, monotonic())
-
-    def after_task_step(self, task: trio.lowlevel.Task) -> None:
-        """Note that a step ends."""
-        with self._lock:
-            step, self._step = self._step, None
-            culprit, self._culprit = self._culprit, None
-        if step is not None and culprit is not None:
-            logger.warning("%s blocked the loop for %.1f s", culprit, monotonic() - step.began)
-
-    def after_run(self) -> None:
-        """End the thread."""
-        self._ended.set()
-        self._thread.join(JOIN)
-
-    def _watch(self) -> None:
-        while not self._ended.wait(self._threshold / LOOKS):
-            with self._lock:
-                self._look()
-
-    def _look(self) -> None:
-        """Report the running step if it takes too long and is not reported yet."""
-        step = self._step
-        if step is None or self._culprit is not None:
-            return
-        seconds = monotonic() - step.began
-        if seconds >= self._threshold:
-            # The only way to the stack of another thread.
-            frame = sys._current_frames()[self._loop]  # noqa: SLF001 - it is documented
-            self._culprit = _name(step.task, frame)
-            code = frame.f_code
-            place = f"{code.co_filename}:{frame.f_lineno} in {code.co_qualname}"
-            text = "%s has blocked the loop for %.1f s, at %s\n%s"
-            logger.warning(text, self._culprit, seconds, place, _stack(frame))
+    def look(self) -> None:
+        """Report the function at work, if it has been at it for a whole threshold."""
+        if self._run == self._left:
+            self._left += 1
+            # The loop may end at any time; then there is nothing to watch.
+            with suppress(trio.RunFinishedError):
+                self._token.run_sync_soon(self._beat)
+        beat, now = self._left, monotonic()
+        # The only way to the stack of another thread.
+        frames = _frames_of(sys._current_frames().get(self._thread))  # noqa: SLF001 - documented
+        seen = (beat, id(_handler_in(frames))) if frames else None
+        if seen is None or seen != self._seen:
+            self._seen, self._since, self._reported = seen, now, False
+        elif not self._reported and now - self._since >= self.threshold:
+            self._reported = True
+            text = _describe(frames, now - self._since)
+            stack = "".join(traceback.StackSummary.extract(_lines(frames)).format())
+            code = _handler_in(frames).f_code
+            # The loop may have gone on: then what was read is of another moment.
+            if self._run < beat:
+                self._log.warning((code.co_filename, code.co_firstlineno), "%s", text)
+                logger.debug("%s\n%s", text, stack.rstrip())
 
 
-def _name(task: trio.lowlevel.Task, frame: FrameType) -> str:
-    event = running(frame) or task.context.get(_request)
-    if event is None:
-        return f"the task {task.name}"
-    if event.target is not None:
-        return f"{event.method} {event.target}"
-    return event.method
+def _frames_of(frame: FrameType | None) -> list[FrameType]:
+    """List the frames that a loop runs, the innermost first; none while it waits."""
+    frames: list[FrameType] = []
+    if frame is None or _module_of(frame).startswith(("trio.", "selectors")):
+        return frames
+    while frame is not None and frame.f_globals is not trio.run.__globals__:
+        frames.append(frame)
+        frame = frame.f_back
+    return frames
 
 
-def _stack(frame: FrameType) -> str:
-    """Write the part of a stack that belongs to the task: the frames inside of trio's loop."""
-    inside = takewhile(
-        lambda each: each[0].f_globals is not trio.run.__globals__, traceback.walk_stack(frame)
+def _lines(frames: list[FrameType]) -> Iterator[tuple[FrameType, int]]:
+    return ((frame, frame.f_lineno) for frame in reversed(frames))
+
+
+def _handler_in(frames: list[FrameType]) -> FrameType:
+    """Find the function of the user at work: the outermost one behind the last of ours."""
+    # A handler may be inside of a function of ours, or of a library that it has called.
+    inner = next((n for n, frame in enumerate(frames) if not _is_between(frame)), 0)
+    handler = [*takewhile(lambda frame: not _is_between(frame), frames[inner:])]
+    return handler[-1] if handler else frames[0]
+
+
+def _describe(frames: list[FrameType], seconds: float) -> str:
+    """Name the handler, its line, and what it is at."""
+    handler = _handler_in(frames)
+    within = f", in {_place(frames[0])} {frames[0].f_code.co_qualname}"
+    return (
+        f"{_request_of(frames)}{handler.f_code.co_qualname} ({_place(handler)}) has blocked the"
+        f" event loop for {seconds:.1f} s{'' if handler is frames[0] else within}; {_ADVICE}"
     )
-    frames = [*islice(inside, MAX_FRAMES)]
-    summary = traceback.StackSummary.extract(reversed(frames))
-    return "".join(traceback.format_list(summary)).rstrip()
+
+
+def _is_between(frame: FrameType) -> bool:
+    # Functions that we write for handlers, to call them faster, have no file.
+    is_generated = frame.f_code.co_filename == "<string>"
+    return is_generated or _module_of(frame).partition(".")[0] in _BETWEEN
+
+
+def _module_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _place(frame: FrameType) -> str:
+    return f"{relative_path(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _request_of(frames: list[FrameType]) -> str:
+    """Name the request of a task: `tools/call export: `; empty if it serves none."""
+    for frame in frames:
+        for value in tuple(frame.f_locals.values()):
+            if isinstance(value, RequestContext):
+                # The registered name, and not the one of the client, which may be anything.
+                _, spec = value.running.server.registry.subject_of(value.request)
+                name = "" if spec is None else f" {spec.definition[spec.key]}"[:MAX_TEXT]
+                return f"{value.request.method}{name}: "
+    return ""
+
+
+class _Watch:
+    """The thread that looks at all watched loops of this process; it lives while there are any."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pulses: set[_Pulse] = set()
+        self._changed = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def add(self, pulse: _Pulse) -> None:
+        """Look at a loop from now on."""
+        with self._lock:
+            self._pulses.add(pulse)
+            self._changed.set()
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="noizu_mcp watchdog", daemon=True
+                )
+                self._thread.start()
+
+    def remove(self, pulse: _Pulse) -> None:
+        """Look at a loop no more; wait for the thread if it was the last."""
+        with self._lock:
+            self._pulses.discard(pulse)
+            self._changed.set()
+            ending = None if self._pulses else self._thread
+        if ending is not None:
+            ending.join(JOIN)
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                pulses = tuple(self._pulses)
+                if not pulses:
+                    self._thread = None
+                    return
+                self._changed.clear()
+            for pulse in pulses:
+                pulse.look()
+            self._changed.wait(min(pulse.threshold for pulse in pulses) / LOOKS)
+
+
+_watch = _Watch()
+
+
+def _forget() -> None:
+    # A child that was forked has neither the thread nor the loops, and maybe a lock that is held.
+    global _watch  # noqa: PLW0603 - the one of this process
+    _watch = _Watch()
+
+
+os.register_at_fork(after_in_child=_forget)

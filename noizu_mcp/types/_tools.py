@@ -89,6 +89,11 @@ class ToolResult(Value):
         return None if self._structured is UNSET else self._structured
 
     @property
+    def text(self) -> str:
+        """The text of all text blocks, joined by line ends; empty if there is none."""
+        return "\n".join(block.text for block in self.content if block.type == "text")
+
+    @property
     def has_structured(self) -> bool:
         """True if there is `structuredContent`, which may be null."""
         return self._structured is not UNSET

@@ -53,6 +53,15 @@ class Kit(Toolkit):
     async def agree(self, args, ctx: Context) -> str:
         return (await ctx.elicit("Agree?", ANY)).action
 
+    @mcp
+    async def sure(self, ctx: Context, needed: bool = True) -> str:
+        form = {"type": "boolean", "title": "Sure?", "description": "It is for good"}
+        form |= {} if needed else {"default": False}
+        schema = {"type": "object", "properties": {"sure": form}}
+        schema |= {"required": ["sure"]} if needed else {}
+        answer = await ctx.elicit("Delete all?", schema)
+        return f"{answer.action} {answer.content if isinstance(answer, Accept) else ''}"
+
     @mcp(input={"url": fields.string(required=True)})
     async def visit(self, args, ctx: Context) -> str:
         return told(await ctx.elicit_url("Log in, please", args.url))
@@ -242,6 +251,34 @@ def test_a_form_without_fields(talk, version):
     assert talk(words, ("Answer?", "yes\n"))[:2] == (0, "user:\naccept\n")
     words = ("read", "asking.py", "note://x", "--protocol", version)
     assert talk(words, ("Answer?", "yes\n"))[:2] == (0, "accept")
+
+
+@pytest.mark.parametrize("version", ERAS)
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        (["yes"], "accept {'sure': True}"),
+        (["N"], "accept {'sure': False}"),
+        (["", "perhaps", "y"], "accept {'sure': True}"),
+        (["decline"], "decline "),
+        (["c"], "cancel "),
+        (["\x04"], "cancel "),
+    ],
+)
+def test_one_yes_or_no(talk, version, typed, answer):
+    """It is asked once: the answer is the consent."""
+    asked = "Sure? yes, no, decline, cancel:"
+    lines = [(asked, word if word == "\x04" else f"{word}\n") for word in typed]
+    status, out, shown = talk(call("sure", version=version), *lines)
+    assert (status, out) == (0, f"{answer}\n"), shown
+    assert "  Sure?: It is for good (yes or no)" in shown
+    assert shown.count("?") == 2 + len(typed)  # the message, the field, and each prompt
+
+
+def test_one_yes_or_no_with_a_default(talk):
+    """An empty line gives the default."""
+    line = ("Sure? yes, no, decline, cancel [no]:", "\n")
+    assert talk(call("sure", "needed=false"), line)[1] == "accept {'sure': False}\n"
 
 
 @pytest.mark.parametrize("version", ERAS)

@@ -370,3 +370,50 @@ def test_without_stdout_and_stderr(folder, monkeypatch):
     monkeypatch.setattr(os, "fdopen", lambda *_, **__: io.StringIO())
     assert main(["list", "demo.py"]) == 0
     assert main(["list"]) == 2
+
+
+BIG = """
+from noizu_mcp import Server, Toolkit, mcp
+
+class Kit(Toolkit):
+    @mcp
+    def text(self, n: int) -> str:
+        return "x" * n
+
+    @mcp
+    def numbers(self, n: int) -> list[int]:
+        return [1] * n
+
+class Big(Server, name="big", version="1"):
+    tools = [Kit]
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "largest"), [("1000", 1000), ("1k", 1024), ("1KiB", 1024), ("32M", 2**25)]
+)
+def test_a_size(run, folder, size, largest):
+    """A largest message is given in bytes, or with a unit."""
+    (folder / "big.py").write_text(BIG)
+    words = ("call", "big.py", "text", "--max-message", size)
+    assert run(*words, "n=100")[0] == 0
+    told = f"noizu-mcp: Message over {largest} bytes; --max-message SIZE allows more (-32600)\n"
+    assert run(*words, f"n={largest}") == (1, "", told)
+
+
+def test_a_large_result(run, folder):
+    """The error names the option, and the option lets it through."""
+    (folder / "big.py").write_text(BIG)
+    words = ("call", "big.py", "numbers", "n=510000")
+    told = "noizu-mcp: Parse error: more than 500000 values; --max-message SIZE allows more"
+    assert run(*words)[2].startswith(told)
+    status, out, _ = run(*words, "--max-message", "32M")
+    assert (status, out.count("1")) == (0, 510000)
+
+
+@pytest.mark.parametrize("size", ["0", "5x", "1.5M", "", "-1", "٣"])
+def test_no_size(run, size):
+    """Anything else is refused."""
+    status, _, err = run("list", "demo.py", f"--max-message={size}")
+    told = f"noizu-mcp: argument --max-message: must be bytes, like 64M or 67108864, got {size!r}"
+    assert (status, err.startswith(told)) == (2, True)

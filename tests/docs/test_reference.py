@@ -31,7 +31,7 @@ from noizu_mcp.protocol import REVISIONS
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 #: The folders for users, beside `noizu_mcp` itself.
 FOLDERS = ("auth", "telemetry", "testing", "transports.http")
-COMMANDS = ("run", "list", "call", "read", "prompt", "complete")
+COMMANDS = ("run", "list", "describe", "call", "read", "prompt", "complete")
 
 
 def page(name: str) -> str:

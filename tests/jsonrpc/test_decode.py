@@ -261,3 +261,20 @@ def test_size():
     assert invalid(f"Message over {len(data) - 1} bytes", 8) == decode(data, limits)
     assert Request(8, "m", {"x": "y" * 100}) == decode(data, Limits(message_size=len(data)))
     assert invalid("Message over 16777216 bytes", 8) == too_large(data[:60])
+
+
+def test_an_answer_over_a_limit_names_it():
+    """Only an answer: the peer cannot raise a limit of ours, and gets to read the others."""
+    limits = Limits(message_size=40, message_values=3)
+    answer = b'{"jsonrpc":"2.0","id":1,"result":{"a":"%b"}}' % (b"x" * 40)
+    refused = decode(answer, limits)
+    assert not refused.answer
+    assert refused.error.message == (
+        "Message over 40 bytes; limits=Limits(message_size=…) allows more"
+    )
+    answer = b'{"id":1,"result":[1,2,3]}'
+    assert decode(answer, limits).error.message == (
+        "Parse error: more than 3 values; limits=Limits(message_values=…) allows more"
+    )
+    question = answer.replace(b"result", b"params")
+    assert decode(question, limits).error.message == "Parse error: more than 3 values"

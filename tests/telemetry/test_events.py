@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sys
 from contextlib import contextmanager, suppress
 from functools import partial
 
@@ -30,7 +29,6 @@ from noizu_mcp.server import (
     Telemetry,
     _request_context,
     _session,
-    running,
 )
 from noizu_mcp.transports.http.server._origin_check import Guard
 from noizu_mcp.types import Principal
@@ -434,13 +432,12 @@ async def test_a_task_that_lives_too_long(heard, autojump_clock):
 
 
 async def test_the_work_of_a_task_is_surrounded(server):
-    """Listeners put around it what they want, once, and the stack says which task it is."""
-    around, found = Around(), []
+    """Listeners put around it what they want, once."""
+    around = Around()
 
     class Look(Tool, task="required"):
         async def call(self):
             await trio.lowlevel.checkpoint()
-            found.append(running(sys._getframe()))
 
     server.telemetry.add(around)
     server.tools.add(Look)
@@ -450,7 +447,6 @@ async def test_the_work_of_a_task_is_surrounded(server):
 
     pairs = ["+tools/call", "-tools/call"] * 2  # the request has its answer at once
     assert [said for said in around.said if "tools/call" in said] == pairs
-    assert [(event.name, event.task) for event in found] == [("look", True)]
 
 
 async def test_tasks_are_counted_while_they_are_held(server, autojump_clock):
@@ -706,34 +702,6 @@ async def test_nothing_runs_while_nobody_listens(server, monkeypatch):
         result = await client.call_tool("talk")
 
     assert not result.is_error
-
-
-async def test_the_running_request_is_found_on_the_stack(server):
-    """The stack of a handler says which request it works on, whether it waits or not."""
-    found = {}
-
-    class Look(Tool):
-        async def call(self):
-            found["before"] = running(sys._getframe())
-            await trio.lowlevel.checkpoint()
-            found["after"] = running(sys._getframe())
-
-    class LookInline(Tool, inline=True):
-        def call(self):
-            found["inline"] = running(sys._getframe())
-
-    def listener(event):
-        if event.kind == "start":
-            found.setdefault("listener", running(sys._getframe()))
-
-    server.telemetry.add(listener)
-    server.tools.add(Look, LookInline)
-    async with connect(server, version=STATELESS) as client:
-        await client.call_tool("look")
-        await client.call_tool("look_inline")
-
-    names = {where: event and event.name for where, event in found.items()}
-    assert names == {"before": "look", "after": "look", "inline": "look_inline", "listener": None}
 
 
 # HTTP

@@ -1,19 +1,27 @@
 """Handlers that really block the loop, until the log names them; nothing waits for a clock."""
 
+import asyncio
 import logging
+import multiprocessing
+import subprocess
+import sys
 import threading
+from functools import partial
+from pathlib import Path
 
 import pytest
 import trio
 
-from noizu_mcp import Context, Server, Tool, connect
-from noizu_mcp.telemetry import Watchdog
+import noizu_mcp
+from noizu_mcp import Context, DefinitionError, Server, Tool, connect, serve_http
 from noizu_mcp.telemetry import _watchdog as module
+from noizu_mcp.telemetry import watching
 
 #: Seconds; far above what a step of these tests takes by itself, far below `PATIENCE`.
 THRESHOLD = 0.05
 #: Seconds after which a watchdog that says nothing is a failure.
 PATIENCE = 30.0
+ROOT = str(Path(noizu_mcp.__file__).parents[1])
 
 
 class Barks(logging.Handler):
@@ -22,21 +30,22 @@ class Barks(logging.Handler):
     def __init__(self):
         super().__init__()
         self.lines = []
+        self.stacks = []
         self.heard = threading.Event()
 
     def emit(self, record):
-        self.lines.append(record.getMessage())
-        if "test_watchdog" in self.lines[-1]:
-            self.heard.set()
+        text = record.getMessage()
+        if record.levelno == logging.DEBUG:
+            self.stacks.append(text)
+        elif "has blocked the event loop" in text:
+            self.lines.append(text)
+            if "test_watchdog.py:" in text.partition(" has blocked")[0]:
+                self.heard.set()
 
     def about(self, culprit):
-        """Give the first and the last line of the incident in which something waits for us.
-
-        On a machine that is busy any other step may take long, too, and be told.
-        """
-        told = [n for n, line in enumerate(self.lines) if "heard.wait(PATIENCE)" in line]
-        (first,) = [n for n in told if self.lines[n].startswith(f"{culprit} has blocked")]
-        return self.lines[first], self.lines[first + 1]
+        """Give the one line about a culprit: on a busy machine others may take long, too."""
+        (line,) = [line for line in self.lines if culprit in line]
+        return line
 
 
 @pytest.fixture
@@ -74,14 +83,15 @@ class BlocksInline(Tool, inline=True):
 
 
 class BlocksInATask(Tool):
-    """Blocks in a task of its own."""
+    """Blocks in a task of its own, which knows the request."""
 
     async def call(self, args, ctx: Context):
-        async def work():
-            block(ctx)
-
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(work)
+            nursery.start_soon(in_a_task, ctx)
+
+
+async def in_a_task(ctx):
+    block(ctx)
 
 
 class Waits(Tool):
@@ -91,59 +101,136 @@ class Waits(Tool):
         ctx.server.looks.wait(PATIENCE)
 
 
-class Slow(Server, name="slow", version="1"):
+class Slow(Server, name="slow", version="1", watchdog=THRESHOLD):
     tools = [Blocks, BlocksAtOnce, BlocksInline, BlocksInATask, Waits]
 
     def __init__(self, barks):
         self.barks = barks
-        self.telemetry.add(Watchdog(THRESHOLD))
 
     async def list_prompts(self, cursor, ctx):
         block(ctx)
         return []
 
 
-@pytest.mark.parametrize("name", ["blocks", "blocks_at_once", "blocks_inline", "blocks_in_a_task"])
-async def test_the_handler_is_named(barks, name):
-    """The log says which tool, at which line, once; and once how long it lasted."""
-    async with connect(Slow(barks)) as client:
-        await client.call_tool(name)
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("blocks", "Blocks.call"),
+        ("blocks_at_once", "BlocksAtOnce.call"),
+        ("blocks_inline", "BlocksInline.call"),
+        ("blocks_in_a_task", "in_a_task"),
+    ],
+)
+async def test_the_handler_is_named(barks, name, function):
+    """One line has the tool, the function, where it stands, and what it is at."""
+    with watching(THRESHOLD):
+        async with connect(Slow(barks)) as client:
+            await client.call_tool(name)
 
-    first, last = barks.about(f"tools/call {name}")
-    assert "threading.py:" in first.partition("\n")[0]  # it waits in Event.wait
-    assert "assert ctx.server.barks.heard.wait(PATIENCE)" in first
-    assert last.startswith(f"tools/call {name} blocked the loop for ")
+    line = barks.about(f"tools/call {name}: ")
+    assert line.startswith(f"tools/call {name}: {function} (")
+    assert "test_watchdog.py:" in line.partition(" has blocked the event loop for ")[0]
+    assert "threading.py:" in line  # it waits in Event.wait
+    assert line.endswith("; make it a plain def, or call what blocks with trio.to_thread.run_sync")
+    assert "\n" not in line
+
+
+async def test_the_stack_is_there_for_who_debugs(barks):
+    """At level DEBUG the line comes once more, with the stack."""
+    logger = logging.getLogger("noizu_mcp")
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    try:
+        with watching(THRESHOLD):
+            async with connect(Slow(barks)) as client:
+                await client.call_tool("blocks")
+    finally:
+        logger.setLevel(level)
+    assert any("assert ctx.server.barks.heard.wait(PATIENCE)" in stack for stack in barks.stacks)
 
 
 async def test_a_method_without_a_name(barks):
     """A request without a name is logged with its method."""
-    async with connect(Slow(barks)) as client:
-        await client.list_prompts()
+    with watching(THRESHOLD):
+        async with connect(Slow(barks)) as client:
+            await client.list_prompts()
 
-    _, last = barks.about("prompts/list")
-    assert last.startswith("prompts/list blocked the loop for ")
+    assert barks.about("prompts/list: ").startswith("prompts/list: Slow.list_prompts (")
 
 
 async def test_a_task_that_belongs_to_no_request(barks):
-    """Anything else that blocks the loop is named as trio names it."""
-    async with connect(Slow(barks)) as client:
-        await client.list_tools()
+    """Anything else that blocks the loop is named by its function."""
+
+    async def blocking():
         assert barks.heard.wait(PATIENCE)
 
-    (told,) = [line for line in barks.lines if "assert barks.heard.wait(PATIENCE)" in line]
-    assert told.startswith("the task ")
+    with watching(THRESHOLD):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(blocking)
+
+    name = "test_a_task_that_belongs_to_no_request.<locals>.blocking ("
+    assert barks.about("blocking").startswith(name)
+
+
+def test_a_guest_is_watched(barks):
+    """Where trio is the guest of asyncio, a blocking task of asyncio is named, too."""
+
+    async def host():
+        done = asyncio.get_running_loop().create_future()
+
+        async def guest():
+            with watching(THRESHOLD):
+                blocking.set()
+                await ended.wait()
+
+        ended = trio.Event()
+        blocking = asyncio.Event()
+        trio.lowlevel.start_guest_run(
+            guest,
+            run_sync_soon_threadsafe=asyncio.get_running_loop().call_soon_threadsafe,
+            done_callback=done.set_result,
+        )
+        await blocking.wait()
+        in_asyncio(barks)
+        ended.set()
+        (await done).unwrap()
+
+    asyncio.run(host())
+    assert barks.about("host").startswith("test_a_guest_is_watched.<locals>.host (")
+
+
+def in_asyncio(barks):
+    assert barks.heard.wait(PATIENCE)
+
+
+async def test_code_of_this_package_has_a_name_too(barks):
+    """Where no frame is of the user's, the innermost one is named."""
+    told = []
+
+    def bark(self, about, text, *args):
+        told.append(args[0])
+        barks.heard.set()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            module, "_BETWEEN", frozenset({__name__.partition(".")[0], "pytest_trio", "threading"})
+        )
+        patch.setattr(module.ThrottledLog, "warning", bark)
+        with watching(THRESHOLD):
+            assert barks.heard.wait(PATIENCE)
+    assert "Condition.wait (" in told[0]
 
 
 async def test_each_incident_is_told_once(barks, monkeypatch):
     """However long it lasts: the thread looks on and says nothing more."""
     looks = []
-    look = module._Pulse._look
+    look = module._Pulse.look
 
     def counted(self):
         look(self)
         looks.append(1)
 
-    monkeypatch.setattr(module._Pulse, "_look", counted)
+    monkeypatch.setattr(module._Pulse, "look", counted)
     more = threading.Event()
 
     class Long(Tool, inline=True):
@@ -155,55 +242,205 @@ async def test_each_incident_is_told_once(barks, monkeypatch):
 
     server = Slow(barks)
     server.tools.add(Long)
-    async with connect(server) as client:
-        await client.call_tool("long")
+    with watching(THRESHOLD):
+        async with connect(server) as client:
+            await client.call_tool("long")
 
-    told = [line for line in barks.lines if line.startswith("tools/call long has blocked")]
-    assert len(told) == 1
+    barks.about("tools/call long: ")
 
 
 async def test_a_loop_that_waits_is_not_blocked(barks, monkeypatch):
     """A sync handler in a thread, and a loop with nothing to do, are left alone."""
     idle = []
-    look = module._Pulse._look
+    look = module._Pulse.look
     server = Slow(barks)
     server.looks = threading.Event()
 
     def counted(self):
         before = len(barks.lines)
-        if self._step is None:
-            look(self)
+        look(self)
+        if self._seen is None:
             idle.append(len(barks.lines) - before)
             if len(idle) > 3 * module.LOOKS:
                 server.looks.set()
 
-    monkeypatch.setattr(module._Pulse, "_look", counted)
-    async with connect(server) as client:
-        await client.call_tool("waits")
+    monkeypatch.setattr(module._Pulse, "look", counted)
+    with watching(THRESHOLD):
+        async with connect(server) as client:
+            await client.call_tool("waits")
 
     assert {*idle} == {0}
 
 
-def test_the_thread_ends_with_the_loop(barks):
-    """A thread for each loop, while it runs."""
+async def test_what_was_read_of_a_loop_that_went_on(barks, monkeypatch):
+    """A report that comes too late is of another moment, and is not made."""
+    describe, late = module._describe, threading.Event()
+
+    def slowly(frames, seconds):
+        told = describe(frames, seconds)
+        pulse = module._pulse_of_test
+        pulse._beat()
+        late.set()
+        return told
+
+    monkeypatch.setattr(module, "_describe", slowly)
+    with watching(THRESHOLD):
+        monkeypatch.setattr(module, "_pulse_of_test", module._pulse.get(), raising=False)
+        assert late.wait(PATIENCE)
+    assert not [line for line in barks.lines if "test_what_was_read" in line]
+
+
+async def test_one_loop_is_watched_once(barks):
+    """Several servers in it, or blocks in one another, have one instrument and one thread."""
+    with watching(THRESHOLD), watching(99.0):
+        with watching(THRESHOLD):
+            assert len(_threads()) == 1
+        block_here = Slow(barks)
+        async with connect(block_here) as client:
+            await client.call_tool("blocks")
+    barks.about("tools/call blocks: ")
+    assert _threads() == []
+
+
+def _threads():
+    return [each for each in threading.enumerate() if each.name == "noizu_mcp watchdog"]
+
+
+def test_one_thread_for_all_loops():
+    """It looks at each, and ends with the last of them."""
     alive = []
 
-    async def serve(server):
-        for _ in range(2):
-            async with connect(server) as client:
-                await client.list_tools()
-            alive.append([t for t in threading.enumerate() if "watchdog" in t.name])
+    async def watched(enter, leave):
+        with watching(THRESHOLD):
+            enter.wait(PATIENCE)
+            alive.append(len(_threads()))
+            leave.wait(PATIENCE)
 
-    server = Slow(barks)
-    trio.run(serve, server)
-    trio.run(serve, server)
+    both = threading.Barrier(2)
+    loops = [threading.Thread(target=trio.run, args=(watched, both, both)) for _ in range(2)]
+    for each in loops:
+        each.start()
+    for each in loops:
+        each.join(PATIENCE)
+    assert alive == [1, 1]
+    assert _threads() == []
 
-    assert [len(threads) for threads in alive] == [1, 1, 1, 1]
-    assert not any(thread.is_alive() for threads in alive for thread in threads)
+
+async def test_serving_over_http_watches(barks):
+    """By the option of the server, as long as it is served."""
+    async with trio.open_nursery() as nursery:
+        host = await nursery.start(partial(serve_http, Slow(barks), port=0))
+        async with connect(f"{host.urls[0]}/mcp") as client:
+            await client.call_tool("blocks")
+        host.stop()
+    barks.about("tools/call blocks: ")
+    assert _threads() == []
 
 
-@pytest.mark.parametrize("threshold", [0, -1, float("inf"), float("nan"), True, "1", None])
+class Unwatched(Server, name="unwatched", version="1", watchdog=None):
+    pass
+
+
+class Usual(Server, name="usual", version="1"):
+    pass
+
+
+async def test_who_is_watched():
+    """What is served, one second long by default; not with None, and not in memory."""
+    assert Usual().options.watchdog == 1.0
+    for server, threads in ((Unwatched(), 0), (Usual(), 1)):
+        async with trio.open_nursery() as nursery:
+            host = await nursery.start(partial(serve_http, server, port=0))
+            assert len(_threads()) == threads
+            host.stop()
+    async with connect(Usual):
+        assert _threads() == []
+    with watching(None):
+        assert _threads() == []
+
+
+PROGRAM = f"""
+import logging, os, sys, threading
+sys.path.insert(0, {ROOT!r})
+from noizu_mcp import Server, Toolkit, mcp
+
+class Heard(logging.Handler):
+    def emit(self, record):
+        print(record.getMessage(), file=sys.stderr)
+        heard.set()
+
+heard = threading.Event()
+logging.getLogger("noizu_mcp").addHandler(Heard())
+
+class Kit(Toolkit):
+    @mcp
+    async def block(self) -> bool:
+        return heard.wait({PATIENCE})
+
+    @mcp
+    async def forks(self) -> int:
+        child = os.fork()
+        if not child:
+            names = [each.name for each in threading.enumerate()]
+            os._exit(7 if "noizu_mcp watchdog" not in names else 1)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+class Program(Server, name="program", version="1", watchdog={THRESHOLD}):
+    tools = [Kit]
+
+Program().run()
+"""
+
+
+def test_a_program_on_stdio(tmp_path):
+    """It says the line on stderr, forks as before, and ends as before."""
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    words = [sys.executable, "-m", "noizu_mcp", "call", "--timeout", f"{PATIENCE}"]
+    for tool, answer in (("block", "true\n"), ("forks", "7\n")):
+        done = subprocess.run(
+            [*words, tool, "--", sys.executable, str(file)],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=2 * PATIENCE,
+            cwd=ROOT,
+        )
+        assert done.stdout == answer
+        assert ("tools/call block: Kit.block (" in done.stderr) == (tool == "block")
+
+
+def _in_a_child(found):
+    async def watched():
+        with watching(THRESHOLD):
+            found.put(len(_threads()))
+
+    trio.run(watched)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+async def test_a_child_watches_its_own_loops():
+    """A thread does not survive a fork; the child starts one of its own."""
+    fork = multiprocessing.get_context("fork")
+    found = fork.SimpleQueue()
+    with watching(THRESHOLD):
+        child = fork.Process(target=_in_a_new_thread, args=(found,))
+        child.start()
+        await trio.to_thread.run_sync(child.join)
+    assert (child.exitcode, found.get()) == (0, 1)
+
+
+def _in_a_new_thread(found):
+    # trio knows that a loop runs in the thread that was forked.
+    thread = threading.Thread(target=_in_a_child, args=(found,))
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize("threshold", [0, -1, float("inf"), float("nan"), True, "1"])
 def test_thresholds(threshold):
-    """It must be a time."""
-    with pytest.raises(ValueError, match="threshold must be seconds above 0, not"):
-        Watchdog(threshold)
+    """It must be a time, for the option of a server too."""
+    with pytest.raises(ValueError, match="threshold must be seconds above 0, or None, not"):
+        watching(threshold).__enter__()
+    with pytest.raises(DefinitionError, match=r"watchdog: must be seconds above 0, got"):
+        type(Server)("Wrong", (Server,), {}, name="w", version="1", watchdog=threshold)

@@ -187,3 +187,11 @@ def test_official_result(result: ToolResult, official: Any, revision: str) -> No
     """A result is what every revision defines; 2026-07-28 wants the envelope too."""
     envelope = {"resultType": "complete"} if revision == "2026-07-28" else {}
     official("CallToolResult", {**result.to_wire(), **envelope})
+
+
+def test_the_text_of_a_result():
+    """Text blocks are joined by line ends; other blocks do not count."""
+    picture = Content.image(b"x", "image/png")
+    assert ToolResult(["one", picture, Content.text("two\n")]).text == "one\ntwo\n"
+    assert ToolResult.error("no").text == "no"
+    assert ToolResult([picture]).text == ToolResult().text == ""

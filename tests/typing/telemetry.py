@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import assert_type
 
 from noizu_mcp import Server
-from noizu_mcp.telemetry import Event, Listener, Metrics, Tracing, Watchdog
+from noizu_mcp.telemetry import Event, Listener, Metrics, Tracing, watching
 
 
 def report(event: Event) -> None:
@@ -23,8 +23,13 @@ class Named(Listener):
         yield
 
 
-class App(Server, name="app", version="1"):
-    telemetry = [report, Named(), Tracing(baggage=True), Watchdog(threshold=0.5)]
+class App(Server, name="app", version="1", watchdog=None):
+    telemetry = [report, Named(), Tracing(baggage=True)]
+
+
+async def watch() -> None:
+    with watching(0.5):
+        pass
 
 
 def count() -> bytes:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from ..._errors import McpError, RequestTimeout
@@ -190,27 +189,6 @@ def observe_request(ctx: "RequestContext") -> Job | None:
     with ctx.running.server.telemetry.around(recording.event):
         job = ctx.begin()
     return None if job is None else partial(recording.run, job)
-
-
-def running(frame: FrameType | None) -> Event | None:
-    """Find the innermost request in the frames of a stack.
-
-    Args:
-        frame: The innermost frame of the stack.
-
-    Returns:
-        The start event of the request; None if there is none.
-    """
-    # Compared by code object: a name could belong to any function.
-    while frame is not None:
-        if frame.f_code is _Span.run.__code__:
-            span: _Span = frame.f_locals["self"]
-            return span.event
-        if frame.f_code is observe_request.__code__ and "recording" in frame.f_locals:
-            recording: RequestRecording = frame.f_locals["recording"]
-            return recording.event
-        frame = frame.f_back
-    return None
 
 
 def observe_received(

@@ -24,6 +24,8 @@ TOOL_TIMEOUT: Final = 30.0
 TASK_TTL: Final = 3600.0
 #: Seconds that a client is told to leave between two looks at a task.
 TASK_POLL_INTERVAL: Final = 1.0
+#: Seconds that a handler may block the event loop; people notice a hang after about ten.
+WATCHDOG: Final = 1.0
 #: The variable that holds the key ring: secrets separated by commas, the first one seals.
 KEYS_VARIABLE: Final = "NOIZU_MCP_STATE_KEYS"
 #: Seconds that a client has to come back with answers: long enough for a person to be found, short,
@@ -101,6 +103,8 @@ class ServerOptions(NamedTuple):
         state_ttl: Seconds in which a client must come back with answers.
         task_ttl: Seconds that a task may run, and that its result is kept afterwards.
         task_poll_interval: Seconds that a client is told to leave between two looks at a task.
+        watchdog: Seconds that a handler may block the loop of a serving process before the log
+            names it; None for any time.
         requires: Scopes that every request needs but those of `OPEN`; None for none.
     """
 
@@ -120,6 +124,7 @@ class ServerOptions(NamedTuple):
     state_ttl: float = STATE_TTL
     task_ttl: float = TASK_TTL
     task_poll_interval: float = TASK_POLL_INTERVAL
+    watchdog: float | None = WATCHDOG
     requires: "RequireScopes | None" = None
 
     def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
@@ -192,6 +197,10 @@ def _read_some_seconds(value: Any) -> float:
     return float(value)
 
 
+def _read_watchdog(value: Any) -> float | None:
+    return None if value is None else _read_some_seconds(value)
+
+
 def _read_page_size(value: Any) -> int:
     if type(value) is not int or value < 1:
         raise ValueError(f"must be a whole number above 0, {got(value)}")
@@ -216,6 +225,7 @@ SERVER_OPTIONS: Final[Table] = {
     "state_ttl": _read_some_seconds,
     "task_ttl": _read_some_seconds,
     "task_poll_interval": _read_some_seconds,
+    "watchdog": _read_watchdog,
     "requires": read_requires,
     "abstract": read_flag,
 }

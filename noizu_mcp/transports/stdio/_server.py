@@ -71,6 +71,8 @@ async def serve_descriptors(
         principal: See `serve_stdio`.
         task_status: Started with the connection.
     """
+    from ...telemetry import watching
+
     stream = LineStream(read_fd, write_fd, server.options.limits)
     session: PipeSession | None = None
     everything = trio.CancelScope()
@@ -85,7 +87,7 @@ async def serve_descriptors(
 
     signals = ending_on_signals(end) if handle_signals else contextlib.nullcontext()
     try:
-        with single_failure(), signals, everything:
+        with single_failure(), signals, everything, watching(server.options.watchdog):
             async with (
                 open_session(server, stream, transport="stdio", principal=principal) as session,
                 trio.open_nursery() as watchers,

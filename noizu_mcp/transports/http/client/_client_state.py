@@ -7,7 +7,7 @@ import attrs
 import trio
 
 from ...._errors import AuthError, McpError, ProtocolError, TransportError
-from ...._limits import Limits
+from ...._limits import RAISE_LIMIT, Limits
 from ....engine import SessionEnded, Unanswered, throttled_log
 from ....jsonrpc import INVALID_REQUEST, ErrorResponse, Malformed, Received, decode, read_message
 from ....protocol import HANDSHAKE_VERSIONS
@@ -114,7 +114,7 @@ class ClientState:
                         deliver(received)
                         await self.inbox.room()
         except EventTooLarge:
-            raise ProtocolError("the server sent an event over the size limit") from None
+            raise ProtocolError(f"an event of the server {over(self.limits)}") from None
 
     def refusal(
         self, answer: Answer, error: ErrorResponse | None, *, in_session: bool
@@ -150,6 +150,12 @@ class ClientState:
         # Only for a URL without a path: a guess would mislead anybody who knows theirs.
         has_path = "/" in self.shown.partition("://")[2].rstrip("/")
         return text if has_path else f"{text}; most servers are at /mcp"
+
+
+def over(limits: Limits) -> str:
+    """Say what is wrong with an answer over the size limit, and how to get it."""
+    text = f"is over the size limit of {limits.message_size} bytes"
+    return f"{text}; {RAISE_LIMIT.format('message_size')}"
 
 
 async def read_refusal(answer: Answer) -> tuple[bytes, ErrorResponse | None]:

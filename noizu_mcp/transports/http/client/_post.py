@@ -40,7 +40,7 @@ from ....jsonrpc import (
     read_message,
 )
 from ._backend import Answer, NetworkFailure
-from ._client_state import CHALLENGES, EVENTS, JSON, SESSION, ClientState, read_refusal
+from ._client_state import CHALLENGES, EVENTS, JSON, SESSION, ClientState, over, read_refusal
 from ._event_reader import EventParser
 
 #: Seconds for an event stream to end after the answer; then the client ends it.
@@ -145,7 +145,9 @@ class Post:
                 elif answer.media_type == JSON:
                     body = await answer.read(self._state.limits.message_size)
                     if body is None:
-                        raise ProtocolError(f"the answer to {self._method} is over the size limit")
+                        raise ProtocolError(
+                            f"the answer to {self._method} {over(self._state.limits)}"
+                        )
                 else:
                     await self._read_events(answer)
         except NetworkFailure:

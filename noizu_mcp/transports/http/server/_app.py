@@ -112,7 +112,10 @@ class HttpApp:
 
     @asynccontextmanager
     async def _run(self) -> AsyncIterator[None]:
-        with single_failure():
+        # Only what is served is watched: a test in memory stops at breakpoints.
+        from ....telemetry import watching
+
+        with single_failure(), watching(self.server.options.watchdog):
             async with (
                 # Outside of the nursery: no task uses the author's resources when they are closed.
                 enter_user_code(self.server.lifespan()) as state,
