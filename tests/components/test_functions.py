@@ -341,8 +341,9 @@ REFUSED = {
         "@mcp(inline=True, bogus=1)\nasync def f(a: int) -> 'Missing': ...\nexpand([f])",
         (
             "case.py:10: f.bogus: unknown option; there are: name, title, description, category,"
-            " annotations, icons, meta, hidden, visible, timeout, max_concurrency, coerce, requires,"
-            " inline, strict, task, starts_task, input, output, input_schema, output_schema\n"
+            " annotations, icons, meta, hidden, visible, timeout, max_concurrency, coerce,"
+            " requires, inline, strict, task, starts_task, input, output, input_schema,"
+            " output_schema\n"
             "case.py:10: f.inline: is for a sync method; an async one runs where it is called"
             " anyway\n"
             "case.py:10: f: the annotation of its result names something that is not there when the"

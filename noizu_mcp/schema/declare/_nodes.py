@@ -242,11 +242,6 @@ class Object(Node):
         return (field.node for field in self.fields)
 
 
-def is_written_only(value: Any) -> Any:
-    """Return a value as it is: the `check` of a type in an output, which is never read back."""
-    return value
-
-
 class Pydantic(Node):
     """A type that pydantic describes and validates.
 
@@ -254,17 +249,17 @@ class Pydantic(Node):
         name: For messages and file names.
         schema: Its JSON Schema, without titles, other types written out.
         definitions: The parts that contain themselves, by their names in `$defs`.
+        check: Turns JSON into the typed value, or raises. Only an input is read.
         cls: The class with fields, if it is one; else None.
         titles: The titles of its fields that the author wrote, by name on the wire.
-        check: Turns JSON into the typed value, or raises; `is_written_only` in an output.
     """
 
     name: str
     schema: dict[str, Any]
     definitions: dict[str, Any]
+    check: Callable[[Any], Any]
     cls: type | None = None
     titles: Mapping[str, str] = MappingProxyType({})
-    check: Callable[[Any], Any] = is_written_only
 
 
 def is_null(node: Node) -> bool:
