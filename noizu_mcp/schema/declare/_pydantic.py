@@ -15,7 +15,7 @@ from ..jsonschema._keywords import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, or_nul
 from ._classes import declarers
 from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker, is_field_info
-from ._mistakes import no_form
+from ._foreign_types import no_form
 from ._nodes import MAX_PLACES, Node, Pydantic
 from ._state import ParseState
 
