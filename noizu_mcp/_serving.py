@@ -65,10 +65,10 @@ class Server(server.Server, abstract=True):
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
     None for no limit), `coerce` (read text in arguments that stands for other types; not in raw
     schemas by default), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds
-    to it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
-    and `task_poll_interval` (of tasks, in seconds), `watchdog` (seconds that a handler may block
-    the loop before the log names it, 1 by default, None for any time), `requires` (scopes for
-    every request), `abstract`.
+    to it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28),
+    `task_ttl` and `task_poll_interval` (of tasks, in seconds), `watchdog` (seconds that a handler
+    may block the loop before the log names it, 1 by default, None for any time), `requires`
+    (scopes for every request), `abstract`.
     Features: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for later
     additions; on an instance each is the running set, with `add`, `remove` and `replace`. `skills`

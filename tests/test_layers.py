@@ -44,6 +44,7 @@ BELOW = (
     "_source",
     "_foreign",
     "_nearest",
+    "_media",
 )
 # Files at the root that stand above them; the commands run what `_serving` runs.
 ABOVE = ("_serving", "__init__", "__main__")
@@ -85,7 +86,11 @@ LATE = {
     ("schema/_declared_schema", ".declare._data_form"): "loads with the first mapping of fields",
     ("schema/_declared_schema", ".publish._field_faults"): "loads with the first wrong form",
     ("schema/_declared_schema", ".publish._headers"): "loads with the first header or raw schema",
+    ("schema/_declared_schema", ".convert._refusals"): "the same",
+    ("schema/convert/_dump", "._foreign_values"): "values of numpy, pandas, polars, or no JSON",
+    ("schema/declare/_annotations", "._foreign_types"): "other libraries, and mistakes",
     ("schema/declare/_state", "._constraints"): "constraints of other libraries",
+    ("schema/declare/_state", "._pydantic"): "loads where pydantic is",
     ("schema/declare/_classes", "._constraints"): "the same",
     ("schema/declare/_classes", "._mistakes"): "loads with the first mistake",
     ("schema/declare/_field_options", "._mistakes"): "the same",
@@ -94,6 +99,7 @@ LATE = {
     ("schema/engines/_compile", "._native"): "loads with the first value, reference or pattern",
     ("schema/engines/_compile", "._python"): "loads when the first schema is compiled",
     ("schema/engines/_compile", "._patterns"): "loads when the first pattern is compiled",
+    ("types/_content", ".._media"): "loads with the first file or picture",
     ("server/_request_context", ".asking._live"): "loads with the first question or step",
     ("server/_request_context", ".asking._replay"): "the same",
     ("server/_running", ".tasks._task_store"): "loads with the first task",

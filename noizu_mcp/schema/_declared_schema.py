@@ -269,7 +269,8 @@ def _shape(
 ) -> Read:
     """Compile the builder of a form, and put its shape together."""
     builder = Builder(name, _tester(state, name, emitter))
-    build = builder.compile(node)
+    # Types of pydantic may be written in another form than they are read: an output is not built.
+    build = None if state.output and state.sided else builder.compile(node)
     # Factories inside a default run here, so this is done only for a form that needs it.
     if builder.defaults and (state.risky or emitter.recursive):
         names = {id(place.field): place.names for place in emitter.places.values()}
@@ -279,8 +280,7 @@ def _shape(
             return None, faults
     accepts = compiled.is_valid
     refusals: tuple[type[Exception], ...] = ()
-    # Types of pydantic stay JSON in an output, and a class around them would refuse that.
-    if build is not None and state.risky and not (state.output and state.sided):
+    if build is not None and state.risky:
         from .convert._class_validation import checked
         from .convert._refusals import REFUSALS
 

@@ -6,7 +6,17 @@ a descriptor keeps the function of the class and the value of the instance apart
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, Generic, ParamSpec, Self, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    ParamSpec,
+    Self,
+    TypeVar,
+    overload,
+)
+from urllib.parse import quote
 
 import attrs
 
@@ -14,6 +24,9 @@ from .._util import final, json_text
 from .._value import JSONObject, Value
 from ._common import ContentAnnotations, Icon
 from ._wire import Item, Wire, as_tuple, camel_case, kind_of, merge_extra, read_items, write_items
+
+if TYPE_CHECKING:
+    from .._media import Figure, FilePath, Picture
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -174,14 +187,30 @@ def _make(
     return Content(block_type, fields, annotations, meta)
 
 
+def _medium(
+    block_type: str,
+    data: Any,
+    mime_type: str | None,
+    annotations: ContentAnnotations | None,
+    meta: JSONObject | None,
+) -> "Content":
+    """Make a block of an image or a recording."""
+    if data.__class__ is not bytes:
+        # Loaded with the first file or picture.
+        from .._media import media_of
+
+        data, mime_type = media_of(block_type, data, mime_type)
+    return _make(block_type, {"data": data, "mime_type": mime_type}, annotations, meta)
+
+
 @final
 @attrs.frozen(eq=False, repr=False)
 class Content(Value):
     """A content block: text, image, audio, a link to a resource, or a resource itself.
 
-    Make one with `Content.text`, `.image`, `.audio`, `.resource_link` or `.resource`, or read one
-    with `from_wire`. A field that a type of block lacks raises `AttributeError`; an optional field
-    without a value is None.
+    Make one with `Content.text`, `.image`, `.audio`, `.file`, `.resource_link` or `.resource`, or
+    read one with `from_wire`. A field that a type of block lacks raises `AttributeError`; an
+    optional field without a value is None.
 
     Attributes:
         type: `text`, `image`, `audio`, `resource_link`, `resource`, or a type of a newer peer.
@@ -216,8 +245,8 @@ class Content(Value):
 
     @staticmethod
     def image(
-        data: bytes,
-        mime_type: str,
+        data: "bytes | FilePath | Figure | Picture",
+        mime_type: str | None = None,
         *,
         annotations: ContentAnnotations | None = None,
         meta: JSONObject | None = None,
@@ -225,17 +254,24 @@ class Content(Value):
         """Make an image block.
 
         Args:
-            data: The bytes of the image, not base64.
-            mime_type: The media type, such as `image/png`.
+            data: The bytes of the image, not base64; or the path of a file, which is read at once;
+                or an image of Pillow or a figure of matplotlib, which is saved.
+            mime_type: The media type, such as `image/png`. Bytes need it; that of a file is told by
+                its name, and a picture is saved as PNG without it.
             annotations: Audience and importance.
             meta: `_meta` of the block.
+
+        Raises:
+            TypeError: The data is anything else, or has no media type.
+            OSError: The file cannot be read.
+            ValueError: The file has more than 10 MiB, or its name is not that of an image.
         """
-        return _make("image", {"data": data, "mime_type": mime_type}, annotations, meta)
+        return _medium("image", data, mime_type, annotations, meta)
 
     @staticmethod
     def audio(
-        data: bytes,
-        mime_type: str,
+        data: "bytes | FilePath",
+        mime_type: str | None = None,
         *,
         annotations: ContentAnnotations | None = None,
         meta: JSONObject | None = None,
@@ -243,12 +279,50 @@ class Content(Value):
         """Make an audio block.
 
         Args:
-            data: The bytes of the recording, not base64.
-            mime_type: The media type, such as `audio/wav`.
+            data: The bytes of the recording, not base64; or the path of a file, which is read at
+                once.
+            mime_type: The media type, such as `audio/wav`; that of a file is told by its name.
             annotations: Audience and importance.
             meta: `_meta` of the block.
+
+        Raises:
+            TypeError: The data is anything else, or has no media type.
+            OSError: The file cannot be read.
+            ValueError: The file has more than 10 MiB, or its name is not that of a recording.
         """
-        return _make("audio", {"data": data, "mime_type": mime_type}, annotations, meta)
+        return _medium("audio", data, mime_type, annotations, meta)
+
+    @staticmethod
+    def file(
+        path: "FilePath",
+        mime_type: str | None = None,
+        *,
+        uri: str | None = None,
+        annotations: ContentAnnotations | None = None,
+        meta: JSONObject | None = None,
+    ) -> "Content":
+        """Make a block with a file in it: a resource of text, or of bytes where it is no text.
+
+        Args:
+            path: The path of the file, which is read at once.
+            mime_type: The media type; by default that of the name of the file. Without one, a file
+                in UTF-8 is `text/plain`, any other `application/octet-stream`.
+            uri: The URI of the resource; by default `file:///` and the name of the file. The folder
+                is no business of a client.
+            annotations: Audience and importance.
+            meta: `_meta` of the block.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: The file has more than 10 MiB.
+        """
+        # Loaded with the first file.
+        from .._media import file_contents
+
+        content, found, name = file_contents(path, mime_type)
+        part: dict[str, Any] = {"text" if isinstance(content, str) else "blob": content}
+        resource = ResourceContents(uri or f"file:///{quote(name)}", found, **part)
+        return _make("resource", {"resource": resource}, annotations, meta)
 
     @staticmethod
     def resource_link(

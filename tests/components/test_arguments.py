@@ -75,3 +75,11 @@ def test_any_arguments_are_built_or_refused(arguments: Any) -> None:
         assert value is None
         assert refused.meta is not None
         assert refused.meta[META_VIOLATIONS]
+
+
+def test_text_for_other_types_is_read() -> None:
+    """Without a server, too; the result is built like any other."""
+    value, refused = prepare(SPEC, {"query": "xx", "limit": "3"})
+
+    assert refused is None
+    assert (value.query, value.limit) == ("xx", 3)

@@ -342,8 +342,8 @@ REFUSED = {
         "@mcp(inline=True, bogus=1)\nasync def f(a: int) -> 'Missing': ...\nexpand([f])",
         (
             "case.py:10: f.bogus: unknown option; there are: name, title, description, category,"
-            " annotations, icons, meta, hidden, visible, timeout, max_concurrency, coerce, requires,"
-            " available, inline, strict, task, starts_task, input, output, input_schema,"
+            " annotations, icons, meta, hidden, visible, timeout, max_concurrency, coerce,"
+            " requires, available, inline, strict, task, starts_task, input, output, input_schema,"
             " output_schema\n"
             "case.py:10: f.inline: is for a sync method; an async one runs where it is called"
             " anyway\n"

@@ -344,7 +344,8 @@ REFUSED = {
         (
             "case.py:6: K.a.x: has no annotation; write x: str\n"
             "case.py:6: K.a.y: memoryview has no JSON Schema; use str, int, float, bool, an Enum,"
-            " Literal, list, dict, a Schema or attrs class, a dataclass, a TypedDict or a pydantic model\n"
+            " Literal, list, dict, a Schema or attrs class, a dataclass, a"
+            " TypedDict or a pydantic model\n"
             "case.py:8: K.b.timeout: must be seconds above 0, or None for no limit, got -1\n"
             'case.py:8: K.b.y: default "x" does not fit: expected integer, got string "x"; change'
             " the default or the field\n"
@@ -363,7 +364,8 @@ REFUSED = {
         "from noizu_mcp import Prompt\nclass P(Prompt):\n    def get(self, x: memoryview): ...",
         (
             "case.py:6: P.get.x: memoryview has no JSON Schema; use str, int, float, bool, an Enum,"
-            " Literal, list, dict, a Schema or attrs class, a dataclass, a TypedDict or a pydantic model"
+            " Literal, list, dict, a Schema or attrs class, a dataclass, a"
+            " TypedDict or a pydantic model"
         ),
     ),
     "unknown arguments of a prompt": (

@@ -417,7 +417,7 @@ async def _never() -> None: ...
         ([], TypeError, "read returned no contents; return '' for an empty text, '[]' for JSON"),
         ((), TypeError, "read returned no contents"),
         ([b"", 3], TypeError, "expected a list of contents, texts and bytes only, got [b'', 3]"),
-        (object(), TypeError, "object is not JSON"),
+        (object(), TypeError, "object has no JSON form"),
         (float("nan"), ValueError, ""),
         ([{"text": 3}], ProtocolError, "contents.text: expected a string, got 3"),
         ([{"blob": "?"}], ProtocolError, 'contents.blob: expected base64, got "?"'),

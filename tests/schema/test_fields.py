@@ -321,7 +321,7 @@ WRONG = [
         {"a": f.string(examples=["ok", 3])},
         "a: example 3 does not fit: expected string, got integer 3; change the example or the field",
     ),
-    ({"a": f.string(default=object())}, "is not JSON: object is not JSON, and no class of a form"),
+    ({"a": f.string(default=object())}, "is not JSON: object has no JSON form; return JSON values"),
     ({"a": f.string(pattern="(")}, 'a: "(" cannot be used: not a regular expression of ECMA-262'),
     (
         {"a": f.string(), "b": 3},

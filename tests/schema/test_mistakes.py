@@ -345,6 +345,18 @@ def test_a_field_of_another_library(value, text):
     assert any("write a: <type> = field(...)" in line for line in faults_of(class_with("a", value)))
 
 
+def test_field_of_another_library_inside_annotated():
+    """Its options would be lost without a word."""
+
+    class Outer:
+        class Input(Schema):
+            a: t.Annotated[int, dataclasses.field(default=1)] = 3
+
+    (line,) = faults_of(Outer.Input)
+
+    assert line.startswith("a: dataclasses.field(...) is not read here; write field(...)")
+
+
 def test_a_field_of_the_data_form_without_annotation():
     """The advice for a class is `field`, with the type before it."""
     (line,) = faults_of(class_with("a", f.integer(min=1)))

@@ -146,7 +146,7 @@ REPORTS = [
     (
         SHAPES,
         {"kind": "circle"},
-        ['(root): matches none of 2 alternatives; closest: /kind: must be "line", got "circle"'],
+        ['/kind: must be one of ["line", "dot"], got "circle"'],
     ),
     (
         {"anyOf": [{"minimum": 5}, {"multipleOf": 2}]},

@@ -38,6 +38,10 @@ from .kit import KNOWS, META, STATELESS, App, Echo, Heard, Job, begin, over_http
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
 
 
+def count(n: int) -> str:
+    return "." * n
+
+
 class Person(ClientHandler):
     """Answers, refuses or thinks for ever."""
 
@@ -898,3 +902,17 @@ def test_every_start_has_one_end(messages):
     assert running == set()
     asked = [m for m in messages if type(m) is bytes or not m[0].startswith("notifications/")]
     assert len([e for e in heard if e.kind == "start"]) == len(asked)
+
+
+@ERAS
+async def test_coerced_calls(server, heard, version):
+    """The end of a call says if its arguments had text for other types."""
+    server.tools.add(count)
+    async with connect(server, version=version) as client:
+        await client.call_tool("count", {"n": 3})
+        await client.call_tool("count", {"n": "3"})
+        await client.call_tool("count", {"n": "three"})
+
+    assert [end.coerced for end in heard.of("tools/call", "stop")] == [False, True]
+    assert [end.coerced for end in heard.of("tools/call", "error")] == [False]
+    assert not any(start.coerced for start in heard.of("tools/call", "start"))

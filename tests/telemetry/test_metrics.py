@@ -342,3 +342,17 @@ async def test_a_token_like_for_any_request(server, token, status):
 
     assert got == status
     assert (b"mcp_registered" in body) == (status == 200)
+
+
+async def test_coerced_calls_are_counted(server, metrics):
+    """By the name of the tool."""
+
+    def count(n: int) -> str:
+        return "." * n
+
+    server.tools.add(count)
+    async with connect(server) as client:
+        for n in (1, "2", "3", "x"):
+            await client.call_tool("count", {"n": n})
+
+    assert value(metrics, "mcp_coerced_calls_total", name="count") == 2

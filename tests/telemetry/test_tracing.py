@@ -305,3 +305,16 @@ def test_without_the_library(monkeypatch):
 
     with pytest.raises(ImportError, match=r"pip install 'noizu-mcp\[otel\]'"):
         Tracing()
+
+
+async def test_coerced_calls(server, spans):
+    """The span of a call says if its arguments had text for other types."""
+
+    def count(n: int) -> str:
+        return "." * n
+
+    server.tools.add(count)
+    async with connect(server) as client:
+        await client.call_tool("count", {"n": "3"})
+
+    assert spans.named("tools/call count").attributes["noizu_mcp.coerced"] is True

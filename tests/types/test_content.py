@@ -106,7 +106,7 @@ def test_repr_shows_what_is_there() -> None:
     ("make", "message"),
     [
         (lambda: Content.text(5), "Content.text: text: expected a string, got 5"),
-        (lambda: Content.image("x", "y"), "Content.image: data: expected bytes, got 'x'"),
+        (lambda: Content.image(5, "y"), "Content.image: data: expected bytes, got 5"),
         (
             lambda: Content.text("x", annotations={}),
             "Content.text: annotations: expected an instance of ContentAnnotations, got {}",

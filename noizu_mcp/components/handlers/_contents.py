@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import attrs
 
-from ..._util import is_uri, json_text
+from ..._util import is_uri
 from ..._value import JSONObject
 from ...schema import dump_value
 from ...types import PromptResult, ResourceContents, ResourceDefinition
 from ._bound import PromptSpec, TemplateSpec
 from ._signature import refuse_coroutine
+from ._tool_calls import text_of
 
 #: The media type of a value that is sent as its JSON, unless one is declared.
 _JSON: Final = "application/json"
@@ -56,7 +57,7 @@ def to_contents(mime_type: str | None, uri: str, value: Any) -> list[ResourceCon
         # These have no JSON form, so it cannot be data either.
         if any(isinstance(item, ResourceContents | bytes) for item in value):
             raise TypeError(f"expected a list of contents, texts and bytes only, got {value!r}")
-    return [ResourceContents(uri, mime_type or _JSON, text=json_text(dump_value(value)))]
+    return [ResourceContents(uri, mime_type or _JSON, text=text_of(dump_value(value)))]
 
 
 def _contents_of(

@@ -13,7 +13,7 @@ from ... import schema
 from ..._errors import ProtocolError, ToolError
 from ..._limits import DEFAULTS
 from ..._util import json_text
-from ...schema import Shape, Violation, describe, dump_value
+from ...schema import Shape, Violation, describe, dump_value, find_not_json
 from ...types import META_VIOLATIONS, Content, ToolResult, as_blocks
 from ._bound import ToolSpec
 from ._signature import refuse_coroutine
@@ -117,11 +117,11 @@ def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
     output = None if spec is None else spec.output
     if isinstance(value, ToolResult):
         # A ready result goes out as it is, once it is known to be JSON and to keep the contract.
-        json_text(value.meta)
+        text_of(value.meta)
         if not value.has_structured:
             return _unstructured(spec, value)
         ready = dump_value(value.structured)
-        json_text(ready)
+        text_of(ready)
         if output is not None and not value.is_error and not output.compiled.is_valid(ready):
             return _broken_schema(spec, output, ready)
         return attrs.evolve(value, structured=ready), None
@@ -139,10 +139,26 @@ def _to_result(spec: ToolSpec | None, value: Any) -> Outcome:
         return ToolResult(), None
     # server/tools, Structured Content: "SHOULD also return the serialized JSON in a TextContent
     # block", for clients that know no structured content.
-    text = (Content.text(ready if isinstance(ready, str) else json_text(ready)),)
+    text = (Content.text(ready if isinstance(ready, str) else text_of(ready)),)
     # Up to 2025-11-25 structured content is an object; without a schema nobody asked for others.
     structured = output is not None or isinstance(ready, dict)
     return (ToolResult(text, ready) if structured else ToolResult(text)), None
+
+
+def text_of(ready: Any) -> str:
+    """Write a dumped value as JSON text.
+
+    Raises:
+        ValueError: NaN or an infinity, named with its place; or a circular reference.
+    """
+    try:
+        return json_text(ready)
+    except ValueError:
+        found = find_not_json(ready)
+        if found is None:
+            raise
+        path, text = found
+        raise ValueError(describe([Violation(path, "", text)])[0]) from None
 
 
 def _unstructured(spec: ToolSpec | None, result: ToolResult) -> Outcome:

@@ -124,9 +124,7 @@ class Builder:
             return f"({name} if {name}.__class__ is float else real({name}))"
         return None
 
-    def _pydantic(self, node: nodes.Pydantic, name: str) -> str | None:
-        if node.check is nodes.is_written_only:
-            return None
+    def _pydantic(self, node: nodes.Pydantic, name: str) -> str:
         return f"{self._constant('check', node.check)}({name})"
 
     def _choice(self, node: nodes.Choice, name: str) -> str | None:

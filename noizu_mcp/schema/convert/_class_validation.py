@@ -154,7 +154,15 @@ def _parts(node: Node, value: Any) -> Iterator[tuple[Node, str | int, Any]]:
 
 
 # `a date` is right; these are not `a base64`, `a uuid`.
-_ARTICLES = {"base64": "base64 text", "uuid": "a UUID"}
+_ARTICLES = {
+    "base64": "base64 text",
+    "duration": "a duration like PT1H30M",
+    "ipv4": "an IPv4 address",
+    "ipv6": "an IPv6 address",
+    "uuid": "a UUID",
+    "IPv4 network": "an IPv4 network",
+    "IPv6 network": "an IPv6 network",
+}
 
 
 def _parse_violation(format_: Format, value: Any, path: Path) -> Iterator[Violation]:

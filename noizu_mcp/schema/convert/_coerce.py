@@ -121,7 +121,8 @@ class TextReader:
         alone = "$ref" in schema and self._is_old
         made: list[Together] = _ANYTHING if alone else [(schema,)]
         if "$ref" in schema:
-            made = _product(made, self._expand(self._target(schema), inside))
+            target = self._document.find(schema["$ref"], schema)
+            made = _product(made, self._expand(target, inside))
         for each in schema.get("allOf", ()):
             made = _product(made, self._expand(each, inside))
         for keyword in ("anyOf", "oneOf"):
@@ -131,12 +132,6 @@ class TextReader:
         if not outside:
             self._expanded[id(schema)] = made
         return made
-
-    def _target(self, schema: dict[str, Any]) -> Any:
-        try:
-            return self._document.find(schema["$ref"], schema)
-        except LookupError:
-            return True
 
     def member(self, options: Options, name: str) -> Options | None:
         """Return the options of a member; None where anything is allowed."""

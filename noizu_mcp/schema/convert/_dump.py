@@ -23,6 +23,9 @@ from ..declare._nodes import Object
 #: The classes whose values are JSON already.
 ATOMS = frozenset({str, int, float, bool, type(None)})
 
+#: The packages whose values have a form of their own.
+FOREIGN = frozenset({"numpy", "pandas", "polars"})
+
 Dump = Callable[[Any], Any]
 
 _by_class: "WeakKeyDictionary[type, Dump]" = WeakKeyDictionary()
@@ -31,10 +34,12 @@ _by_class: "WeakKeyDictionary[type, Dump]" = WeakKeyDictionary()
 def dump_value(value: Any) -> Any:
     """Return a value as JSON.
 
-    Enum members become their values, attrs and dataclass instances objects, sets and tuples lists,
-    dates ISO 8601 text, bytes base64. A field that was absent (None where null does not fit) is
-    left out. A key that is no text becomes one, as `json.dumps` would write it: 1 is "1", True is
-    "true", a date its ISO 8601 text.
+    Enum members become their values, attrs and dataclass instances and models of pydantic objects,
+    sets and tuples lists, dates and durations ISO 8601 text, paths, UUIDs and addresses text,
+    bytes base64. Arrays and series of numpy, pandas and polars become lists, frames lists of
+    objects; a missing value of pandas is null. A field that was absent (None where null does not
+    fit) is left out. A key that is no text becomes one, as `json.dumps` would write it: 1 is "1",
+    True is "true", a date its ISO 8601 text.
 
     Args:
         value: Any value; mappings and lists may hold any of these.
@@ -84,8 +89,8 @@ def _choose(cls: type) -> Dump:
         return lambda value: dump_value(value.value)
     if hasattr(cls, "__mcp_json__"):
         return lambda value: dump_value(value.__mcp_json__())
-    if hasattr(cls, "__pydantic_serializer__"):
-        return _by_pydantic
+    if (foreign := _of_library(cls)) is not None:
+        return foreign
     if attrs.has(cls):
         return _by_attributes([(a.name, a.alias or a.name, False) for a in attrs.fields(cls)])
     if hasattr(cls, "__dataclass_fields__"):
@@ -94,12 +99,26 @@ def _choose(cls: type) -> Dump:
     return _choose_kind(cls)
 
 
+def _of_library(cls: type) -> Dump | None:
+    """Return the dumper of a class that another library defines; None for any other class."""
+    if hasattr(cls, "__pydantic_serializer__"):
+        return _by_pydantic
+    described = "pydantic" in sys.modules and hasattr(cls, "__get_pydantic_core_schema__")
+    packages = {base.__module__.partition(".")[0] for base in cls.__mro__}
+    if not described and packages.isdisjoint(FOREIGN):
+        return None
+    # Loaded with the first value of such a library.
+    from ._foreign_values import foreign_dump
+
+    return foreign_dump(cls)
+
+
 def _choose_kind(cls: type) -> Dump:
     for kind, dump in _KINDS:
         if issubclass(cls, kind):
             return dump
     for base in cls.__mro__:
-        named = _NAMED.get((base.__module__, base.__qualname__))
+        named = _NAMED.get((base.__module__.partition(".")[0], base.__qualname__))
         if named is not None:
             return named
     return _refuse
@@ -134,8 +153,29 @@ def _list(value: Iterable[Any]) -> list[Any]:
     return [dump_value(inner) for inner in value]
 
 
+def _duration(value: Any) -> str:
+    """Write a timedelta as ISO 8601, as pydantic does: `P1DT2H`."""
+    sign, value = ("-", -value) if value.days < 0 else ("", value)
+    minutes, seconds = divmod(value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    rest = f"{seconds}.{value.microseconds:06}".rstrip("0").rstrip(".")
+    amounts = ((hours, "H"), (minutes, "M"), (rest if rest != "0" else 0, "S"))
+    time = "".join(f"{amount}{unit}" for amount, unit in amounts if amount)
+    day = f"{value.days}D" if value.days else ""
+    return f"{sign}P{day}{'T' if time else ''}{time}" if day or time else "PT0S"
+
+
+def _decimal(value: Any) -> str:
+    if not value.is_finite():
+        raise ValueError(f"JSON cannot express {value}")
+    return format(value, "f")
+
+
 def _refuse(value: Any) -> Any:
-    raise TypeError(f"{type(value).__qualname__} is not JSON, and no class of a form")
+    # Loaded with the first value that cannot be sent.
+    from ._foreign_values import no_json
+
+    raise TypeError(no_json(value))
 
 
 def _name(name: Any) -> str:
@@ -170,6 +210,9 @@ _KINDS: tuple[tuple[Any, Dump], ...] = (
 _NAMED: dict[tuple[str, str], Dump] = {
     ("datetime", "date"): lambda value: value.isoformat(),
     ("datetime", "time"): lambda value: value.isoformat(),
+    ("datetime", "timedelta"): _duration,
     ("uuid", "UUID"): str,
-    ("decimal", "Decimal"): lambda value: format(value, "f"),
+    ("decimal", "Decimal"): _decimal,
+    ("pathlib", "PurePath"): str,
+    ("ipaddress", "_IPAddressBase"): str,
 }

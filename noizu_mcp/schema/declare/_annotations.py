@@ -75,11 +75,13 @@ def _of_class(state: ParseState, annotation: Any, cls: type, scope: Scope) -> No
 
 
 def _unsupported(state: ParseState, annotation: Any) -> Node:
-    # Loaded with the first mistake.
-    from ._mistakes import no_form
+    # Loaded with the first type of another library, or the first mistake.
+    from ._foreign_types import no_form, result_node
 
-    state.fault(no_form(annotation))
-    return Node()
+    node = result_node(annotation) if state.output else None
+    if node is None:
+        state.fault(no_form(annotation))
+    return node or Node()
 
 
 def _of_name(state: ParseState, annotation: Any, scope: Scope) -> Node:

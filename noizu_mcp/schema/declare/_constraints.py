@@ -47,7 +47,9 @@ def annotated_options(node: Node, constraint: Any) -> dict[str, Any] | str:
 
 def _size_option(node: Node, name: str) -> str:
     branches = node.options if isinstance(node, Union) else [node]
-    return _SIZES[name][0 if any(family(branch) == "string" for branch in branches) else 1]
+    counted = any(family(branch) in ("array", "tuple", "object") for branch in branches)
+    text = any(family(branch) == "string" for branch in branches)
+    return _SIZES[name][1 if counted and not text else 0]
 
 
 def apply_validator(node: Node, validator: Any) -> list[str]:

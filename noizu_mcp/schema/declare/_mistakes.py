@@ -154,46 +154,6 @@ _FOREIGN = {
 }
 
 
-# The types that people write for which JSON has another: by the package and the name of the class.
-_INSTEAD = {
-    ("pandas", "DataFrame"): "write list[dict[str, Any]], one for each row",
-    ("polars", "DataFrame"): "write list[dict[str, Any]], one for each row",
-    ("polars", "LazyFrame"): "write list[dict[str, Any]], one for each row",
-    ("pandas", "Series"): "write list[float], or a list of another type",
-    ("polars", "Series"): "write list[float], or a list of another type",
-    ("numpy", "ndarray"): "write list[float], or a list of lists",
-    ("numpy", "bool"): "write bool",
-    ("numpy", "integer"): "write int",
-    ("numpy", "floating"): "write float",
-    ("PIL", "Image"): "write bytes, which are sent as base64",
-    ("_io", "_IOBase"): "write Path, str or bytes",
-    ("io", "IOBase"): "write Path, str or bytes",
-    ("typing", "IO"): "write Path, str or bytes",
-    ("re", "Pattern"): "write str",
-    ("datetime", "tzinfo"): "write str, the name of the zone",
-    ("pydantic", "BaseModel"): "write a subclass of it, or dict[str, Any] for any object",
-}
-_TYPES = (
-    "use str, int, float, bool, an Enum, Literal, list, dict, a Schema or attrs class,"
-    " a dataclass, a TypedDict or a pydantic model"
-)
-
-
-def no_form(annotation: Any) -> str:
-    """Return the problem of a type that has no JSON Schema, with the type to write."""
-    if isinstance(annotation, Marker):
-        hint = "write the type here, and the field after the ="
-        return f"{annotation!r} has no JSON Schema; {hint}"
-    cls = get_origin(annotation) or annotation
-    bases = cls.__mro__ if isinstance(cls, type) else ()
-    known = [(base.__module__.partition(".")[0], base.__name__) for base in bases]
-    hint = next((_INSTEAD[each] for each in known if each in _INSTEAD), _TYPES)
-    shown = getattr(annotation, "__qualname__", None) or str(annotation)
-    if known and known[0] in _INSTEAD:
-        shown = f"{known[0][0]}.{shown}"  # two libraries have a DataFrame
-    return f"{shown} has no JSON Schema; {hint}"
-
-
 def foreign_field(value: Any) -> str | None:
     """Return the problem of a value that another library's field function made, or None."""
     cls = type(value)

@@ -5,6 +5,7 @@ from it. Plain classes, because a node is completed in several steps, and becaus
 5 ms of the import to generate these few lines.
 """
 
+import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Iterator, Mapping
@@ -62,6 +63,32 @@ def _base64(_cls: type) -> Callable[[str], Any]:
     return parse
 
 
+def _called(cls: type) -> Callable[[str], Any]:
+    return cls
+
+
+# A length of time of RFC 3339, appendix A, without years and months, which have no fixed length; a
+# sign in front and fractions of a second, as ISO 8601-2 and pydantic have them.
+_DURATION: Final = (
+    r"(-?)P(?!$)(?:([0-9]{1,9})W|(?:([0-9]{1,9})D)?"
+    r"(?:T(?=[0-9])(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9}(?:\.[0-9]{1,9})?)S)?)?)"
+)
+_UNITS: Final = ("weeks", "days", "hours", "minutes", "seconds")
+
+
+def _duration(cls: type) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        found = re.fullmatch(_DURATION, text)
+        if found is None:
+            raise ValueError("not an ISO 8601 duration")
+        sign, *amounts = found.groups()
+        parts = zip(_UNITS, amounts, strict=True)
+        value = cls(**{unit: float(amount) for unit, amount in parts if amount is not None})
+        return -value if sign else value
+
+    return parse
+
+
 # Of a class that is known by its name only.
 _ISO: Callable[[Any], Any] = attrgetter("fromisoformat")
 _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
@@ -69,23 +96,35 @@ _DECIMAL = r"^-?[0-9]+(\.[0-9]+)?$"
 # annotation (JSON Schema 2020-12, validation, section 7.2.1), so text that does not parse is
 # refused after the schema accepted it; see `convert/_class_validation.py`.
 # The module and name of a class → the name in messages, the keywords, the maker of the parser.
+# A class may be defined in a module inside of the one that people import it from (pathlib, 3.13).
 _FORMATS: Mapping[tuple[str, str], tuple[str, dict[str, Any], Callable[[Any], Any]]] = {
     ("datetime", "datetime"): ("date-time", {"format": "date-time"}, _ISO),
     ("datetime", "date"): ("date", {"format": "date"}, _ISO),
     ("datetime", "time"): ("time", {"format": "time"}, _ISO),
     ("uuid", "UUID"): ("uuid", {"format": "uuid"}, _uuid),
-    ("decimal", "Decimal"): ("decimal", {"pattern": _DECIMAL}, lambda cls: cls),
+    ("decimal", "Decimal"): ("decimal", {"pattern": _DECIMAL}, _called),
+    ("datetime", "timedelta"): ("duration", {"format": "duration"}, _duration),
     ("builtins", "bytes"): ("base64", {"contentEncoding": "base64"}, _base64),
+    ("ipaddress", "IPv4Address"): ("ipv4", {"format": "ipv4"}, _called),
+    ("ipaddress", "IPv6Address"): ("ipv6", {"format": "ipv6"}, _called),
+    ("ipaddress", "IPv4Network"): ("IPv4 network", {}, _called),
+    ("ipaddress", "IPv6Network"): ("IPv6 network", {}, _called),
+    **dict.fromkeys(
+        (("pathlib", "Path"), ("pathlib", "PurePath"), ("pathlib", "PurePosixPath")),
+        ("path", {}, _called),
+    ),
 }
+# Their parsers take every text that the keywords accept.
+_TOTAL: Final = ("decimal", "path")
 
 
 def text_format(cls: type) -> Format | None:
     """Return the text form of a class, or None if it has none."""
-    made = _FORMATS.get((cls.__module__, cls.__qualname__))
+    made = _FORMATS.get((cls.__module__.partition(".")[0], cls.__qualname__))
     if made is None:
         return None
     name, keywords, maker = made
-    return Format(name, keywords, maker(cls), name == "decimal")
+    return Format(name, keywords, maker(cls), name in _TOTAL)
 
 
 @dataclass_transform()
@@ -242,11 +281,6 @@ class Object(Node):
         return (field.node for field in self.fields)
 
 
-def is_written_only(value: Any) -> Any:
-    """Return a value as it is: the `check` of a type in an output, which is never read back."""
-    return value
-
-
 class Pydantic(Node):
     """A type that pydantic describes and validates.
 
@@ -254,17 +288,17 @@ class Pydantic(Node):
         name: For messages and file names.
         schema: Its JSON Schema, without titles, other types written out.
         definitions: The parts that contain themselves, by their names in `$defs`.
+        check: Turns JSON into the typed value, or raises. Only an input is read.
         cls: The class with fields, if it is one; else None.
         titles: The titles of its fields that the author wrote, by name on the wire.
-        check: Turns JSON into the typed value, or raises; `is_written_only` in an output.
     """
 
     name: str
     schema: dict[str, Any]
     definitions: dict[str, Any]
+    check: Callable[[Any], Any]
     cls: type | None = None
     titles: Mapping[str, str] = MappingProxyType({})
-    check: Callable[[Any], Any] = is_written_only
 
 
 def is_null(node: Node) -> bool:

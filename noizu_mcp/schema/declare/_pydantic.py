@@ -13,10 +13,9 @@ from ..._util import json_text
 from ..._value import JSONObject
 from ..jsonschema._keywords import ONE_SCHEMA, SCHEMA_LISTS, SCHEMA_MAPS, or_null, ordered
 from ._classes import declarers
-from ._constraints import annotated_options
-from ._docstring import docstring_parameters
+from ._docstring import docstring_parameters, docstring_summary
 from ._field import Marker, is_field_info
-from ._mistakes import no_form
+from ._foreign_types import no_form
 from ._nodes import MAX_PLACES, Node, Pydantic
 from ._state import ParseState
 
@@ -52,17 +51,15 @@ def read_pydantic(state: ParseState, annotation: Any) -> Node:
     except Exception as error:
         _refuse(state, annotation, error)
         return Node()
+    if not state.path:
+        # A whole input: the docstring of the method may describe it.
+        _describe(schema, state.descriptions)
     cls = annotation if isinstance(annotation, type) else None
-    described = docstring_parameters(cls.__doc__) if cls is not None else {}
-    # Those of the root are for a whole input, which stands at no field.
-    _describe_properties(schema, described if state.path else {**state.descriptions, **described})
     name = getattr(annotation, "__name__", "union")
-    node = Pydantic(name, schema, made.kept, cls, _titles(cls))
+    node = Pydantic(name, schema, made.kept, _validator(adapter), cls, _titles(cls))
     state.titled = state.titled or bool(node.titles)
     # The JSON of an output is checked against its schema; it is not read back.
-    if not state.output:
-        node.check = _validator(adapter)
-        state.risky = True
+    state.risky = state.risky or not state.output
     return node
 
 
@@ -70,12 +67,11 @@ def _mode(state: ParseState) -> str:
     return "serialization" if state.output else "validation"
 
 
-def _describe_properties(schema: JSONObject, descriptions: Mapping[str, str]) -> None:
+def _describe(schema: JSONObject, descriptions: Mapping[str, str]) -> None:
     """Give descriptions to those properties of a schema that have none."""
-    for name, text in descriptions.items():
-        own = schema.get("properties", {}).get(name)
-        if isinstance(own, dict) and "description" not in own:
-            own["description"] = text
+    for name, own in schema.get("properties", {}).items():
+        if name in descriptions and isinstance(own, dict):
+            schema["properties"][name] = ordered({"description": descriptions[name], **own})
 
 
 def _fields_of(cls: Any) -> Mapping[str, Any]:
@@ -158,11 +154,20 @@ class _Inliner:
                 made["enum"] = [value]  # as a Literal of ours is written
             elif keyword not in _LEFT_OUT:
                 made[keyword] = self._inside(keyword, value)
-        if self._strict and "properties" in made:
-            made.setdefault("additionalProperties", False)
+        if "properties" in made:
+            self._describe(made)
         if "$ref" in node:
             return ordered({**self._target(node["$ref"]), **made})
         return ordered(_nullable(made))
+
+    def _describe(self, made: JSONObject) -> None:
+        """Read the docstring of a class, which pydantic publishes as it is."""
+        docstring = made.get("description")
+        if isinstance(docstring, str):
+            _describe(made, docstring_parameters(docstring))
+            made["description"] = docstring_summary(docstring) or docstring
+        if self._strict:
+            made.setdefault("additionalProperties", False)
 
     def _inside(self, keyword: str, value: Any) -> Any:
         """Return the value of a keyword with the schemas in it written out."""
@@ -225,28 +230,39 @@ def _nullable(schema: JSONObject) -> JSONObject:
 
 def _refuse(state: ParseState, annotation: Any, error: Exception) -> None:
     """Note the fields of a type that have no JSON Schema, or the problem of the whole."""
-    before = len(state.faults)
-    _find_culprits(state, annotation, set())
-    if len(state.faults) == before:
+    if not _find_culprits(state, annotation, {}):
         # The rest of the text is a link.
         reason = str(error).partition("\n")[0].rstrip(".")
         state.fault(f"pydantic cannot describe it: {reason}")
 
 
-def _find_culprits(state: ParseState, annotation: Any, seen: set[int]) -> None:
-    cls = annotation if isinstance(annotation, type) else None
+def _find_culprits(state: ParseState, annotation: Any, seen: dict[int, bool]) -> bool:
+    """Note the fields inside of an annotation that have no JSON Schema.
+
+    Args:
+        state: Takes the faults.
+        annotation: The annotation.
+        seen: For each annotation that was looked at, by identity: True if something was noted.
+
+    Returns:
+        True if something was noted, now or when the annotation was looked at before.
+    """
     if id(annotation) in seen:
-        return
-    seen.add(id(annotation))
-    for part in get_args(annotation):
-        _find_culprits(state, part, seen)
-    owners = declarers(cls) if cls is not None else {}
-    for name, info in _fields_of(cls).items():
-        with state.at(name, owners.get(name, cls)):
-            before = len(state.faults)
-            _find_culprits(state, info.annotation, seen)
-            if len(state.faults) == before and not _is_described(info):
-                state.fault(no_form(info.annotation))
+        return seen[id(annotation)]
+    seen[id(annotation)] = False
+    found = [_find_culprits(state, part, seen) for part in get_args(annotation)]
+    # A name that is not defined yet is a problem of the whole class.
+    if getattr(annotation, "__pydantic_complete__", True):
+        owners = declarers(annotation) if isinstance(annotation, type) else {}
+        for name, info in _fields_of(annotation).items():
+            with state.at(name, owners.get(name, annotation)):
+                inside = _find_culprits(state, info.annotation, seen)
+                if not inside and not _is_described(info):
+                    state.fault(no_form(info.annotation))
+                    inside = True
+            found.append(inside)
+    seen[id(annotation)] = any(found)
+    return any(found)
 
 
 def _is_described(info: Any) -> bool:
@@ -285,36 +301,32 @@ def split_entries(entries: Iterable[Any]) -> tuple[list[Any], list[Any]]:
 def _is_theirs(entry: Any) -> bool:
     if is_field_info(entry):
         special = entry.discriminator is not None or entry.json_schema_extra is not None
-        return special or any(_general(each) is None for each in entry.metadata)
+        settings = [_general(each) or {} for each in entry.metadata]
+        return special or any(each.keys() - {"pattern"} for each in settings)
     module = type(entry).__module__.partition(".")[0]
     return module in ("pydantic", "pydantic_core") or hasattr(entry, "__get_pydantic_core_schema__")
 
 
 def _general(entry: Any) -> dict[str, Any] | None:
-    """Return the constraints of an entry in the metadata of a field; None if it has others."""
-    if type(entry).__module__.partition(".")[0] != "pydantic":
-        return {}
-    values = dict(vars(entry))
-    pattern = values.pop("pattern", None)
-    return None if values or not isinstance(pattern, str) else {"pattern": pattern}
+    """Return the settings of pydantic in an entry; None for a constraint that others know too."""
+    of_pydantic = type(entry).__module__.partition(".")[0] == "pydantic"
+    return dict(vars(entry)) if of_pydantic else None
 
 
-def field_info_options(node: Node, info: Any) -> dict[str, Any] | str:
-    """Read `pydantic.Field(...)` as the options of a field.
+def read_field_info(info: Any) -> tuple[dict[str, Any], list[Any], str | None]:
+    """Read `pydantic.Field(...)`, which `split_entries` has left to us, as options of a field.
 
     Args:
-        node: The type of the field.
-        info: The value; `split_entries` has left it to us.
+        info: The value.
 
     Returns:
-        The options, without a default; or the problem of one that cannot be said here.
+        The options, without a default; the constraints, as entries of `Annotated`; and a problem,
+        or None.
     """
-    if info.alias is not None or info.validation_alias is not None:
-        return "an alias is not read here; name it as it is sent, or make it a field of a model"
     options = {name: getattr(info, name) for name in _READ if getattr(info, name) is not None}
+    constraints = [entry for entry in info.metadata if _general(entry) is None]
     for entry in info.metadata:
-        found = _general(entry) or annotated_options(node, entry)
-        if isinstance(found, str):
-            return found
-        options.update(found)
-    return options
+        options.update(_general(entry) or {})
+    aliased = info.alias is not None or info.validation_alias is not None
+    text = "an alias is not read here; name it as it is sent, or make it a field of a model"
+    return options, constraints, text if aliased else None

@@ -238,22 +238,23 @@ class ParseState:
             elif isinstance(entry, str):
                 options.setdefault("description", entry)
             elif is_field_info(entry):
-                from ._pydantic import field_info_options
+                from ._pydantic import read_field_info
 
-                self._take(options, field_info_options(node, entry))
+                said, constraints, problem = read_field_info(entry)
+                if problem is not None:
+                    self.fault(problem)
+                options.update(said)
+                options.update(self.entry_options(node, constraints))
             else:
                 # Loaded with the first constraint of another library.
                 from ._constraints import annotated_options
 
-                self._take(options, annotated_options(node, entry))
+                found = annotated_options(node, entry)
+                if isinstance(found, str):
+                    self.fault(found)
+                else:
+                    options.update(found)
         return options
-
-    def _take(self, options: dict[str, Any], found: dict[str, Any] | str) -> None:
-        """Add the options that an entry says, or note its problem."""
-        if isinstance(found, str):
-            self.fault(found)
-        else:
-            options.update(found)
 
 
 def _unwrap(annotation: Any, scope: Scope) -> tuple[Any, list[Any], bool | None]:

@@ -57,6 +57,8 @@ class Emitter:
         self.recursive: dict[int, str] = {}
         self.definitions: JSONObject = {}
         self.places: dict[Path, Place] = {}
+        # The definitions of pydantic: the name and the schema that it gave, and the name here.
+        self._given: list[tuple[str, JSONObject, str]] = []
         for _, _, node in state.classes:
             if node.recursive:
                 self.recursive[id(node)] = self._free_name(node.name)
@@ -86,7 +88,7 @@ class Emitter:
         return ordered({**schema, "$defs": self.definitions}) if self.definitions else schema
 
     def _free_name(self, name: str) -> str:
-        taken = {*self.recursive.values(), *self.definitions}
+        taken = {*self.recursive.values(), *(given for _, _, given in self._given)}
         number = 1
         while (free := name if number == 1 else f"{name}{number}") in taken:
             number += 1
@@ -167,9 +169,12 @@ class Emitter:
 
     def _definition_name(self, name: str, body: JSONObject) -> str:
         """Return the name for a definition of pydantic; one that is there already keeps its own."""
-        known = self.definitions.get(name)
-        taken = name in self.recursive.values() or (known is not None and known != body)
-        return self._free_name(name) if taken else name
+        for known, known_body, given in self._given:
+            if known == name and known_body == body:
+                return given
+        given = self._free_name(name)
+        self._given.append((name, body, given))
+        return given
 
     def _reference(self, node: nodes.Object, at: Path, place: Place) -> JSONObject:
         name = self.recursive.get(id(node))

@@ -135,7 +135,7 @@ def nothing_fits(path: Path, keyword: str, branches: Sequence[Branch], got: Any)
         branches: The violations of each alternative, none empty.
         got: The value.
     """
-    joined = _joined(path, branches, got)
+    joined = _joined(path, branches, got) or _unmarked(path, branches)
     if joined:
         return [joined]
     ranked = sorted(branches, key=lambda branch: _rank(path, branch))
@@ -173,6 +173,22 @@ def _joined(path: Path, branches: Sequence[Branch], got: Any) -> Violation | Non
             choices += fault.expected if fault.keyword == "enum" else [fault.expected]
         return broken(path, "enum", choices, got)
     return None
+
+
+def _unmarked(path: Path, branches: Sequence[Branch]) -> Violation | None:
+    """Return one violation for alternatives that one member tells apart, and it names none."""
+    marks = [
+        {fault.path: fault for fault in branch if _is_mark(path, fault)} for branch in branches
+    ]
+    shared = [place for place in marks[0] if all(place in each for each in marks)]
+    if len(shared) != 1:
+        return None
+    faults = [each[shared[0]] for each in marks]
+    return _joined(shared[0], [[fault] for fault in faults], faults[0].got)
+
+
+def _is_mark(path: Path, fault: Violation) -> bool:
+    return fault.keyword in ("const", "enum") and len(fault.path) == len(path) + 1
 
 
 def _brief(path: Path, fault: Violation) -> str:

@@ -1,0 +1,147 @@
+"""Files and pictures for content blocks: their bytes, and their media types.
+
+Pictures of other libraries are known by what they offer, and the libraries are never imported. The
+file is loaded with the first file or picture.
+"""
+
+import io
+import mimetypes
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Final, Protocol, TypeAlias
+
+from ._limits import MIB
+
+#: The path of a file.
+FilePath: TypeAlias = str | os.PathLike[str]
+
+
+class Figure(Protocol):
+    """A figure of matplotlib; `savefig` takes a file, and `format` by name."""
+
+    savefig: Callable[..., object]
+
+
+class Picture(Protocol):
+    """An image of Pillow; `save` takes a file, and `format` by name."""
+
+    save: Callable[..., object]
+    convert: Callable[..., Any]
+
+
+#: Bytes of the largest file that a block takes: base64 adds a third, and a message has 16 MiB.
+MAX_FILE: Final = 10 * MIB
+
+# Types that the tables of older Pythons do not have.
+_TYPES: Final = {
+    ".avif": "image/avif",
+    ".flac": "audio/flac",
+    ".m4a": "audio/mp4",
+    ".md": "text/markdown",
+    ".ogg": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".toml": "application/toml",
+    ".webp": "image/webp",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+}
+# Types outside of `text/` whose files are text.
+_TEXTS: Final = frozenset(
+    f"application/{name}"
+    for name in ("json", "javascript", "toml", "xml", "yaml", "x-sh", "sql", "graphql")
+)
+
+
+def is_path(value: Any) -> bool:
+    """Tell whether a value is the path of a file."""
+    return isinstance(value, str | os.PathLike)
+
+
+def read_file(path: FilePath) -> bytes:
+    """Read a file that fits into a message.
+
+    Args:
+        path: The path.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: It has more than `MAX_FILE` bytes.
+    """
+    with open(path, "rb") as file:
+        data = file.read(MAX_FILE + 1)
+    if len(data) > MAX_FILE:
+        cure = "send a link to a resource instead: Content.resource_link(…)"
+        raise ValueError(f"{os.fspath(path)} has more than {MAX_FILE} bytes; {cure}")
+    return data
+
+
+def media_type(path: FilePath) -> str | None:
+    """Return the media type of a file by the end of its name; None for an unknown one."""
+    name = os.path.basename(os.fspath(path)).lower()
+    return _TYPES.get(os.path.splitext(name)[1]) or mimetypes.MimeTypes().guess_type(name)[0]
+
+
+def media_of(kind: str, value: Any, mime_type: str | None) -> tuple[Any, str | None]:
+    """Return the bytes and the media type of an image or a recording.
+
+    Args:
+        kind: `image` or `audio`.
+        value: Bytes, the path of a file, or a picture that can save itself.
+        mime_type: The media type; None for that of the file, and PNG for a picture.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is too large, or its name does not tell that it is of this kind.
+    """
+    if is_path(value):
+        found = mime_type or media_type(value)
+        if found is None or not found.startswith(f"{kind}/"):
+            text = f"{os.fspath(value)} is {found or 'of an unknown type'}, not of the type {kind}"
+            raise ValueError(f"{text}/…; give mime_type=, or send it with Content.file(path)")
+        return read_file(value), found
+    if kind == "image" and not isinstance(value, bytes | bytearray):
+        chosen = mime_type or "image/png"
+        # A figure of matplotlib; then an image of Pillow.
+        if hasattr(value, "savefig"):
+            return _saved(value.savefig, chosen, str.lower), chosen
+        if hasattr(value, "save") and hasattr(value, "convert"):
+            try:
+                return _saved(value.save, chosen, str.upper), chosen
+            except OSError:  # the format has not the colours of the image, as PNG has no CMYK
+                return _saved(value.convert("RGB").save, chosen, str.upper), chosen
+    return value, mime_type
+
+
+def _saved(save: Any, mime_type: str, write: Any) -> bytes:
+    buffer = io.BytesIO()
+    save(buffer, format=write(mime_type.partition("/")[2].partition("+")[0]))
+    return buffer.getvalue()
+
+
+def file_contents(path: FilePath, mime_type: str | None) -> tuple[str | bytes, str, str]:
+    """Read a file for an embedded resource.
+
+    Args:
+        path: The path.
+        mime_type: The media type; None for that of the name.
+
+    Returns:
+        Its text, or its bytes where it is none; the media type; and the name of the file.
+    """
+    data, found = read_file(path), mime_type or media_type(path)
+    name = os.path.basename(os.fspath(path))
+    # A text has no byte 0; most other files have.
+    if (found is None or _is_text(found)) and b"\0" not in data:
+        with suppress(UnicodeDecodeError):
+            return data.decode(), found or "text/plain", name
+    return data, found or "application/octet-stream", name
+
+
+def _is_text(mime_type: str) -> bool:
+    essence = mime_type.partition(";")[0].strip().lower()
+    return (
+        essence.startswith("text/")
+        or essence in _TEXTS
+        or essence.endswith(("+json", "+xml", "+yaml"))
+    )

@@ -1,0 +1,114 @@
+"""Values of numpy, pandas, polars and pydantic → JSON; known by their names, and never imported.
+
+Their libraries are large. A class of them can only be met where the program has imported it. The
+file is loaded with the first such value, and with the first that has no JSON form.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ._dump import dump_value
+
+# Units of numpy that are finer than those of the classes of `datetime`.
+_FINE: Final = ("ns", "ps", "fs", "as")
+
+
+def foreign_dump(cls: type) -> Callable[[Any], Any] | None:
+    """Return the function that turns values of a class of another library into JSON.
+
+    Args:
+        cls: The class.
+
+    Returns:
+        The function; None for a class that has no JSON form, or is also one of Python's.
+    """
+    for base in cls.__mro__:
+        found = _DUMPS.get((base.__module__.partition(".")[0], base.__qualname__))
+        if found is not None:
+            return found
+    if not hasattr(cls, "__get_pydantic_core_schema__"):
+        return None
+    # A secret, a URL: pydantic knows how to write it.
+    write = sys.modules["pydantic"].TypeAdapter(cls).dump_python
+    return lambda value: write(value, mode="json", warnings=False)
+
+
+def _scalar(value: Any) -> Any:
+    """Write a number, a text or a time of numpy."""
+    if value.dtype.kind in "mM":
+        return dump_value(_exact_time(value).item())
+    made = value.item()
+    if type(made) is type(value):
+        raise TypeError(no_json(value))  # `longdouble` has no type of Python
+    return dump_value(made)
+
+
+def _array(value: Any) -> Any:
+    if value.dtype.kind in "mM":
+        value = _exact_time(value)
+    return dump_value(value.tolist())
+
+
+def _exact_time(value: Any) -> Any:
+    """Return times of numpy in a unit for which Python has a class; else they become numbers."""
+    unit = sys.modules["numpy"].datetime_data(value.dtype)[0]
+    name = "datetime64" if value.dtype.kind == "M" else "timedelta64"
+    return value.astype(f"{name}[us]") if unit in _FINE else value
+
+
+def _frame(value: Any) -> Any:
+    """Write a frame of pandas as its rows; the index is left out."""
+    if not value.columns.is_unique:
+        raise ValueError("two columns of the DataFrame have one name")
+    return dump_value(_without_missing(value).to_dict("records"))
+
+
+def _series(value: Any) -> Any:
+    return dump_value(_without_missing(value).tolist())
+
+
+def _without_missing(value: Any) -> Any:
+    # NaN, NaT and NA are how pandas writes that there is no value.
+    return value.astype(object).where(value.notna(), None)
+
+
+def _missing(_value: Any) -> None:
+    return None
+
+
+_DUMPS: Final[Mapping[tuple[str, str], Callable[[Any], Any]]] = {
+    ("numpy", "generic"): _scalar,
+    ("numpy", "ndarray"): _array,
+    ("pandas", "DataFrame"): _frame,
+    ("pandas", "Series"): _series,
+    ("pandas", "Index"): lambda value: _series(value.to_series()),
+    ("pandas", "NAType"): _missing,
+    ("pandas", "NaTType"): _missing,
+    ("polars", "DataFrame"): lambda value: dump_value(value.to_dicts()),
+    ("polars", "Series"): lambda value: dump_value(value.to_list()),
+}
+
+# The form to return instead, by the package and the name of a class.
+_INSTEAD: Final[Mapping[tuple[str, str], str]] = {
+    ("polars", "LazyFrame"): "return its frame, .collect()",
+    ("PIL", "Image"): "return Content.image(…)",
+    ("matplotlib", "Figure"): "return Content.image(…)",
+    ("matplotlib", "Axes"): "return Content.image(….figure)",
+    ("builtins", "generator"): "return a list",
+    ("builtins", "map"): "return a list",
+    ("builtins", "filter"): "return a list",
+    ("builtins", "zip"): "return a list",
+    ("builtins", "range"): "return a list",
+    ("builtins", "complex"): "return its two parts",
+}
+_FORMS: Final = "return JSON values, an attrs class, a dataclass, a pydantic model, or Content"
+
+
+def no_json(value: Any) -> str:
+    """Return the problem of a value that has no JSON form: its type, and the form to return."""
+    cls = type(value)
+    known = [(base.__module__.partition(".")[0], base.__qualname__) for base in cls.__mro__]
+    hint = next((_INSTEAD[each] for each in known if each in _INSTEAD), _FORMS)
+    name = cls.__qualname__ if known[0][0] == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    return f"{name} has no JSON form; {hint}"

@@ -1,0 +1,180 @@
+"""Text in arguments that stands for other types: who reads it, and what is told of it."""
+
+from datetime import date
+
+import pytest
+from pydantic import BaseModel, field_validator
+
+from noizu_mcp import Limits, Schema, Server, Tool, Toolkit, connect, mcp, tool
+
+ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+RAW = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+class Sum(Tool):
+    """Add."""
+
+    class Input(Schema):
+        n: int
+        on: bool = True
+        rows: list[int] = []
+
+    def call(self, args: Input) -> str:
+        return repr((args.n, args.on, args.rows))
+
+
+class Exact(Toolkit, coerce=False):
+    @mcp
+    def exact(self, n: int) -> str:
+        return repr(n)
+
+    @mcp(coerce=True)
+    def loose(self, n: int) -> str:
+        return repr(n)
+
+
+class Kit(Toolkit):
+    @mcp
+    def parameters(self, n: int, note: str = "") -> str:
+        return repr((n, note))
+
+    @mcp(input={"n": int})
+    def data(self, args) -> str:
+        return repr(args.n)
+
+    @mcp(input_schema=RAW)
+    def raw(self, args) -> str:
+        return repr(args["n"])
+
+    @mcp(input_schema=RAW, coerce=True)
+    def asked(self, args) -> str:
+        return repr(args["n"])
+
+    @mcp
+    def day(self, n: int, day: date) -> str:
+        return repr(n)
+
+
+class App(Server, name="app", version="1"):
+    tools = [Sum, Exact, Kit, tool(Sum, name="other", coerce=False)]
+
+
+async def call(name, arguments, server=App, version="2026-07-28"):
+    async with connect(server, version=version) as client:
+        result = await client.call_tool(name, arguments)
+        return result.content[0].text
+
+
+@ERAS
+async def test_declared_forms_read_text(version):
+    """Typed and data forms, and ordinary parameters."""
+    sent = {"n": "3", "on": "false", "rows": '[1, "2"]'}
+
+    assert await call("sum", sent, version=version) == "(3, False, [1, 2])"
+    assert await call("data", {"n": "3"}, version=version) == "3"
+    assert await call("parameters", {"n": "3", "note": "4"}, version=version) == "(3, '4')"
+
+
+@pytest.mark.parametrize("name", ["exact", "other", "raw"])
+async def test_who_does_not(name):
+    """Raw schemas, and whoever has `coerce=False`: a tool, a kit, a registration."""
+    assert '/n: expected integer, got string "3"' in await call(name, {"n": "3"})
+    assert await call(name, {"n": 3}) in ("3", "(3, True, [])")
+
+
+async def test_the_nearest_option_counts():
+    """That of a method wins over its kit, and over the rule for raw schemas."""
+    assert await call("loose", {"n": "3"}) == "3"
+    assert await call("asked", {"n": "3"}) == "3"
+
+
+@pytest.mark.parametrize(("coerce", "texts"), [(True, ["3", "3"]), (False, ["no", "no"])])
+async def test_a_server_decides_for_all(coerce, texts):
+    """Also for raw schemas; not for tools with an option of their own."""
+
+    class Own(Server, name="own", version="1", coerce=coerce):
+        tools = [Exact, Kit]
+
+    found = [await call(name, {"n": "3"}, Own) for name in ("data", "raw")]
+    assert [text if text == "3" else "no" for text in found] == texts
+    assert await call("loose", {"n": "3"}, Own) == "3"
+    assert "expected integer" in await call("exact", {"n": "3"}, Own)
+
+
+async def test_what_does_not_fit_is_told_as_it_was_sent():
+    """Also what could have been read."""
+    text = await call("sum", {"n": "3", "on": "yes"})
+
+    assert text.splitlines()[1:] == [
+        '/n: expected integer, got string "3"',
+        '/on: expected boolean, got string "yes"',
+    ]
+
+
+async def test_a_class_that_refuses_the_result():
+    """The value that was read is refused by a type or a validator: the first fault is told."""
+
+    class Even(BaseModel):
+        n: int
+
+        @field_validator("n")
+        @classmethod
+        def _even(cls, n):
+            if n % 2:
+                raise ValueError("must be even")
+            return n
+
+    class Evens(Toolkit):
+        @mcp
+        def even(self, args: Even) -> str:
+            return repr(args.n)
+
+    class Own(Server, name="own", version="1"):
+        tools = [Evens]
+
+    assert await call("even", {"n": "4"}, Own) == "4"
+    assert 'expected integer, got string "3"' in await call("even", {"n": "3"}, Own)
+    assert 'expected integer, got string "3"' in await call("day", {"n": "3", "day": "x"})
+
+
+async def test_limits_of_the_server_hold_for_json_text():
+    """Text that a message could not hold as values is no value."""
+
+    class Own(Server, name="own", version="1", limits=Limits(message_values=100)):
+        tools = [Sum]
+
+    rows = [0] * 60
+    assert str(rows) in await call("sum", {"n": 1, "rows": str(rows)}, Own)
+    assert "/rows: expected array" in await call("sum", {"n": 1, "rows": str(rows * 2)}, Own)
+
+
+async def test_an_override_reads_text_too():
+    """`super().call_tool` reads arguments by the same rules, and tells listeners."""
+    heard = []
+
+    class Own(Server, name="own", version="1"):
+        tools = [Sum]
+        telemetry = [heard.append]
+
+        async def call_tool(self, name, args, ctx):
+            return await super().call_tool(name, args, ctx)
+
+    assert await call("sum", {"n": "3"}, Own) == "(3, True, [])"
+    assert [event.coerced for event in heard if event.method == "tools/call"] == [False, True]
+
+
+async def test_a_call_before_any_request():
+    """Where no request is, nobody is told, and text is read all the same."""
+    done = []
+
+    class Own(Server, name="own", version="1"):
+        tools = [Sum]
+
+        async def init(self, ctx):
+            result = await self.call_tool("sum", {"n": "3"}, ctx)
+            done.append(result.content[0].text)
+
+    async with connect(Own, version="2025-11-25") as client:
+        await client.list_tools()
+
+    assert done == ["(3, True, [])"]
