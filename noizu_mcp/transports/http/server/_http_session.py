@@ -30,7 +30,6 @@ from ....jsonrpc import (
     UNSUPPORTED_VERSION,
     Decoded,
     Id,
-    Notification,
 )
 from ....protocol import (
     HANDSHAKE_VERSIONS,
@@ -310,11 +309,11 @@ class _StandingFeed(ChangeFeed):
         """Tell everybody: the stream checks its reader; see `ChangeFeed`."""
         return True
 
-    def send_notice(self, notice: Notification, change: Hashable) -> None:
+    def deliver(self, notice: bytes, change: Hashable) -> None:
         """Send the notice of a change to readers who may have it; see `ChangeFeed`."""
         uri = change[0] if isinstance(change, tuple) else None
         requires = None if uri is None else self.running.server.registry.required_for(uri)
-        self._http_session.standing.deliver(self.session.encode_notice(notice), requires)
+        self._http_session.standing.deliver(notice, requires)
 
 
 class Sessions:
