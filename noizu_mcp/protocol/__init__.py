@@ -45,7 +45,9 @@ from ._stateless import read_stateless as read_stateless
 from ._stateless import unsupported as unsupported
 from ._subscriptions import ACKNOWLEDGED as ACKNOWLEDGED
 from ._subscriptions import RESOURCE_UPDATED as RESOURCE_UPDATED
+from ._subscriptions import TASK_CHANGED as TASK_CHANGED
 from ._subscriptions import Listening as Listening
+from ._subscriptions import SubscriptionNotice as SubscriptionNotice
 from ._subscriptions import Subscriptions as Subscriptions
 
 _LATE = {

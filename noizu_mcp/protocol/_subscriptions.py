@@ -4,8 +4,8 @@ Theory of operation. Both eras keep their own state here. A client with a handsh
 to awaiting (`await_ready`: changes are noted, one flag for each list) to pushed (`push`); resources
 enter with `watch` and leave with `unwatch` or `close`. A listen request of 2026-07-28 is read and
 checked (`read`), opened (`listen`) and closed (`drop`). It cannot grow: requests, watched URIs and
-task ids share one limit, and the text of each listen request is bounded. It makes notices and never
-sends them, so it cannot wait.
+task ids share one limit, and the text of each listen request is bounded. It says who is to be told
+of a change, and sends nothing, so it cannot wait.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
 from .._value import JSONObject
-from ..jsonrpc import INVALID_PARAMS, Id, Notification, is_larger
+from ..jsonrpc import INVALID_PARAMS, Id, Notification, encode, is_larger, render
 from ..types import META_SUBSCRIPTION_ID, TASKS
 from ._revisions import CHANGES
 
@@ -64,10 +64,47 @@ class Listening(NamedTuple):
                 agreed[key] = sorted(names)
         return agreed
 
-    def tag(self, method: str, params: Mapping[str, Any]) -> Notification:
-        """Make a notice that names this subscription."""
+
+class SubscriptionNotice:
+    """A notice for any number of subscriptions, encoded once: only their ids differ.
+
+    Args:
+        method: Its method.
+        params: Its params, without `_meta`; None for none.
+
+    Attributes:
+        method: See Args.
+    """
+
+    __slots__ = ("_before", "_params", "_plain", "method")
+
+    def __init__(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        self.method = method
+        self._params = params
+        self._plain: bytes | None = None
+        self._before: bytes | None = None  # the text before the id
+
+    def encode(self, id_: Id | None) -> bytes:
+        """Encode it for one subscription.
+
+        Args:
+            id_: The id of a listen request, which the notice names (2026-07-28
+                `basic/patterns/subscriptions`); None for a session, whose notices name none.
+        """
+        if id_ is None:
+            if self._plain is None:
+                params = None if self._params is None else dict(self._params)
+                self._plain = encode(Notification(self.method, params))
+            return self._plain
+        if self._before is None:
+            members = render(self._params)[1:-1] + b"," if self._params else b""
+            self._before = b'{"jsonrpc":"2.0","method":%b,"params":{%b"_meta":{%b:' % (
+                render(self.method),
+                members,
+                render(META_SUBSCRIPTION_ID),
+            )
         # The id keeps its JSON type: a client compares it with the id that it sent.
-        return Notification(method, {**params, "_meta": {META_SUBSCRIPTION_ID: self.id}})
+        return self._before + render(id_) + b"}}}"
 
 
 class Subscriptions:
@@ -99,15 +136,15 @@ class Subscriptions:
         # A dict for its order; one entry for each list at most, however often it changes.
         self._missed = {}
 
-    def push(self) -> list[Notification]:
+    def push(self) -> list[str]:
         """Begin to push list changes: the client is ready.
 
         Returns:
-            The notices of the lists that changed since `await_ready`, one for each.
+            The lists that changed since `await_ready`: it must be told of these now.
         """
         missed, self._missed = self._missed or {}, None
         self.pushed = True
-        return [Notification(CHANGES[kind][0]) for kind in missed]
+        return list(missed)
 
     def read(
         self, id_: Id, params: Mapping[str, Any], capabilities: Mapping[str, Any]
@@ -191,53 +228,36 @@ class Subscriptions:
         self._watched.clear()
         return watched
 
-    def changed(self, kind: str) -> list[Notification]:
-        """Make the notices for a changed list: `tools`, `prompts` or `resources`.
+    def changed(self, kind: str) -> list[Id | None]:
+        """List who is told that a list changed: `tools`, `prompts` or `resources`.
 
-        A client whose handshake is not complete yet gets its own from `push`.
+        Returns:
+            The ids of listen requests; None stands for the session. A pipe may have both. A client
+            whose handshake is not complete yet is told after `push`.
         """
         if self._missed is not None:
             self._missed[kind] = None
-        method = CHANGES[kind][0]
-        # Untagged for a session, tagged for each listen request (2026-07-28
-        # `basic/patterns/subscriptions`). A pipe may carry both.
-        notices = [Notification(method)] if self.pushed else []
-        notices += [each.tag(method, {}) for each in self._listening.values() if kind in each.kinds]
-        return notices
+        told: list[Id | None] = [None] if self.pushed else []
+        told += [each.id for each in self._listening.values() if kind in each.kinds]
+        return told
 
-    def updated(self, uri: str, may_hear: MayHear) -> list[Notification]:
-        """Make the notices for an updated resource, for subscribers that may read it."""
-        params = {"uri": uri}
+    def updated(self, uri: str, may_hear: MayHear) -> list[Id | None]:
+        """List who is told that a resource was updated, of those who may know; see `changed`."""
         # `may_hear` is asked last, and for each notice: access may have ended since the
         # subscription.
-        watched = uri in self._watched and may_hear(None)
-        notices = [Notification(RESOURCE_UPDATED, params)] if watched else []
-        notices += [
-            each.tag(RESOURCE_UPDATED, params)
-            for each in self._listening.values()
-            if uri in each.uris and may_hear(each.id)
-        ]
-        return notices
+        told: list[Id | None] = [None] if uri in self._watched and may_hear(None) else []
+        listening = self._listening.values()
+        told += [each.id for each in listening if uri in each.uris and may_hear(each.id)]
+        return told
 
     def follows(self, task_id: str) -> bool:
         """Tell whether a listen request wants the changes of a task."""
         return any(task_id in each.tasks for each in self._listening.values())
 
-    def task_changed(
-        self, task_id: str, task: Mapping[str, Any], may_hear: MayHear
-    ) -> list[Notification]:
-        """Make the notices for a changed task.
-
-        Args:
-            task_id: The id of the task.
-            task: The task in the form of a `tasks/get` result.
-            may_hear: Decides which subscribers get a notice.
-        """
-        return [
-            each.tag(TASK_CHANGED, task)
-            for each in self._listening.values()
-            if task_id in each.tasks and may_hear(each.id)
-        ]
+    def task_changed(self, task_id: str, may_hear: MayHear) -> list[Id | None]:
+        """List who is told that a task changed, of those that may see it; see `changed`."""
+        listening = self._listening.values()
+        return [each.id for each in listening if task_id in each.tasks and may_hear(each.id)]
 
     def _check_amount(self, id_: Id, params: Mapping[str, Any]) -> None:
         # All of the request stays while it is open, and every notice of it has its id.

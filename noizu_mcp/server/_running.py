@@ -1,15 +1,17 @@
 """A server while it is served: the objects that its sessions and requests share."""
 
 import threading
-from collections.abc import Awaitable, Callable, Mapping
-from functools import cached_property
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
 from .._errors import McpError
 from ..engine import Job
-from .changes._bus import MergeWindows
+from ..protocol import CHANGES, RESOURCE_UPDATED, TASK_CHANGED, SubscriptionNotice
+from .changes._bus import Hearer, Merger
+from .tasks._task_change import TaskChange
 
 if TYPE_CHECKING:
     from ._request_context import RequestContext
@@ -75,7 +77,7 @@ class RunningServer:
     Attributes:
         linger: See Args.
         portal: The way in for other threads.
-        windows: The windows in which change notices are merged.
+        merger: Tells changes to those who hear them.
         listeners: The listeners to the server's telemetry.
         working: The requests whose handlers run; they may have been refused by now.
         on_denied: Called before a request is answered with a lack of scopes.
@@ -98,7 +100,7 @@ class RunningServer:
         self.linger = linger
         self.portal = Portal()
         self._memory = memory
-        self.windows = MergeWindows(linger)
+        self.merger = Merger(self.make_notice, linger)
         self.listeners = server.telemetry.listeners
         self.working: dict[RequestContext, None] = {}
         self.on_denied: Callable[[RequestContext, McpError], None] | None = None
@@ -109,6 +111,39 @@ class RunningServer:
         from .tasks._task_store import TaskStore
 
         return TaskStore(self.server.options, self.linger, self.server.telemetry, self._memory)
+
+    # Changes
+
+    def add_hearer(self, hearer: Hearer) -> None:
+        """Tell it of every change from now on."""
+        # While nobody hears, a change costs this loop nothing.
+        if not self.merger.hearers:
+            self.server.bus.add(self._hear)
+        self.merger.hearers[hearer] = None
+
+    def discard_hearer(self, hearer: Hearer) -> None:
+        """Tell it of no more changes."""
+        del self.merger.hearers[hearer]
+        if not self.merger.hearers:
+            self.server.bus.discard(self._hear)
+
+    def _hear(self, change: Hashable) -> None:
+        # The bus calls in the thread that reports a change; only the loop's thread may go on.
+        self.portal.run_soon(partial(self.merger.report, change))
+
+    def make_notice(self, change: Hashable) -> SubscriptionNotice | None:
+        """Make the notice of a change from the present state; None if there is none any more.
+
+        Args:
+            change: The change of a task; the URI of a resource, alone in a tuple; the name of a
+                list.
+        """
+        if isinstance(change, TaskChange):
+            task = self.tasks.get(change.id)
+            return None if task is None else SubscriptionNotice(TASK_CHANGED, task.to_wire())
+        if isinstance(change, tuple):
+            return SubscriptionNotice(RESOURCE_UPDATED, {"uri": change[0]})
+        return SubscriptionNotice(CHANGES[str(change)][0])
 
     async def settle_tasks(self, patience: float) -> None:
         """Wait for the tasks, and cancel those that take longer.

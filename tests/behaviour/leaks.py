@@ -36,7 +36,8 @@ def http_leaks(server: Any, endpoint: Any) -> list[str]:
     """Name what is left of an endpoint whose application has ended."""
     counts = {
         "sessions": len(endpoint.sessions),
-        "requests": len(endpoint.replies),
+        "requests": endpoint.open,
+        "streams": len(endpoint.app.streams),
         "tasks with followers": len(endpoint.app.running.tasks._followers),
         "listeners of the bus": len(server.bus._listeners),
         "slots": sum(limiter.borrowed_tokens for limiter in server.registry._slots.values()),

@@ -5,12 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from noizu_mcp.jsonrpc import Notification, Request, encode
+from noizu_mcp.jsonrpc import Request, encode
 from noizu_mcp.protocol import (
+    ACKNOWLEDGED,
+    CHANGES,
+    RESOURCE_UPDATED,
     REVISIONS,
     STATELESS,
     ClientPeer,
     ServerPeer,
+    SubscriptionNotice,
     Subscriptions,
     adapt_block,
     adapt_definition,
@@ -129,18 +133,13 @@ def test_stateless_wire(check, revision):
     bad["_meta"]["io.modelcontextprotocol/protocolVersion"] = "1999-01-01"
     refusal = ServerPeer(1).receive(Request(1, "tools/list", bad))
     check("UnsupportedProtocolVersionError", json.loads(encode(refusal.message)))
-    interests = Subscriptions(10)
     capabilities = {"tools": {"listChanged": True}, "resources": {"subscribe": True}}
-    listening = interests.read(1, listen.params, capabilities)
-    interests.listen(listening)
+    listening = Subscriptions(10).read(1, listen.params, capabilities)
     params = {"notifications": listening.agreed()}
     notices = {
-        "SubscriptionsAcknowledgedNotification": listening.tag(
-            "notifications/subscriptions/acknowledged", params
-        ),
-        "ToolListChangedNotification": interests.changed("tools")[0],
-        "ResourceUpdatedNotification": interests.updated("r:1", lambda _: True)[0],
+        "SubscriptionsAcknowledgedNotification": SubscriptionNotice(ACKNOWLEDGED, params),
+        "ToolListChangedNotification": SubscriptionNotice(CHANGES["tools"][0]),
+        "ResourceUpdatedNotification": SubscriptionNotice(RESOURCE_UPDATED, {"uri": "r:1"}),
     }
     for name, notice in notices.items():
-        assert isinstance(notice, Notification)
-        check(name, json.loads(encode(notice)))
+        check(name, json.loads(notice.encode(1)))

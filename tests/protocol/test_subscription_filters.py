@@ -1,10 +1,12 @@
 """The change notices that a connection gets."""
 
+import json
+
 import pytest
 
 from noizu_mcp import McpError
-from noizu_mcp.jsonrpc import INVALID_PARAMS, Notification
-from noizu_mcp.protocol import CHANGES, Subscriptions
+from noizu_mcp.jsonrpc import INVALID_PARAMS, Notification, encode
+from noizu_mcp.protocol import SubscriptionNotice, Subscriptions
 
 ALL = {
     "tools": {"listChanged": True},
@@ -83,34 +85,31 @@ def test_no_filter(params):
     listen(interests, wanted={})
 
 
-@pytest.mark.parametrize("id_", [1, "1", 0, ""])
-def test_tags(id_):
-    """Every notice of a subscription names it, with the JSON type of its id."""
-    interests = Subscriptions(10)
-    listening = listen(interests, id_)
-    notices = [notice for kind in CHANGES for notice in interests.changed(kind)]
-    notices += interests.updated("a:", anybody)
-    notices.append(listening.tag("notifications/subscriptions/acknowledged", {"x": 1}))
-    assert [notice.params["_meta"] for notice in notices] == [{TAG: id_}] * 5
-    assert type(notices[0].params["_meta"][TAG]) is type(id_)
-    assert notices[3].params["uri"] == "a:"
-    assert notices[4].params["x"] == 1
+@pytest.mark.parametrize("id_", [1, "1", 0, "", 'a"b'])
+@pytest.mark.parametrize("params", [None, {}, {"uri": "a:"}, {"x": {"y": [1]}, "z": "\u00e9"}])
+def test_notices(id_, params):
+    """Each names its subscription, with the JSON type of its id; that of a session names none."""
+    notice = SubscriptionNotice("notifications/x", params)
+    for _ in range(2):
+        tagged, plain = (json.loads(notice.encode(each)) for each in (id_, None))
+        assert tagged["params"].pop("_meta") == {TAG: id_}
+        assert type(json.loads(notice.encode(id_))["params"]["_meta"][TAG]) is type(id_)
+        assert tagged == {"jsonrpc": "2.0", "method": "notifications/x", "params": params or {}}
+        expected = Notification("notifications/x", params)
+        assert plain == json.loads(encode(expected))
 
 
 def test_changed():
-    """A list change reaches those who asked: untagged after a handshake, tagged per listen."""
+    """A list change reaches those who asked: the session after a handshake, and listen requests."""
     interests = Subscriptions(10)
     assert interests.changed("tools") == []
     listen(interests, 1, {"toolsListChanged": True})
     listen(interests, 2, {"promptsListChanged": True})
     interests.pushed = True
-    method = "notifications/tools/list_changed"
-    assert interests.changed("tools") == [
-        Notification(method),
-        Notification(method, {"_meta": {TAG: 1}}),
-    ]
+    assert interests.changed("tools") == [None, 1]
+    assert interests.changed("prompts") == [None, 2]
     interests.drop(1)
-    assert interests.changed("tools") == [Notification(method)]
+    assert interests.changed("tools") == [None]
 
 
 def test_updated():
@@ -118,17 +117,11 @@ def test_updated():
     interests = Subscriptions(10)
     interests.watch("a:")
     listen(interests, 1, {"resourceSubscriptions": ["a:", "c:"]})
-    method = "notifications/resources/updated"
-    assert interests.updated("a:", anybody) == [
-        Notification(method, {"uri": "a:"}),
-        Notification(method, {"uri": "a:", "_meta": {TAG: 1}}),
-    ]
+    assert interests.updated("a:", anybody) == [None, 1]
     assert interests.updated("b:", anybody) == []
     interests.unwatch("a:")
     interests.unwatch("a:")
-    assert interests.updated("a:", anybody) == [
-        Notification(method, {"uri": "a:", "_meta": {TAG: 1}})
-    ]
+    assert interests.updated("a:", anybody) == [1]
 
 
 def test_not_everybody_may_hear_of_everything():
@@ -139,12 +132,8 @@ def test_not_everybody_may_hear_of_everything():
         wanted = {"resourceSubscriptions": ["a:"], "taskIds": ["t"]}
         interests.listen(interests.read(id_, {"notifications": wanted}, TASKS))
     updated = [interests.updated("a:", {each}.__contains__) for each in (None, 2)]
-    [changed] = interests.task_changed("t", {}, {2}.__contains__)
-    assert [[each.params.get("_meta") for each in notices] for notices in updated] == [
-        [None],
-        [{TAG: 2}],
-    ]
-    assert changed.params == {"_meta": {TAG: 2}}
+    assert updated == [[None], [2]]
+    assert interests.task_changed("t", {2}.__contains__) == [2]
 
 
 def test_limit():
@@ -229,12 +218,9 @@ def test_tasks():
     listen(interests, "two", {"taskIds": ["b"], "toolsListChanged": True}, TASKS)
     assert one.agreed() == {"taskIds": ["a", "b"]}
     assert [interests.follows(task) for task in ("a", "b", "c")] == [True, True, False]
-    task = {"taskId": "b", "status": "working"}
-    assert interests.task_changed("b", task, anybody) == [
-        Notification("notifications/tasks", {**task, "_meta": {TAG: id_}}) for id_ in (1, "two")
-    ]
-    assert len(interests.task_changed("a", task, anybody)) == 1
-    assert interests.task_changed("c", task, anybody) == []
+    assert interests.task_changed("b", anybody) == [1, "two"]
+    assert interests.task_changed("a", anybody) == [1]
+    assert interests.task_changed("c", anybody) == []
     interests.drop(1)
     assert not interests.follows("a")
 

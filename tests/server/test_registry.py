@@ -2,7 +2,6 @@
 
 import json
 import threading
-from functools import partial
 
 import pytest
 import trio
@@ -28,10 +27,9 @@ from noizu_mcp import (
 )
 from noizu_mcp.components import expand
 from noizu_mcp.engine import Outbox
-from noizu_mcp.jsonrpc import Notification
-from noizu_mcp.protocol import REVISIONS
-from noizu_mcp.server import Registry
-from noizu_mcp.server.changes._bus import MERGE_WINDOW, Bus, Merger, MergeWindows
+from noizu_mcp.protocol import REVISIONS, SubscriptionNotice
+from noizu_mcp.server import ChangeFeed, Registry, RunningServer
+from noizu_mcp.server.changes._bus import MERGE_WINDOW, Bus, Merger
 from noizu_mcp.server.registry._pages import find_start, read_cursor, write_cursor
 from noizu_mcp.transports import memory_pair
 
@@ -180,88 +178,122 @@ def test_changes_from_many_threads_are_all_kept():
     assert len(server.tools) == 3 + 8 * 20
 
 
-NOTICES = [Notification("notifications/tools/list_changed")]
-
-
 def _make(change):
-    return [] if change == "nothing" else NOTICES
+    return None if change == "gone" else SubscriptionNotice(change)
+
+
+class Hearer:
+    """Hears of everything but prompts, and notes when."""
+
+    def __init__(self):
+        self.told = []
+
+    def tell(self, change, notice):
+        assert notice.method == change
+        if change == "prompts":
+            return False
+        self.told.append((trio.current_time(), change))
+        return True
 
 
 async def test_bursts_become_two_notices(nursery, autojump_clock):
     """The first at once, the rest as one; each kind of change by itself."""
-    sent = []
-    ours, _ = memory_pair()
-    outbox = Outbox(ours, 100)
-
-    def send(change, notices):
-        sent.append((trio.current_time(), change, notices))
-
-    merger = Merger(_make, send, outbox, MergeWindows(nursery.start_soon))
-    start = trio.current_time()
-    for change in ("tools", "tools", "prompts", "nothing", "tools"):
+    merger, hearer, start = Merger(_make, nursery.start_soon), Hearer(), trio.current_time()
+    merger.hearers[hearer] = None
+    for change in ("tools", "tools", "resources", "gone", "prompts", "tools"):
         merger.report(change)
-    await trio.testing.wait_all_tasks_blocked()
-    assert sent == [(start, "tools", NOTICES), (start, "prompts", NOTICES)]
+    assert hearer.told == [(start, "tools"), (start, "resources")]
     await trio.sleep(10 * MERGE_WINDOW)
-    assert sent[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools", NOTICES)]
+    assert hearer.told[2:] == [(pytest.approx(start + MERGE_WINDOW), "tools")]
     merger.report("tools")
-    assert len(sent) == 4
-    merger.close()
-    merger.report("prompts")
-    assert len(sent) == 4
+    assert len(hearer.told) == 4
 
 
-def _note(sent, change, notices):
-    assert notices == NOTICES
-    sent.append(change)
+async def test_a_change_of_which_nobody_is_told_has_no_window(nursery, autojump_clock):
+    """Who asks for it a moment later is told of the next one at once."""
+    merger, hearer = Merger(_make, nursery.start_soon), Hearer()
+    merger.report("tools")
+    merger.hearers[hearer] = None
+    merger.report("tools")
+    assert len(hearer.told) == 1
 
 
-async def test_a_window_whose_end_fails_ends_no_other(nursery, autojump_clock, caplog):
+async def test_a_change_for_one_hearer(nursery, autojump_clock):
+    """It is merged by itself, and others are not told of it."""
+    merger, hearers = Merger(_make, nursery.start_soon), [Hearer(), Hearer()]
+    merger.hearers = dict.fromkeys(hearers)
+    for _ in range(2):
+        for each in hearers:
+            merger.report("task", each)
+    merger.report("task")
+    assert [len(each.told) for each in hearers] == [2, 2]
+    await trio.sleep(10 * MERGE_WINDOW)
+    assert [len(each.told) for each in hearers] == [3, 3]
+
+
+async def test_a_notice_that_cannot_be_made_ends_no_window(nursery, autojump_clock, caplog):
     """All connections of an application share them."""
-    ended = []
-    windows = MergeWindows(nursery.start_soon)
-    windows.open({}.popitem)
-    windows.open(partial(ended.append, 1))
-    await trio.sleep(2 * MERGE_WINDOW)
-    windows.open(partial(ended.append, 2))
-    await trio.sleep(2 * MERGE_WINDOW)
-    assert ended == [1, 2]
-    assert "a change could not be told" in caplog.text
+    fails = False
 
+    def make(change):
+        if fails and change == "tools":
+            raise ValueError(change)
+        return _make(change)
 
-async def test_one_change_waits_for_room(nursery, autojump_clock):
-    """A change that finds no room is told when there is some, also if no other follows."""
-    sent = []
-    ours, theirs = memory_pair()
-    outbox = Outbox(ours, 100)
-    nursery.start_soon(outbox.write)
-    outbox.put(b"x" * 2_000_000)
-    send = partial(_note, sent)
-    Merger(_make, send, outbox, MergeWindows(nursery.start_soon)).report("tools")
-    await trio.sleep(5 * MERGE_WINDOW)
-    assert sent == []
-    outbox.flush_soon()
-    await theirs.receive()
-    await trio.sleep(5 * MERGE_WINDOW)
-    assert sent == ["tools"]
-
-
-async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_clock):
-    """Changes are merged until there is room, and told then."""
-    sent = []
-    ours, theirs = memory_pair()
-    outbox = Outbox(ours, 100)
-    nursery.start_soon(outbox.write)
-    outbox.put(b"x" * 2_000_000)
-    merger = Merger(_make, partial(_note, sent), outbox, MergeWindows(nursery.start_soon))
-    for _ in range(100):
+    merger, hearer = Merger(make, nursery.start_soon), Hearer()
+    merger.hearers[hearer] = None
+    for _ in range(2):
         merger.report("tools")
+        merger.report("resources")
+    fails = True
+    await trio.sleep(2 * MERGE_WINDOW)
+    assert [change for _, change in hearer.told] == ["tools", "resources", "resources"]
+    assert "a change could not be told" in caplog.text
+    fails = False
+    merger.report("tools")
+    assert len(hearer.told) == 4
+
+
+class Slow:
+    """A session whose client leaves a large message unread, and is told of changes all the same."""
+
+    listeners = ()
+
+    def __init__(self, nursery):
+        ours, self.theirs = memory_pair()
+        self.channel = Outbox(ours, 100)
+        nursery.start_soon(self.channel.write)
+        self.running = RunningServer(Kits(), {}, None, "memory", nursery.start_soon)
+        self.feed = ChangeFeed(self.running, self, 10)
+        self.feed.push()
+        self.channel.put(b"x" * 2_000_000)
+
+    async def read(self):
+        """Read all that waits; gives the methods."""
+        self.channel.flush_soon()
+        await self.theirs.receive()
+        await trio.sleep(5 * MERGE_WINDOW)
+        with trio.move_on_after(1):
+            return [each.message.method for each in await self.theirs.receive()]
+        return []
+
+
+@pytest.mark.parametrize("changes", [1, 100])
+async def test_a_client_that_does_not_read_costs_one_notice(nursery, autojump_clock, changes):
+    """It is told when there is room, also if no other change follows."""
+    slow = Slow(nursery)
+    for _ in range(changes):
+        slow.running.server.notify_changed("tools")
         await trio.sleep(MERGE_WINDOW)
-    assert sent == []
-    outbox.flush_soon()
-    await theirs.receive()
-    await trio.sleep(5 * MERGE_WINDOW)
-    assert sent == ["tools"]
+    assert await slow.read() == ["notifications/tools/list_changed"]
+
+
+async def test_a_change_that_waits_for_a_client_that_leaves(nursery, autojump_clock):
+    """It is told to nobody."""
+    slow = Slow(nursery)
+    slow.running.server.notify_changed("tools")
+    slow.feed.close()
+    assert await slow.read() == []
 
 
 def test_the_bus_tells_every_listener():

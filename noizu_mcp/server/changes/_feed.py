@@ -1,12 +1,14 @@
 """The changes that one peer is told of: subscriptions, merged notices, and their end.
 
-Theory of operation. A feed is silent until `hear` adds it to the bus of its server: at `initialize`
-or at the first listen request. From then on it takes every change, and `Subscriptions` decides who
-is told. Notices are made when they are sent, so a merged one is never out of date. A feed ends in
-two steps: `end_listens` answers the open listen requests while messages can still be sent, `close`
-releases everything when the peer is gone. Both may happen in either order or twice: `hang_up`
-removes a request once, and `leave` is called once for each subscription that was taken. `limit`
-bounds the subscriptions, so nothing here grows with the number of changes.
+Theory of operation. A feed is silent until `hear` adds it to the merger of its loop, which happens
+at `initialize` or at the first listen request. From then on it takes every change, and
+`Subscriptions` decides who is told. While its channel has no room a change waits, once however
+often it comes, and its notice is made anew when there is: so a client that does not read costs one
+notice for each distinct change, and none is out of date. A feed ends in two steps: `end_listens`
+answers the open listen requests while messages can still be sent, `close` releases everything when
+the peer is gone. Both may happen in either order or twice: `hang_up` removes a request once, and
+`leave` is called once for each subscription that was taken. `limit` bounds the subscriptions, so
+nothing here grows with the number of changes.
 """
 
 from collections.abc import Collection, Hashable, Iterable
@@ -17,10 +19,9 @@ import trio
 
 from ...engine import InFlight, crashes_logged, logger, run_user_code
 from ...jsonrpc import Id, Notification
-from ...protocol import ACKNOWLEDGED, Listening, Subscriptions
+from ...protocol import ACKNOWLEDGED, CHANGES, Listening, SubscriptionNotice, Subscriptions
 from ...types import META_SUBSCRIPTION_ID
 from ..tasks._task_change import TaskChange
-from ._bus import Merger
 
 if TYPE_CHECKING:
     from ...components import Context
@@ -48,12 +49,13 @@ class ChangeFeed:
         running: See Args.
     """
 
+    _waiting: frozenset[Hashable] = frozenset()  # changes that wait for room
+
     def __init__(self, running: "RunningServer", in_flight: InFlight, limit: int) -> None:
         self.running = running
         self.subscriptions = Subscriptions(limit)
         self._in_flight = in_flight
         self._listening: dict[Id, RequestContext] = {}
-        self._merger: Merger | None = None  # made with the first change
         self._hears = False
 
     # The session
@@ -86,9 +88,15 @@ class ChangeFeed:
         admitted = requires is None or requires.admits(self.reader(id_))
         return admitted and not registry.hides(uri, context)
 
-    def send_notice(self, notice: Notification, _change: Hashable) -> None:
+    def deliver(self, notice: bytes, _change: Hashable) -> None:
         """Send the notice of a change."""
-        self.channel.deliver(self._in_flight.encode_notice(notice))
+        self.channel.deliver(notice)
+
+    def _send(self, notice: SubscriptionNotice, id_: Id | None, change: Hashable) -> None:
+        data = notice.encode(id_)
+        if self._in_flight.listeners:
+            self._in_flight.observe_sent(notice.method, len(data))
+        self.deliver(data, change)
 
     def watch(self, uri: str) -> None:
         """Watch a resource for a client with a handshake.
@@ -106,10 +114,10 @@ class ChangeFeed:
 
     def hear(self) -> None:
         """Listen to changes from now on."""
-        # Late: a peer that can be told nothing costs the bus nothing.
+        # Late: a peer that can be told nothing costs a change nothing.
         if not self._hears:
             self._hears = True
-            self.running.server.bus.add(self._hear)
+            self.running.add_hearer(self)
 
     def await_ready(self) -> None:
         """Keep list changes from now on: a handshake begins, and `push` sends them at its end.
@@ -123,45 +131,43 @@ class ChangeFeed:
     def push(self) -> None:
         """Send list changes unasked from now on: the handshake is complete."""
         self.hear()
-        for notice in self.subscriptions.push():
-            self.send_notice(notice, None)
+        for kind in self.subscriptions.push():
+            self._send(SubscriptionNotice(CHANGES[kind][0]), None, kind)
 
-    def _hear(self, change: Hashable) -> None:
-        # The bus calls in the thread that reports a change; only the loop's thread may go on.
-        self.running.portal.run_soon(partial(self.report, change))
+    def tell(self, change: Hashable, notice: SubscriptionNotice) -> bool:
+        """Tell the peer of a change as soon as there is room, if it asked for it; see `Hearer`."""
+        task = self.running.tasks.get(change.id) if isinstance(change, TaskChange) else None
+        told = self._find_told(change, task) if self._hears else ()
+        if not told:
+            return False
+        if self.channel.has_room:
+            for id_ in told:
+                self._send(notice, id_, change)
+            if task is not None:
+                # Only if the notice went out: until then the owner does not know the end, and the
+                # task may not make room for others.
+                self.running.tasks.note_told(task)
+        elif change not in self._waiting:
+            self._waiting |= {change}
+            self.running.linger(partial(self._wait, change))
+        return True
 
-    def report(self, change: Hashable) -> None:
-        """Take one change, in the loop's thread."""
-        if self._hears:
-            # Late: most sessions never see a change, and a merger takes 500 bytes.
-            if self._merger is None:
-                self._merger = Merger(
-                    self._notices, self._send_change, self.channel, self.running.windows
-                )
-            self._merger.report(change)
-
-    def _notices(self, change: Hashable) -> list[Notification]:
-        if isinstance(change, TaskChange):
-            task = self.running.tasks.get(change.id)
-            return [] if task is None else self._notices_of_task(task)
+    def _find_told(self, change: Hashable, task: "RunningTask | None") -> list[Id | None]:
+        if task is not None:
+            # The call may have needed more scopes since the subscription was agreed on.
+            return self.subscriptions.task_changed(
+                task.id, lambda id_: task.admits(self.reader(id_))
+            )
         if isinstance(change, tuple):  # a resource, by its URI
             return self.subscriptions.updated(change[0], partial(self.may_hear, change[0]))
         return self.subscriptions.changed(str(change))
 
-    def _notices_of_task(self, task: "RunningTask") -> list[Notification]:
-        # The call may have needed more scopes since the subscription was agreed on.
-        return self.subscriptions.task_changed(
-            task.id, task.to_wire(), lambda id_: task.admits(self.reader(id_))
-        )
-
-    def _send_change(self, change: Hashable, notices: list[Notification]) -> None:
-        for notice in notices:
-            self.send_notice(notice, change)
-        task = self.running.tasks.get(change.id) if isinstance(change, TaskChange) else None
-        if task is not None and notices:
-            # Only if the notice went out: until then the owner does not know the end, and the task
-            # may not make room for others.
-            self.running.tasks.note_told(task)
+    async def _wait(self, change: Hashable) -> None:
+        await self.channel.room()
+        self._waiting -= {change}
+        notice = self.running.make_notice(change)
+        if notice is not None:
+            self.tell(change, notice)
 
     # Listen requests
 
@@ -183,15 +189,19 @@ class ChangeFeed:
         self._listening[ctx.id] = ctx
         # Before any change of the subscription: the acknowledgement must be its first message
         # (2026-07-28 `basic/patterns/subscriptions`). There is no checkpoint in between.
-        self.send_notice(agreed.tag(ACKNOWLEDGED, {"notifications": agreed.agreed()}), None)
+        acknowledgement = SubscriptionNotice(ACKNOWLEDGED, {"notifications": agreed.agreed()})
+        self._send(acknowledgement, ctx.id, None)
         self._follow(sorted(agreed.tasks))
 
     def _follow(self, ids: Iterable[str]) -> None:
         """Follow tasks, and send their present state: they may have ended before."""
         for id_ in ids:
             if self.running.tasks.get(id_) is not None:
-                self.running.tasks.follow(id_, self.report)
-                self.report(TaskChange(id_))
+                self.running.tasks.follow(id_, self._report)
+                self._report(TaskChange(id_))
+
+    def _report(self, change: TaskChange) -> None:
+        self.running.merger.report(change, self)
 
     def hang_up(self, ctx: "RequestContext") -> None:
         """Stop sending changes to an open listen request."""
@@ -201,7 +211,7 @@ class ChangeFeed:
             # Another listen request of this peer may follow the task, too: the store knows one
             # follower for all of them.
             if not self.subscriptions.follows(id_):
-                self.running.tasks.unfollow(id_, self.report)
+                self.running.tasks.unfollow(id_, self._report)
         leave(self.running, ended.uris, ctx)
 
     def end_listens(self) -> None:
@@ -214,8 +224,8 @@ class ChangeFeed:
         # A copy: `hang_up` removes from the table.
         for ctx in list(self._listening.values()):
             if self.running.transport != "http":
-                params = {"requestId": ctx.id}
-                self.send_notice(Notification("notifications/cancelled", params), None)
+                ended = Notification("notifications/cancelled", {"requestId": ctx.id})
+                self.channel.deliver(self._in_flight.encode_notice(ended))
             self.hang_up(ctx)
             ctx.complete({"_meta": {META_SUBSCRIPTION_ID: ctx.id}})
 
@@ -223,9 +233,7 @@ class ChangeFeed:
         """Release everything: the peer is gone."""
         if self._hears:
             self._hears = False
-            self.running.server.bus.discard(self._hear)
-        if self._merger is not None:
-            self._merger.close()
+            self.running.discard_hearer(self)
         for ctx in list(self._listening.values()):
             self.hang_up(ctx)
         watched = self.subscriptions.close()

@@ -147,7 +147,7 @@ async def test_no_answer_is_lost_for_those_who_stay(autojump_clock, seed):
         await settled()
         assert crowd.answered > CALLS // 10
         assert crowd.fetched > CALLS // 20
-        assert not wire.endpoint.replies
+        assert len(wire.endpoint.app.streams) == 0
         assert wire.endpoint.open == 0
         assert len(wire.tasks) == 2  # the sweepers of sessions and of streams
         assert trio.lowlevel.current_statistics().tasks_living == tasks

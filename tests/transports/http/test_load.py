@@ -142,7 +142,7 @@ async def test_whoever_stays_is_answered(version):
                 await trio.testing.wait_all_tasks_blocked(0.01)
             endpoint = app.endpoint
             assert endpoint.open == 0
-            assert not endpoint.replies
+            assert len(endpoint.app.streams) == 0
             assert not any(session.requests for session in endpoint.sessions)
             host.stop()
     assert sum(visitor.stayed for visitor in visitors) > CALLS * 0.75

@@ -30,7 +30,6 @@ from ....jsonrpc import (
     UNSUPPORTED_VERSION,
     Decoded,
     Id,
-    Notification,
 )
 from ....protocol import (
     HANDSHAKE_VERSIONS,
@@ -311,14 +310,14 @@ class _StandingFeed(ChangeFeed):
         """Tell whether the resource is available: the stream checks scopes; see `ChangeFeed`."""
         return not self.running.server.registry.hides(uri, self.session.context())
 
-    def send_notice(self, notice: Notification, change: Hashable) -> None:
+    def deliver(self, notice: bytes, change: Hashable) -> None:
         """Send the notice of a change to readers who may have it; see `ChangeFeed`."""
         uri = change[0] if isinstance(change, tuple) else None
         requires = None
         if uri is not None:
             registry = self.running.server.registry
             requires = registry.required_for(uri, self.session.context())
-        self._http_session.standing.deliver(self.session.encode_notice(notice), requires)
+        self._http_session.standing.deliver(notice, requires)
 
 
 class Sessions:
