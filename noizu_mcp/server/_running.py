@@ -3,8 +3,10 @@
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
+from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
 import trio
 
 from .._errors import McpError
@@ -14,6 +16,7 @@ from .changes._bus import MergeWindows
 if TYPE_CHECKING:
     from ._request_context import RequestContext
     from ._server import Server
+    from .asking._parked import ParkedHandlers
     from .tasks._task_store import TaskMemory, TaskStore
 
 Result = TypeVar("Result")
@@ -70,7 +73,9 @@ class RunningServer:
         state: The value that the server's lifespan yielded.
         transport: `stdio`, `http` or `memory`.
         linger: Runs work that outlives the requests; the work must be bounded.
-        memory: Counts the bytes of tasks, where a transport bounds them together with others.
+        memory: Counts the bytes of tasks and of parked handlers, where a transport bounds them
+            together with others.
+        parks: False to run each handler again from its start, for each answer.
 
     Attributes:
         linger: See Args.
@@ -78,6 +83,7 @@ class RunningServer:
         windows: The windows in which change notices are merged.
         listeners: The listeners to the server's telemetry.
         working: The requests whose handlers run; they may have been refused by now.
+        replayed: The handlers that the log has named because they ran again.
         on_denied: Called before a request is answered with a lack of scopes.
     """
 
@@ -90,6 +96,7 @@ class RunningServer:
         linger: Spawn,
         *,
         memory: "TaskMemory | None" = None,
+        parks: bool = True,
     ) -> None:
         self.server = server
         self.routes = routes
@@ -98,9 +105,11 @@ class RunningServer:
         self.linger = linger
         self.portal = Portal()
         self._memory = memory
+        self._parks = parks
         self.windows = MergeWindows(linger)
         self.listeners = server.telemetry.listeners
         self.working: dict[RequestContext, None] = {}
+        self.replayed: set[CodeType] = set()
         self.on_denied: Callable[[RequestContext, McpError], None] | None = None
 
     @cached_property
@@ -109,6 +118,17 @@ class RunningServer:
         from .tasks._task_store import TaskStore
 
         return TaskStore(self.server.options, self.linger, self.server.telemetry, self._memory)
+
+    @cached_property
+    def parked(self) -> "ParkedHandlers":
+        """The handlers that wait for the retry of their request."""
+        from .asking._parked import ParkedHandlers
+
+        options = self.server.options
+        limits = options.limits if self._parks else attrs.evolve(options.limits, parked=0)
+        parked = ParkedHandlers(limits, options.state_ttl, self._memory)
+        self.server.telemetry.count_parked(parked)
+        return parked
 
     async def settle_tasks(self, patience: float) -> None:
         """Wait for the tasks, and cancel those that take longer.

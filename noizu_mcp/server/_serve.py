@@ -11,6 +11,7 @@ lives in the task of its HTTP request and ends with it.
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
@@ -164,18 +165,40 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
         reply: Its answer.
     """
     try:
-        if job is not None:
-            working = ctx.running.working
-            # For diagnostics: a handler may go on for a while after its request was refused.
-            working[ctx] = None
-            try:
-                await ctx.run(job, reply.entered, reply.attend)
-            finally:
-                del working[ctx]
+        if job is not None and ctx.may_be_parked:
+            # The task of the POST ends with the answer, and a parked handler goes on after it.
+            ctx.running.linger(partial(_serve_beside, ctx, job))
+        elif job is not None:
+            await _work_on(ctx, job, reply.entered, reply.attend)
         await reply.finish()
     finally:
-        if not (ctx.answered or ctx.withdrawn):
+        # A parked handler has another channel as soon as its retry has come.
+        if ctx.channel is reply and not (ctx.answered or ctx.withdrawn):
             ctx.withdraw()  # the host has cancelled the task
+
+
+async def _serve_beside(ctx: RequestContext, job: Job) -> None:
+    """Do the rest of the work on a request in a task of its own."""
+    task = TaskScope()
+    if ctx.answered or ctx.withdrawn:  # before the task began
+        task.__exit__(None, None, None)
+    else:
+        await task.run(_work_on(ctx, job, task))
+
+
+async def _work_on(
+    ctx: RequestContext,
+    job: Job,
+    entered: TaskScope,
+    on_wait: Callable[[], object] | None = None,
+) -> None:
+    working = ctx.running.working
+    # For diagnostics: a handler may go on for a while after its request was refused.
+    working[ctx] = None
+    try:
+        await ctx.run(job, entered, on_wait)
+    finally:
+        working.pop(ctx, None)  # a parked one has left it
 
 
 class StatelessRequests(InFlight):
@@ -227,6 +250,7 @@ class StatelessRequests(InFlight):
         ctx.running = self.running
         ctx.size = size
         job = ctx.begin()
+        ctx = ctx.taken_over or ctx
         if not ctx.answered:
             # Only an unfinished one: most requests are answered above, and never enter the table.
             self.requests[key] = ctx
