@@ -44,6 +44,7 @@ async def connect(
     capabilities: ClientCapabilities | None = None,
     tap: Tap | None = None,
     principal: Principal | None = None,
+    replay: bool = False,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
@@ -60,6 +61,8 @@ async def connect(
         capabilities: Capabilities to advertise besides those that the handler implements.
         tap: Called with every message, as bytes, in both directions.
         principal: The value of `ctx.auth` for a server in memory; None: no authentication.
+        replay: True to let a server in memory run each handler again for each answer of
+            2026-07-28, as another process would: it finds side effects without `ctx.step`.
 
     Yields:
         The client, after the negotiation of the revision.
@@ -69,7 +72,8 @@ async def connect(
         ProtocolError: There is no revision that both sides speak.
         AuthError: The server refused the credentials.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
-            `roots` and the handler list roots; or `principal` is given for a remote server.
+            `roots` and the handler list roots; or `principal` or `replay` is given for a remote
+            server.
         ValueError: The URL is not valid, or a root has no `file://` URI.
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
@@ -87,7 +91,7 @@ async def connect(
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                stream = await _open(target, stack, nursery, background, principal)
+                stream = await _open(target, stack, nursery, background, principal, replay)
                 if tap is not None:
                     stream = TappedStream(stream, tap)
                 session = ClientSession(stream, info, offered, handler, Limits())
@@ -127,9 +131,13 @@ async def _open(
     nursery: trio.Nursery,
     background: trio.Nursery,
     principal: Principal | None,
+    replay: bool,
 ) -> MessageStream:
-    if principal is not None and isinstance(target, Stdio | Http | str | MessageStream):
+    remote = isinstance(target, Stdio | Http | str | MessageStream)
+    if principal is not None and remote:
         raise TypeError("principal= is for a server in memory; others find out who is calling")
+    if replay and remote:
+        raise TypeError("replay= is for a server in memory; others have Limits(parked=0)")
     if isinstance(target, Stdio):
         stream, _ = await stack.enter_async_context(open_process(target))
         return stream
@@ -138,13 +146,14 @@ async def _open(
     if isinstance(target, str):
         target = Http(target)
     if isinstance(target, Http):
-        remote = transports.HttpStream(target)
-        await background.start(remote.run)
-        return remote
+        http = transports.HttpStream(target)
+        await background.start(http.run)
+        return http
     # In the caller's nursery, so that a server that crashes ends the block with its own error.
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
         raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
     ours, theirs = memory_pair(theirs=server.options.limits)
-    nursery.start_soon(partial(serve, server, theirs, transport="memory", principal=principal))
+    run = partial(serve, transport="memory", principal=principal, parks=not replay)
+    nursery.start_soon(run, server, theirs)
     return ours

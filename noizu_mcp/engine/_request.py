@@ -454,6 +454,9 @@ class InboundRequest:
         """Cancel the work: the request has its answer."""
         if self.scope is not None:
             self.scope.cancel()
+        else:
+            # The handler may run in the task that read its request, and has not waited yet.
+            self.deadline = -math.inf
 
     # Its cancellation by the peer
 

@@ -52,6 +52,7 @@ class PipeSession(Session):
         state: The value that the server's lifespan yielded.
         transport: The value of `ctx.transport`.
         principal: The caller, as the program that serves says; None: it does not.
+        parks: See `RunningServer`.
     """
 
     def __init__(
@@ -61,8 +62,11 @@ class PipeSession(Session):
         state: object,
         transport: str,
         principal: "Principal | None" = None,
+        *,
+        parks: bool = True,
     ) -> None:
-        super().__init__(RunningServer(server, ROUTES, state, transport, self._linger))
+        running = RunningServer(server, ROUTES, state, transport, self._linger, parks=parks)
+        super().__init__(running)
         self.peer.origin = Origin(None, principal)
         self._loop = MessageLoop(stream, self, server.options.limits)
         self._nursery: trio.Nursery
@@ -104,7 +108,12 @@ class PipeSession(Session):
 
 @asynccontextmanager
 async def open_session(
-    server: Server, stream: MessageStream, *, transport: str, principal: "Principal | None" = None
+    server: Server,
+    stream: MessageStream,
+    *,
+    transport: str,
+    principal: "Principal | None" = None,
+    parks: bool = True,
 ) -> AsyncIterator[PipeSession]:
     """Make the session of a server on a stream; its `run` serves it, its `stop` ends it.
 
@@ -113,9 +122,10 @@ async def open_session(
         stream: Carries the messages; `run` closes it.
         transport: The value of `ctx.transport`: `stdio`, `http` or `memory`.
         principal: The caller, `ctx.auth`; None where nobody says so.
+        parks: See `RunningServer`.
     """
     async with enter_user_code(server.lifespan()) as state:
-        yield PipeSession(server, stream, state, transport, principal)
+        yield PipeSession(server, stream, state, transport, principal, parks=parks)
 
 
 async def serve(
@@ -125,6 +135,7 @@ async def serve(
     transport: str,
     grace: float = GRACE,
     principal: "Principal | None" = None,
+    parks: bool = True,
 ) -> None:
     """Serve one connection, from its first message to its orderly end.
 
@@ -134,10 +145,11 @@ async def serve(
         transport: The value of `ctx.transport`.
         grace: Seconds that running requests get once no more can come.
         principal: The caller, `ctx.auth`; None where nobody says so.
+        parks: False to run each handler again from its start, for each answer of 2026-07-28.
     """
     with single_failure():
         async with open_session(
-            server, stream, transport=transport, principal=principal
+            server, stream, transport=transport, principal=principal, parks=parks
         ) as session:
             await session.run(grace)
 
