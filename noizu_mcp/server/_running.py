@@ -73,8 +73,7 @@ class RunningServer:
         state: The value that the server's lifespan yielded.
         transport: `stdio`, `http` or `memory`.
         linger: Runs work that outlives the requests; the work must be bounded.
-        memory: Counts the bytes of tasks and of parked handlers, where a transport bounds them
-            together with others.
+        memory: Counts the bytes of tasks, where a transport bounds them together with others.
         parks: False to run each handler again from its start, for each answer.
 
     Attributes:
@@ -126,7 +125,7 @@ class RunningServer:
 
         options = self.server.options
         limits = options.limits if self._parks else attrs.evolve(options.limits, parked=0)
-        parked = ParkedHandlers(limits, options.state_ttl, self._memory)
+        parked = ParkedHandlers(limits, options.state_ttl)
         self.server.telemetry.count_parked(parked)
         return parked
 

@@ -20,14 +20,12 @@ from ..._value import JSONObject
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
-    from ..tasks._task_store import TaskMemory
 
 
 class _Parked(NamedTuple):
     ctx: "RequestContext"
     binding: JSONObject
     client: str | None
-    owner: str | None
     size: int
 
 
@@ -67,15 +65,13 @@ class ParkedHandlers:
     Args:
         limits: The limits of number, bytes and time.
         ttl: Seconds that a state is valid.
-        memory: Counts the bytes as well; None where the limits alone bound them.
 
     Attributes:
         seconds: The time for which a handler may be parked.
     """
 
-    def __init__(self, limits: Limits, ttl: float, memory: "TaskMemory | None" = None) -> None:
+    def __init__(self, limits: Limits, ttl: float) -> None:
         self.seconds = min(limits.parked_seconds, ttl)
-        self._memory = memory
         self._all = _Share(limits.parked, limits.parked_memory)
         # Rounded up: a client may have one where there is one.
         self._part = -(-limits.parked // PART), limits.parked_memory // PART
@@ -95,27 +91,22 @@ class ParkedHandlers:
         Returns:
             False if there is no room for it.
         """
-        origin = ctx.envelope.origin
-        owner = None if origin.principal is None else str(origin.principal.key)
+        client = ctx.envelope.origin.client
         size = len(state) + ctx.weigh()
         # A client with a server of its own, as on a pipe, has no name, and all of the room.
         shares = [self._all]
-        if origin.client is not None:
-            shares.insert(0, self._shares.get(origin.client) or _Share(*self._part))
+        if client is not None:
+            shares.insert(0, self._shares.get(client) or _Share(*self._part))
         if not all(share.could_hold(size) for share in shares):
             return False
         for share in shares:
             while not share.has_room(size):
                 self._give_up(next(iter(share.parked)))
-        if self._memory is not None:
-            if not self._memory.make_room(owner, size):
-                return False
-            self._memory.count(owner, size)
-        parked = _Parked(ctx, binding, origin.client, owner, size)
+        parked = _Parked(ctx, binding, client, size)
         for share in shares:
             share.add(state, parked)
-        if origin.client is not None:
-            self._shares[origin.client] = shares[0]
+        if client is not None:
+            self._shares[client] = shares[0]
         return True
 
     def take(self, state: str, binding: JSONObject) -> "RequestContext | None":
@@ -148,8 +139,6 @@ class ParkedHandlers:
             # Clients come and go for as long as the server runs.
             if not share.parked:
                 del self._shares[parked.client]
-        if self._memory is not None:
-            self._memory.count(parked.owner, -parked.size)
 
     def _give_up(self, state: str) -> None:
         ctx = self._all.parked[state].ctx
