@@ -14,13 +14,17 @@ MIB: Final = 1024 * 1024
 PART: Final = 4
 
 
-def _at_least_one(_: object, field: "Field", value: Any) -> None:
-    if type(value) is not int or value < 1:
-        raise ValueError(f"Limits.{field.name} must be an integer of at least 1, not {value!r}")
+def _at_least(least: int) -> Any:
+    def check(_: object, field: "Field", value: Any) -> None:
+        if type(value) is not int or value < least:
+            text = f"must be an integer of at least {least}, not {value!r}"
+            raise ValueError(f"Limits.{field.name} {text}")
+
+    return check
 
 
-def _limit(default: int) -> Any:
-    return attrs.field(default=default, validator=_at_least_one)
+def _limit(default: int, least: int = 1) -> Any:
+    return attrs.field(default=default, validator=_at_least(least))
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -46,9 +50,16 @@ class Limits(Value):
         tasks_per_principal: Tasks that one verified principal may have.
         task_memory: Bytes of the arguments of running tasks and of the results of finished tasks.
             One verified principal may use a quarter.
+        parked: Handlers of 2026-07-28 that wait for the answers of their clients at the same time,
+            over all connections of an HTTP application, where one client may have a quarter. If
+            there are more, the oldest is cancelled, and runs again from its start when its answers
+            come. 0: every handler does.
+        parked_seconds: Seconds for which such a handler waits.
+        parked_memory: Bytes of the requests and states of these handlers; over HTTP one client may
+            use a quarter.
 
     Raises:
-        ValueError: A limit is not an integer of at least 1.
+        ValueError: A limit is not an integer of at least 1; of `parked`, of at least 0.
     """
 
     message_size: int = _limit(16 * MIB)
@@ -63,6 +74,9 @@ class Limits(Value):
     tasks: int = _limit(10_000)
     tasks_per_principal: int = _limit(1000)
     task_memory: int = _limit(256 * MIB)
+    parked: int = _limit(1000, least=0)
+    parked_seconds: int = _limit(600)
+    parked_memory: int = _limit(64 * MIB)
 
 
 #: The advice for an answer over a limit, which the caller on this side can raise.

@@ -84,7 +84,9 @@ def test_commands_are_not_loaded(beside_trio: set[str]) -> None:
         f"noizu_mcp.types._{name}"
         for name in ("client_results", "extensions", "principal", "prompts", "resources")
     }
-    late |= {f"noizu_mcp.server.asking.{name}" for name in ("_live", "_replay")}
+    late |= {
+        f"noizu_mcp.server.asking.{name}" for name in ("_live", "_parked", "_record", "_rounds")
+    }
     late |= {"noizu_mcp.server.tasks._task_store", "noizu_mcp.server.features._tasks"}
 
     assert beside_trio & late == set()

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import trio
 
@@ -46,6 +46,7 @@ async def connect(
     tap: Tap | None = None,
     principal: Principal | None = None,
     limits: Limits = DEFAULTS,
+    replay: bool = False,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
@@ -64,6 +65,8 @@ async def connect(
         principal: The value of `ctx.auth` for a server in memory; None: no authentication.
         limits: The limits of what the server may send: `Limits(message_size=64 * 2**20)` takes
             results of up to 64 MiB. Those of a `MessageStream` are its own.
+        replay: True to let a server in memory run each handler again for each answer of
+            2026-07-28, as another process would: it finds side effects without `ctx.step`.
 
     Yields:
         The client, after the negotiation of the revision.
@@ -73,8 +76,8 @@ async def connect(
         ProtocolError: There is no revision that both sides speak.
         AuthError: The server refused the credentials.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
-            `roots` and the handler list roots; `principal` is given for a remote server; or
-            `limits` is no `Limits`.
+            `roots` and the handler list roots; `principal` or `replay` is given for a remote
+            server; or `limits` is no `Limits`.
         ValueError: The URL is not valid, or a root has no `file://` URI.
     """
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
@@ -89,9 +92,8 @@ async def connect(
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                stream = await _open(
-                    target, stack, nursery, background, principal=principal, limits=limits
-                )
+                how = _Given(principal, limits, replay)
+                stream = await _open(target, stack, nursery, background, how)
                 if tap is not None:
                     stream = TappedStream(stream, tap)
                 session = ClientSession(stream, info, offered, handler, limits)
@@ -139,32 +141,42 @@ async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> Non
             await trio.sleep_forever()
 
 
+class _Given(NamedTuple):
+    """Arguments of `connect` that say how a target is reached; see there."""
+
+    principal: Principal | None
+    limits: Limits
+    replay: bool
+
+
 async def _open(
     target: Target,
     stack: AsyncExitStack,
     nursery: trio.Nursery,
     background: trio.Nursery,
-    *,
-    principal: Principal | None,
-    limits: Limits,
+    given: _Given,
 ) -> MessageStream:
-    if principal is not None and isinstance(target, Stdio | Http | str | MessageStream):
+    remote = isinstance(target, Stdio | Http | str | MessageStream)
+    if given.principal is not None and remote:
         raise TypeError("principal= is for a server in memory; others find out who is calling")
+    if given.replay and remote:
+        raise TypeError("replay= is for a server in memory; others have Limits(parked=0)")
     if isinstance(target, Stdio):
-        stream, _ = await stack.enter_async_context(open_process(target, limits))
+        stream, _ = await stack.enter_async_context(open_process(target, given.limits))
         return stream
     if isinstance(target, MessageStream):
         return target
     if isinstance(target, str):
         target = Http(target)
     if isinstance(target, Http):
-        remote = transports.HttpStream(target, limits)
-        await background.start(remote.run)
-        return remote
+        http = transports.HttpStream(target, given.limits)
+        await background.start(http.run)
+        return http
     # In the caller's nursery, so that a server that crashes ends the block with its own error.
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
         raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
-    ours, theirs = memory_pair(limits, theirs=server.options.limits)
-    nursery.start_soon(partial(serve, server, theirs, transport="memory", principal=principal))
+    ours, theirs = memory_pair(given.limits, theirs=server.options.limits)
+    run = partial(serve, transport="memory", principal=given.principal, parks=not given.replay)
+    nursery.start_soon(run, server, theirs)
     return ours

@@ -240,6 +240,7 @@ class _EagerTask:
         request = self.detached = cast(InboundRequest, self.current)
         # No scope of its own is opened: this one is around everything that the handler has done.
         request.scope = self.scope
+        request.trio_task = trio.lowlevel.current_task()
         # Not needed earlier: a handler that has not waited could not have been cancelled.
         self.scope.deadline = request.deadline
         # Started, not run: the handler reaches its wait before the new reader takes a message.

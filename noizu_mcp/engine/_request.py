@@ -246,6 +246,7 @@ class InboundRequest:
     Attributes:
         deadline: Time of its expiry on trio's clock.
         scope: Cancels its work; None while it needs no task, or has run in the reader's task.
+        trio_task: The task of its work; None until that waits.
         withdrawn: True once the peer has cancelled it: nothing may follow for its id
             (`basic/utilities/cancellation`, "Behavior Requirements").
         answered: True once its answer is sent.
@@ -266,6 +267,7 @@ class InboundRequest:
         "request",
         "scope",
         "stays_open",
+        "trio_task",
         "withdrawn",
     )
 
@@ -287,6 +289,7 @@ class InboundRequest:
         self.batch = batch
         self.deadline = math.inf
         self.scope: trio.CancelScope | None = None
+        self.trio_task: trio.lowlevel.Task | None = None
         self.withdrawn = False
         self.answered = False
         self.stays_open = False
@@ -381,6 +384,7 @@ class InboundRequest:
         def detach() -> None:
             # Not earlier: a scope with a deadline costs more, and most handlers never wait.
             self.expire_at(self.deadline)
+            self.trio_task = trio.lowlevel.current_task()
             if on_wait is not None:
                 on_wait()
 
@@ -450,6 +454,9 @@ class InboundRequest:
         """Cancel the work: the request has its answer."""
         if self.scope is not None:
             self.scope.cancel()
+        else:
+            # The handler may run in the task that read its request, and has not waited yet.
+            self.deadline = -math.inf
 
     # Its cancellation by the peer
 

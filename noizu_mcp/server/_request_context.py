@@ -30,6 +30,8 @@ from ..jsonrpc import (
     METHOD_NOT_FOUND,
     MISSING_CLIENT_CAPABILITY,
     Rendered,
+    memory_of,
+    render,
 )
 from ..protocol import CLIENT_REQUESTS
 from ..types import (
@@ -47,11 +49,17 @@ from .events._recording import RequestRecording, observe_request
 if TYPE_CHECKING:
     from ._session import Session
     from .asking._live import LiveAsker
-    from .asking._replay import ReplayAsker
+    from .asking._rounds import RoundAsker
     from .changes._feed import ChangeFeed
 
 #: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`); in every era.
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
+#: Bytes of memory for each character of JSON text, at most: `{}` takes 64.
+EXPANSION: Final = 32
+#: Bytes of memory that need not be counted exactly.
+SMALL: Final = 64 * 1024
+#: Capabilities of clients that can be asked something.
+ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
 
 #: Begins the task of a call; does not return if it has begun one.
 BeginTask = Callable[["RequestContext"], Awaitable[None]]
@@ -69,6 +77,8 @@ class RequestContext(InboundRequest, ServerContext):
         input_responses: The answers to the questions of a handler that asks by hand.
         request_state: The state of a handler that asks by hand.
         asker: Asks the client; None until something is asked.
+        parked: True while its handler waits for a retry: the request has its answer.
+        taken_over: The request whose parked handler goes on with this one; None if there is none.
         begin_task: Begins the task of a tool that does so by itself.
         feed: The feed of an open listen request.
         size: Bytes of its message, if known; only while somebody listens.
@@ -80,7 +90,9 @@ class RequestContext(InboundRequest, ServerContext):
     completion_arguments: Mapping[str, str] = EMPTY
     input_responses: Mapping[str, Any] = EMPTY
     request_state: str | None = None
-    asker: "LiveAsker | ReplayAsker | None" = None
+    asker: "LiveAsker | RoundAsker | None" = None
+    parked: bool = False
+    taken_over: "RequestContext | None" = None
     begin_task: BeginTask | None = None
     feed: "ChangeFeed | None" = None
     size: int | None = None
@@ -110,19 +122,24 @@ class RequestContext(InboundRequest, ServerContext):
             self.send_failure(error)
         return None
 
-    def take_up_rounds(self) -> None:
+    def take_up_rounds(self) -> bool:
         """Take up the answers and the state that an earlier round of this request left.
+
+        Returns:
+            True if the handler of that round was parked and goes on: nothing else is to be done.
 
         Raises:
             McpError: The request carries a state that is not valid for it (-32602).
         """
         params = self.request.params
         if not params or not ("requestState" in params or "inputResponses" in params):
-            return
+            return False
         # Before 2026-07-28 these params have no meaning, and are ignored like any unknown one.
-        if self.envelope.revision.stateless:
-            rounds = self._rounds
-            self.input_responses, self.request_state = rounds.responses, rounds.state
+        if not self.envelope.revision.stateless:
+            return False
+        from .asking._rounds import take_up
+
+        return take_up(self)
 
     def limit_time(self, component: Timed | None) -> None:
         """Set the deadline of the request.
@@ -162,6 +179,55 @@ class RequestContext(InboundRequest, ServerContext):
         """Note for listeners that the arguments of a call had text for other types."""
         if isinstance(self.observer, RequestRecording):
             self.observer.coerced = True
+
+    # Parking
+
+    def park(self, seconds: float) -> None:
+        """Keep the handler after the answer, for the retry that brings the answers of the client.
+
+        Args:
+            seconds: The time after which the handler is cancelled.
+        """
+        self.parked = True
+        # It waits for a person, and not for the program.
+        self.running.working.pop(self, None)
+        self.expire_at(trio.current_time() + seconds)
+
+    def go_on_as(self, retry: "RequestContext") -> None:
+        """Let the parked handler go on, with a retry as the request in flight.
+
+        Args:
+            retry: The retry; whoever began it goes on with its `taken_over`.
+        """
+        retry.taken_over = self
+        self.parked = self.answered = self.withdrawn = False
+        self.in_flight, self.key = retry.in_flight, retry.key
+        self.request, self.envelope = retry.request, retry.envelope
+        self.channel, self.observer, self.size = retry.channel, retry.observer, retry.size
+        self._progress = None  # the retry has a progress token of its own
+        self.expire_at(math.inf)  # its clock stands still until the last question is answered
+
+    def weigh(self) -> int:
+        """Return the bytes of memory that its message takes, or a few more."""
+        # To count a small one takes longer than to write it.
+        size = EXPANSION * len(render(self.request.params))
+        return size if size <= SMALL else memory_of(self.request.params)
+
+    @property
+    def may_be_parked(self) -> bool:
+        """True if its handler may ask the client, and then be parked."""
+        offered = self.envelope.client_capabilities
+        return self.request.method in ASKING and not ASKED.isdisjoint(offered)
+
+    @property
+    def is_stopped(self) -> bool:
+        """True once its work was cancelled, or has ended."""
+        return self.scope is None or self.scope.cancel_called
+
+    async def stay_open(self) -> None:
+        """Wait until a request is in flight that can take the result of the handler."""
+        if self.asker is not None:
+            await self.asker.stay_open()
 
     # Answers
 
@@ -260,7 +326,7 @@ class RequestContext(InboundRequest, ServerContext):
     @property
     def cancelled(self) -> bool:
         """True once nobody waits for an answer: cancelled, out of time, or answered."""
-        return self.withdrawn or self.answered
+        return self.withdrawn or (self.answered and not self.parked)
 
     def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
@@ -292,16 +358,16 @@ class RequestContext(InboundRequest, ServerContext):
         return nothing
 
     @property
-    def _rounds(self) -> "LiveAsker | ReplayAsker":
+    def _rounds(self) -> "LiveAsker | RoundAsker":
         if self.asker is None:
             if self.request.method not in ASKING:
                 raise LocalProtocolError("only tools, prompts and resources can ask, or run steps")
             # By the revision of the request, not by the transport: one pipe carries both eras
             # (2026-07-28 `basic/versioning`), and a modern request has a session object there, too.
             if self.dispatcher is None or self.envelope.revision.stateless:
-                from .asking._replay import ReplayAsker
+                from .asking._rounds import RoundAsker
 
-                self.asker = ReplayAsker(self)
+                self.asker = RoundAsker(self)
             else:
                 from .asking._live import LiveAsker, RequestLine
 
@@ -316,7 +382,7 @@ class RequestContext(InboundRequest, ServerContext):
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once; see `Context`."""
-        from .asking._replay import as_step
+        from .asking._record import as_step
 
         return await self._rounds.step(*as_step(function, args))
 

@@ -3,8 +3,10 @@
 import threading
 from collections.abc import Awaitable, Callable, Hashable, Mapping
 from functools import cached_property, partial
+from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
 import trio
 
 from .._errors import McpError
@@ -16,6 +18,7 @@ from .tasks._task_change import TaskChange
 if TYPE_CHECKING:
     from ._request_context import RequestContext
     from ._server import Server
+    from .asking._parked import ParkedHandlers
     from .tasks._task_store import TaskMemory, TaskStore
 
 Result = TypeVar("Result")
@@ -73,6 +76,7 @@ class RunningServer:
         transport: `stdio`, `http` or `memory`.
         linger: Runs work that outlives the requests; the work must be bounded.
         memory: Counts the bytes of tasks, where a transport bounds them together with others.
+        parks: False to run each handler again from its start, for each answer.
 
     Attributes:
         linger: See Args.
@@ -80,6 +84,7 @@ class RunningServer:
         merger: Tells changes to those who hear them.
         listeners: The listeners to the server's telemetry.
         working: The requests whose handlers run; they may have been refused by now.
+        replayed: The handlers that the log has named because they ran again.
         on_denied: Called before a request is answered with a lack of scopes.
     """
 
@@ -92,6 +97,7 @@ class RunningServer:
         linger: Spawn,
         *,
         memory: "TaskMemory | None" = None,
+        parks: bool = True,
     ) -> None:
         self.server = server
         self.routes = routes
@@ -100,9 +106,11 @@ class RunningServer:
         self.linger = linger
         self.portal = Portal()
         self._memory = memory
+        self._parks = parks
         self.merger = Merger(self.make_notice, linger)
         self.listeners = server.telemetry.listeners
         self.working: dict[RequestContext, None] = {}
+        self.replayed: set[CodeType] = set()
         self.on_denied: Callable[[RequestContext, McpError], None] | None = None
 
     @cached_property
@@ -111,6 +119,17 @@ class RunningServer:
         from .tasks._task_store import TaskStore
 
         return TaskStore(self.server.options, self.linger, self.server.telemetry, self._memory)
+
+    @cached_property
+    def parked(self) -> "ParkedHandlers":
+        """The handlers that wait for the retry of their request."""
+        from .asking._parked import ParkedHandlers
+
+        options = self.server.options
+        limits = options.limits if self._parks else attrs.evolve(options.limits, parked=0)
+        parked = ParkedHandlers(limits, options.state_ttl)
+        self.server.telemetry.count_parked(parked)
+        return parked
 
     # Changes
 

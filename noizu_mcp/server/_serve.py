@@ -11,6 +11,7 @@ lives in the task of its HTTP request and ends with it.
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
@@ -51,6 +52,7 @@ class PipeSession(Session):
         state: The value that the server's lifespan yielded.
         transport: The value of `ctx.transport`.
         principal: The caller, as the program that serves says; None: it does not.
+        parks: See `RunningServer`.
     """
 
     def __init__(
@@ -60,8 +62,11 @@ class PipeSession(Session):
         state: object,
         transport: str,
         principal: "Principal | None" = None,
+        *,
+        parks: bool = True,
     ) -> None:
-        super().__init__(RunningServer(server, ROUTES, state, transport, self._linger))
+        running = RunningServer(server, ROUTES, state, transport, self._linger, parks=parks)
+        super().__init__(running)
         self.peer.origin = Origin(None, principal)
         self._loop = MessageLoop(stream, self, server.options.limits)
         self._nursery: trio.Nursery
@@ -103,7 +108,12 @@ class PipeSession(Session):
 
 @asynccontextmanager
 async def open_session(
-    server: Server, stream: MessageStream, *, transport: str, principal: "Principal | None" = None
+    server: Server,
+    stream: MessageStream,
+    *,
+    transport: str,
+    principal: "Principal | None" = None,
+    parks: bool = True,
 ) -> AsyncIterator[PipeSession]:
     """Make the session of a server on a stream; its `run` serves it, its `stop` ends it.
 
@@ -112,9 +122,10 @@ async def open_session(
         stream: Carries the messages; `run` closes it.
         transport: The value of `ctx.transport`: `stdio`, `http` or `memory`.
         principal: The caller, `ctx.auth`; None where nobody says so.
+        parks: See `RunningServer`.
     """
     async with enter_user_code(server.lifespan()) as state:
-        yield PipeSession(server, stream, state, transport, principal)
+        yield PipeSession(server, stream, state, transport, principal, parks=parks)
 
 
 async def serve(
@@ -124,6 +135,7 @@ async def serve(
     transport: str,
     grace: float = GRACE,
     principal: "Principal | None" = None,
+    parks: bool = True,
 ) -> None:
     """Serve one connection, from its first message to its orderly end.
 
@@ -133,10 +145,11 @@ async def serve(
         transport: The value of `ctx.transport`.
         grace: Seconds that running requests get once no more can come.
         principal: The caller, `ctx.auth`; None where nobody says so.
+        parks: False to run each handler again from its start, for each answer of 2026-07-28.
     """
     with single_failure():
         async with open_session(
-            server, stream, transport=transport, principal=principal
+            server, stream, transport=transport, principal=principal, parks=parks
         ) as session:
             await session.run(grace)
 
@@ -166,18 +179,41 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
         reply: Its answer.
     """
     try:
-        if job is not None:
-            working = ctx.running.working
-            # For diagnostics: a handler may go on for a while after its request was refused.
-            working[ctx] = None
-            try:
-                await ctx.run(job, reply.entered, reply.attend)
-            finally:
-                del working[ctx]
+        if job is not None and ctx.may_be_parked:
+            # The task of the POST ends with the answer, and a parked handler goes on after it.
+            ctx.running.linger(partial(_serve_beside, ctx, job))
+        elif job is not None:
+            await _work_on(ctx, job, reply.entered, reply.attend)
         await reply.finish()
     finally:
-        if not (ctx.answered or ctx.withdrawn or reply.handed_over):
+        # A parked handler has another channel as soon as its retry has come.
+        is_open = ctx.channel is reply and not reply.handed_over
+        if is_open and not (ctx.answered or ctx.withdrawn):
             ctx.withdraw()  # the host has cancelled the task
+
+
+async def _serve_beside(ctx: RequestContext, job: Job) -> None:
+    """Do the rest of the work on a request in a task of its own."""
+    task = TaskScope()
+    if ctx.answered or ctx.withdrawn:  # before the task began
+        task.__exit__(None, None, None)
+    else:
+        await task.run(_work_on(ctx, job, task))
+
+
+async def _work_on(
+    ctx: RequestContext,
+    job: Job,
+    entered: TaskScope,
+    on_wait: Callable[[], object] | None = None,
+) -> None:
+    working = ctx.running.working
+    # For diagnostics: a handler may go on for a while after its request was refused.
+    working[ctx] = None
+    try:
+        await ctx.run(job, entered, on_wait)
+    finally:
+        working.pop(ctx, None)  # a parked one has left it
 
 
 class StatelessRequests(InFlight):
@@ -229,6 +265,7 @@ class StatelessRequests(InFlight):
         ctx.running = self.running
         ctx.size = size
         job = ctx.begin()
+        ctx = ctx.taken_over or ctx
         if not ctx.answered:
             # Only an unfinished one: most requests are answered above, and never enter the table.
             self.requests[key] = ctx

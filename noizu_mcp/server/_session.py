@@ -99,6 +99,7 @@ class Session(Dispatcher):
             job = ctx.begin()
         else:
             job = partial(self._begin_after, waiting, ctx)
+        ctx = ctx.taken_over or ctx
         if not ctx.answered:
             self.requests[request.id] = ctx
         return ctx, job

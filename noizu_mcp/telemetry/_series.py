@@ -92,6 +92,8 @@ def _look_up(gauge: Callable[..., Gauge], server: Server) -> None:
     sessions.set_function(lambda: len(telemetry.sessions))
     streams = gauge("mcp_streams", "Open event streams of HTTP.")
     streams.set_function(lambda: len(telemetry.streams))
+    text = "Handlers that wait for the retry of their request."
+    gauge("mcp_parked", text).set_function(telemetry.parked_handlers)
     held = gauge("mcp_tasks_held", "Tasks that run, or are kept for their result.", ("state",))
     for state in get_args(TaskStatus):
         held.labels(state).set_function(partial(_count, telemetry.tasks_held, state))

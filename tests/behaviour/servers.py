@@ -263,6 +263,10 @@ class Asker(Server, name="asker", version="1.0"):
     prompts = [AskedPrompt]
 
 
+class Replayer(Asker, name="asker", limits=Limits(parked=0)):
+    """Runs its handlers again for each answer of 2026-07-28, as another process would."""
+
+
 class OldNode(Asker, name="asker", state_keys=["the first secret of all servers, 1"]):
     """One of several nodes; its keys are about to be rotated."""
 

@@ -18,10 +18,19 @@ live = pytest.mark.parametrize("revision", ["2025-11-25"], indirect=True)
 stateless = pytest.mark.parametrize("revision", [STATELESS], indirect=True)
 
 
+#: A server that runs each handler again for each answer, as another process would.
+replaying = pytest.mark.parametrize("server_name", ["Replayer"])
+
+
 @pytest.fixture
-async def asker(opened, revision, loaded):
+def server_name():
+    return "Asker"
+
+
+@pytest.fixture
+async def asker(opened, revision, loaded, server_name):
     """A connection to a server whose handlers ask, of a client that can everything."""
-    async with opened("Asker", start=False) as wire:
+    async with opened(server_name, start=False) as wire:
         wire.capabilities = loaded("asking").ABLE[revision]
         await wire.start()
         yield wire
@@ -602,6 +611,7 @@ async def test_a_client_that_never_answers(asker):
 
 
 @eliciting
+@replaying
 async def test_cancelling_ends_the_question(asker):
     """At the client, which is told, and in the handler; nothing of it is left."""
     if asker.stateless:
@@ -674,6 +684,7 @@ async def test_steps_are_json(person):
 
 
 @stateless
+@replaying
 async def test_a_handler_that_asks_something_else(person):
     """The error names it, and what the handler may go by."""
     result = await person(accept(name="Ann")).call("forgetful")
@@ -685,6 +696,7 @@ async def test_a_handler_that_asks_something_else(person):
 
 
 @stateless
+@replaying
 async def test_resources_say_it_with_an_error(person):
     """They have no `isError`."""
     for how, said in (("x", "the handler is not deterministic: "), ("much", "exceed 65536")):
@@ -828,7 +840,7 @@ async def test_a_client_that_cancels_while_its_person_thinks(connected):
             finally:
                 ended.set()
 
-    async with connected("Asker", handler=Slow()) as client:
+    async with connected("Replayer", handler=Slow()) as client:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.call_tool, "watched")
             await asked.wait()

@@ -117,7 +117,7 @@ def test_limits_of_asking() -> None:
     from noizu_mcp.client import _answers
     from noizu_mcp.components import ELICIT_TIMEOUT, SAMPLE_TIMEOUT
     from noizu_mcp.components._client_requests import ROOTS_TIMEOUT
-    from noizu_mcp.server.asking import _replay
+    from noizu_mcp.server.asking import _record, _rounds
     from noizu_mcp.server.registry import _server_options
     from noizu_mcp.types import MAX_COMPLETIONS
 
@@ -125,17 +125,17 @@ def test_limits_of_asking() -> None:
     timeouts = (ELICIT_TIMEOUT, SAMPLE_TIMEOUT, ROOTS_TIMEOUT)
 
     assert ", ".join(f"{seconds:g} s" for seconds in timeouts) in numbers
-    assert _replay.MAX_ROUNDS == _answers.MAX_ROUNDS
+    assert _record.MAX_ROUNDS == _answers.MAX_ROUNDS
     for number in (
-        _replay.MAX_ROUNDS,
-        _replay.MAX_REASKS,
-        _replay.MAX_STATE,
+        _record.MAX_ROUNDS,
+        _record.MAX_REASKS,
+        _rounds.MAX_STATE,
         _server_options.MIN_SECRET,
         MAX_COMPLETIONS,
     ):
         assert str(number) in numbers
     assert f"{_server_options.STATE_TTL:g} s" in numbers
-    assert f"{_replay.PATIENCE:g} s" in numbers
+    assert f"{_rounds.PATIENCE:g} s" in numbers
 
 
 def test_limits_of_skills() -> None:

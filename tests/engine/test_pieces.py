@@ -393,8 +393,9 @@ async def test_the_clock_of_a_request_can_stand(autojump_clock):
     endless = inbound()
     endless.stop_clock()
     endless.resume_clock()
-    endless.stop()
     assert endless.deadline == math.inf
+    endless.stop()
+    assert endless.deadline == -math.inf  # it has not waited yet, and ends when it does
 
 
 async def test_a_cancellation_where_nothing_is_cancelled_is_a_crash():

@@ -433,7 +433,7 @@ async def test_twins_that_change_places(autojump_clock):
             asked.append(params["message"])
             return Accept({"name": params["message"]})
 
-    async with connect(Twin, handler=Person(), version="2026-07-28") as client:
+    async with connect(Twin, handler=Person(), version="2026-07-28", replay=True) as client:
         result = await client.call_tool("twins")
     assert result.content[0].text == "first more second"
     assert asked == ["same", "more", "same"]

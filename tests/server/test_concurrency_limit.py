@@ -1,6 +1,7 @@
 """`max_concurrency` of a tool, and the threads of tasks: who waits for whom."""
 
 import threading
+from contextlib import asynccontextmanager
 
 import pytest
 import trio
@@ -19,7 +20,7 @@ from noizu_mcp import (
     connect,
     mcp,
 )
-from noizu_mcp.server.calls._concurrency_limit import given_back, one_of
+from noizu_mcp.server.calls._concurrency_limit import current_slot, one_of
 
 from .tasking import KNOWS, start
 
@@ -130,6 +131,17 @@ async def test_a_question_of_a_task_may_have_a_time_of_its_own(autojump_clock):
         assert trio.current_time() - began == pytest.approx(5, abs=0.2)
         await trio.sleep(1000)
         assert (await client.request("tasks/get", patient))["status"] == "input_required"
+
+
+@asynccontextmanager
+async def given_back():
+    """Give the slot of the call back while the block runs, as a question does."""
+    slot = current_slot()
+    slot.ask()
+    try:
+        yield
+    finally:
+        await slot.answered()
 
 
 async def test_a_place_is_taken_again_once():

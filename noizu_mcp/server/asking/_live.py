@@ -7,6 +7,7 @@ rounds to end. The clocks of the handler stop while the client is asked.
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
@@ -16,17 +17,17 @@ from ..._util import UNSET, Unset
 from ..._value import JSONObject
 from ...components import TIMEOUTS
 from ...types import InputRequest, InputRequired
-from ..calls._concurrency_limit import given_back
 from ..calls._invoke import ClientRefusal
-from ..calls._time_limit import clocks_stopped
-from ._replay import MAX_ROUNDS, Reader, Record, ReplayAsker, too_many_rounds
+from ..calls._time_limit import Clock, Pause
+from ._record import MAX_ROUNDS, Reader, Record, too_many_rounds
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
     from .._session import Session
+    from ._rounds import RoundAsker
 
 
-class Line(Protocol):
+class Line(Clock, Protocol):
     """The connection over which a `LiveAsker` asks: a request channel or a task."""
 
     async def ask(self, request: InputRequest, timeout: float | Unset | None) -> Any:
@@ -36,12 +37,6 @@ class Line(Protocol):
             request: The question.
             timeout: Seconds; None for no limit, UNSET for the default of this line.
         """
-
-    def stop_clock(self) -> None:
-        """Stop the clock of the handler, until `resume_clock`."""
-
-    def resume_clock(self) -> None:
-        """Resume the clock with the time that was left."""
 
 
 class RequestLine:
@@ -92,15 +87,15 @@ class LiveAsker:
         state: The state of an earlier `InputRequired` of the handler.
     """
 
-    def __init__(self, line: Line, before: "ReplayAsker | None" = None) -> None:
+    def __init__(self, line: Line, before: "RoundAsker | None" = None) -> None:
         self.responses: Mapping[str, Any] = {} if before is None else before.responses
         self.state: str | None = None if before is None else before.state
         self._line = line
-        self._record = Record({}, {}, {}) if before is None else before.record
+        self._record = Record() if before is None else before.record
         # The handler of a task runs again from the start, and counts its questions anew.
         self._record.rewind()
         self._rounds = 0
-        self._waiting = 0
+        self._pause = Pause(line)
 
     async def ask(self, request: InputRequest, read: Reader, timeout: float | Unset | None) -> Any:
         """Send the request, and repeat it while the answer is invalid.
@@ -122,7 +117,7 @@ class LiveAsker:
             try:
                 value = read(answer)
             except ProtocolError:
-                self._record.refused[key] += 1
+                self._record.refuse(key)
                 continue
             # The raw answer, not the value: a replay reads it again, with the reader of that call.
             self._record.answers[key] = answer
@@ -130,7 +125,7 @@ class LiveAsker:
 
     def _count_round(self) -> None:
         """Count a round; questions that wait at the same time belong to one round."""
-        if self._waiting == 0:
+        if not self._pause.waiting:
             self._rounds += 1
         if self._rounds > MAX_ROUNDS:
             raise too_many_rounds()
@@ -138,27 +133,17 @@ class LiveAsker:
     async def _send(
         self, request: InputRequest, timeout: float | Unset | None
     ) -> Mapping[str, Any]:
-        # The order matters: the clocks resume before the slot is taken again. The second wait for a
-        # slot is time of the call, as the first one was.
-        async with given_back():
-            # A person who thinks must not use up the time of the handler. Counted, not a flag:
-            # several tasks of one handler may ask at once, and the clock resumes with the last
-            # answer only.
-            if self._waiting == 0:
-                self._line.stop_clock()
-            self._waiting += 1
-            try:
-                with clocks_stopped():
-                    answer: Mapping[str, Any] = await self._line.ask(request, timeout)
-                return answer
-            finally:
-                self._waiting -= 1
-                if self._waiting == 0:
-                    self._line.resume_clock()
+        answer: Mapping[str, Any] = await self._pause.around(
+            partial(self._line.ask, request, timeout)
+        )
+        return answer
 
     async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
         """Run the side effect, or return its result from before the handler ran again."""
         return await self._record.step(name, run)
+
+    async def stay_open(self) -> None:
+        """Do nothing: a request, or a task, is there for as long as its handler runs."""
 
     async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
         """Ask all questions at the same time; the handler then runs again with the answers."""

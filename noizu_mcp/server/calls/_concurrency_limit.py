@@ -93,15 +93,6 @@ async def one_of(limiter: trio.CapacityLimiter) -> AsyncIterator[None]:
         slot.give_back()
 
 
-@asynccontextmanager
-async def given_back() -> AsyncIterator[None]:
-    """Give the slot of the current call back while the block runs."""
-    slot = _CURRENT.get()
-    if slot is None:
-        yield
-        return
-    slot.ask()
-    try:
-        yield
-    finally:
-        await slot.answered()
+def current_slot() -> Slot | None:
+    """Return the slot of the current call; None if its tool has no limit."""
+    return _CURRENT.get()

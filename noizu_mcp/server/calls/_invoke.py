@@ -163,13 +163,18 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
     Returns:
         The last value of the handler; an `InputRequired` if the request was answered with it.
     """
-    value = await invoke()
+    try:
+        value = await invoke()
+    finally:
+        # Its questions may have been answered with a round, and it may have ended without them.
+        if context is not None:
+            # Not on `Context`: handlers do not call it, and every context here is one of a server.
+            await cast("ServerContext", context).stay_open()
     while isinstance(value, InputRequired):
         if context is None:
             raise TypeError("a handler that returns InputRequired must take ctx, for the answers")
         # On 2026-07-28 the round ends here: the client comes back with a new request, and nothing
         # waits in the meantime.
-        # Not on `Context`: handlers do not call it, and every context here is one of a server.
         if not await cast("ServerContext", context).retry(value):
             return value
         value = await invoke()

@@ -7,7 +7,6 @@ thinks for a minute must not use up the seconds of a handler.
 
 import math
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -15,6 +14,7 @@ import trio
 
 from ..._util import Unset
 from ...engine import is_crash, unwrap_single
+from ._concurrency_limit import current_slot
 
 if TYPE_CHECKING:
     from .._server import Server
@@ -28,6 +28,16 @@ class Timed(Protocol):
     @property
     def timeout(self) -> float | Unset | None:
         """Seconds; None for no limit, UNSET for the server's."""
+
+
+class Clock(Protocol):
+    """Something with a deadline: a request or a task."""
+
+    def stop_clock(self) -> None:
+        """Stop the clock of the deadline, until `resume_clock`."""
+
+    def resume_clock(self) -> None:
+        """Resume the clock with the time that was left."""
 
 
 class OutOfTime(Exception):
@@ -68,6 +78,22 @@ class _Clock:
         self._waiting -= 1
         if self._waiting == 0:
             self.scope.deadline = trio.current_time() + self._left
+
+    def stop_all(self) -> None:
+        """Stop this clock and those of the enclosing calls."""
+        for clock in self._chain():
+            clock.stop()
+
+    def resume_all(self) -> None:
+        """Resume this clock and those of the enclosing calls."""
+        for clock in self._chain():
+            clock.resume()
+
+    def _chain(self) -> "Iterator[_Clock]":
+        clock: _Clock | None = self
+        while clock is not None:
+            yield clock
+            clock = clock.outer
 
 
 # Context variables: a child task inherits the clocks of the call that started it, so a question
@@ -117,18 +143,55 @@ async def in_time(server: "Server", spec: Timed, work: Callable[[], Awaitable[Re
     raise OutOfTime
 
 
-@contextmanager
-def clocks_stopped() -> Iterator[None]:
-    """Stop the clocks of the enclosing calls while the block runs and a person is asked."""
-    # Remembered: the same clocks must resume, whatever the block did to the variable.
-    stopped = []
-    clock = _CURRENT.get()
-    while clock is not None:
-        clock.stop()
-        stopped.append(clock)
-        clock = clock.outer
-    try:
-        yield
-    finally:
-        for each in stopped:
-            each.resume()
+class Pause:
+    """Stops the clocks of one handler, and gives its slot back, while its client is asked.
+
+    Args:
+        clock: The deadline of its request or task.
+
+    Attributes:
+        waiting: The number of reasons to wait; most are questions.
+    """
+
+    __slots__ = ("_clock", "waiting")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.waiting = 0
+
+    def begin(self) -> None:
+        """Stop the clock, until each `begin` has its `end`."""
+        # Counted, not a flag: several tasks of one handler may ask at once, and the clock resumes
+        # with the last answer only.
+        if self.waiting == 0:
+            self._clock.stop_clock()
+        self.waiting += 1
+
+    def end(self) -> None:
+        """Let the clock go on after the last reason to wait."""
+        self.waiting -= 1
+        if self.waiting == 0:
+            self._clock.resume_clock()
+
+    async def around(self, wait: Callable[[], Awaitable[Result]]) -> Result:
+        """Wait for an answer: a person who thinks must not use up the time of the handler."""
+        # The order matters: the clocks resume before the slot is taken again. The second wait for a
+        # slot is time of the call, as the first one was.
+        slot = current_slot()
+        if slot is not None:
+            slot.ask()
+        try:
+            self.begin()
+            clock = _CURRENT.get()
+            if clock is not None:
+                clock.stop_all()
+            try:
+                return await wait()
+            finally:
+                # The same clocks, whatever the wait did to the variable.
+                if clock is not None:
+                    clock.resume_all()
+                self.end()
+        finally:
+            if slot is not None:
+                await slot.answered()

@@ -197,10 +197,11 @@ class ChangeFeed:
         """Follow tasks, and send their present state: they may have ended before."""
         for id_ in ids:
             if self.running.tasks.get(id_) is not None:
-                self.running.tasks.follow(id_, self._report)
-                self._report(TaskChange(id_))
+                self.running.tasks.follow(id_, self.report)
+                self.report(TaskChange(id_))
 
-    def _report(self, change: TaskChange) -> None:
+    def report(self, change: Hashable) -> None:
+        """Tell this peer alone of a change, in the loop's thread."""
         self.running.merger.report(change, self)
 
     def hang_up(self, ctx: "RequestContext") -> None:
@@ -211,7 +212,7 @@ class ChangeFeed:
             # Another listen request of this peer may follow the task, too: the store knows one
             # follower for all of them.
             if not self.subscriptions.follows(id_):
-                self.running.tasks.unfollow(id_, self._report)
+                self.running.tasks.unfollow(id_, self.report)
         leave(self.running, ended.uris, ctx)
 
     def end_listens(self) -> None:

@@ -1,10 +1,11 @@
 """Listeners to the requests of a server."""
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any, Final, Protocol
+from weakref import WeakSet
 
 from ..._errors import Problem
 from ...engine import MOST_CRASHES, SHOWN, ThrottledLog, call_user_code, crashes_logged
@@ -39,6 +40,7 @@ class Telemetry:
         self.sessions: set[object] = set()
         self.streams: set[object] = set()
         self._stores: set[Iterable[Held]] = set()
+        self._parked: WeakSet[Sized] = WeakSet()
 
     def __repr__(self) -> str:
         return f"<Telemetry {self.listeners!r}>"
@@ -46,6 +48,14 @@ class Telemetry:
     def tasks_held(self) -> list[str]:
         """List the states of all tasks, ended ones included; callable from any thread."""
         return [task.status for store in tuple(self._stores) for task in store]
+
+    def parked_handlers(self) -> int:
+        """Count the handlers that wait for the retry of their request; callable from any thread."""
+        return sum(map(len, tuple(self._parked)))
+
+    def count_parked(self, parked: Sized) -> None:
+        """Count the parked handlers of one served server, for as long as it is served."""
+        self._parked.add(parked)
 
     @contextmanager
     def counting(self, store: Iterable[Held]) -> Iterator[None]:

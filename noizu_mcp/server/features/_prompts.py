@@ -36,7 +36,8 @@ def get_prompt(ctx: RequestContext) -> Job | None:
     if not isinstance(arguments, dict | None):
         raise McpError(INVALID_PARAMS, "arguments of prompts/get must be an object")
     # Before any work: a request with an invalid state must not reach the author's code.
-    ctx.take_up_rounds()
+    if ctx.take_up_rounds():
+        return None
     spec = server.registry.find_prompt(name, ctx)
 
     def get() -> Awaitable[Any]:

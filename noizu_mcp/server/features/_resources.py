@@ -34,7 +34,8 @@ def read_resource(ctx: RequestContext) -> Job | None:
     """
     server = ctx.running.server
     uri = _uri(ctx)
-    ctx.take_up_rounds()
+    if ctx.take_up_rounds():
+        return None
     # Once: matching templates takes time. The spec is also needed for the timeout.
     found = server.registry.find_resource(uri, ctx)
     spec = None if found is None else found[0]

@@ -23,7 +23,7 @@ from ...protocol import Envelope
 from ...types import TASKS, ToolResult
 from .._request_context import RequestContext
 from ..asking._live import LiveAsker
-from ..asking._replay import ReplayAsker
+from ..asking._rounds import RoundAsker
 from ..calls._invoke import Answer, as_result, ending_of
 from ..calls._scope_checks import denial, needed
 from ..calls._time_limit import enter_task
@@ -239,9 +239,9 @@ class Opening:
             self.possible = self._ctx.running.tasks.make_room(owner, self._size)
         return self.possible
 
-    def _begin(self, asker: LiveAsker | ReplayAsker | None) -> None:
+    def _begin(self, asker: LiveAsker | RoundAsker | None) -> None:
         """Start the task and then answer the request: `tasks/get` must find it at once."""
-        before = asker if isinstance(asker, ReplayAsker) else None
+        before = asker if isinstance(asker, RoundAsker) else None
         timeout = self._spec.timeout if isinstance(self._spec.timeout, float) else None
         store = self._ctx.running.tasks
         task = store.create(owner_of(self._ctx.envelope), self._size)
@@ -252,7 +252,7 @@ class Opening:
         answer = task.to_wire(detailed=False)
         self._ctx.complete({"resultType": "task", **answer})
 
-    async def _run(self, task: RunningTask, before: ReplayAsker | None) -> Mapping[str, Any]:
+    async def _run(self, task: RunningTask, before: RoundAsker | None) -> Mapping[str, Any]:
         # A step of the request may still run. It must be over and recorded before the task looks
         # for it, or its side effect would happen twice.
         await self._left.wait()

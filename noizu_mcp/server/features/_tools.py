@@ -76,8 +76,9 @@ def call_tool(ctx: RequestContext) -> Job | None:
         if opening.enter():
             return None
         ctx.begin_task = opening.begin_task
+    if ctx.take_up_rounds():
+        return None
     ctx.limit_time(spec)
-    ctx.take_up_rounds()
     job = partial(_answer, ctx, spec, work)
     return job if opening is None else opening.leaving(job)
 

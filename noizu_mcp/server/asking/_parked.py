@@ -1,0 +1,146 @@
+"""Handlers that wait for the retry of their request (2026-07-28 `basic/patterns/mrtr`).
+
+Theory of operation. A parked handler is the task of a request that was answered with questions. It
+stays in the nursery that it runs in, and goes on waiting at its questions. The table holds its
+request under the very text of the state that the answer carried, which nobody else can make: it is
+sealed with a random nonce. The entry leaves the table once, in one of three ways: `take` gives it
+to the first retry that brings this text and has the owner that the state is bound to; `discard`
+removes it when its task ends, at its deadline or with the server; or it is given up to make room. A
+retry that comes later finds nothing. It opens the state, and runs the handler from the start: the
+state has everything that this needs.
+
+Number, bytes and time are bounded, and one client may have a part of the first two only. The oldest
+handler makes room: its user has most likely gone.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..._limits import PART, Limits
+from ..._value import JSONObject
+
+if TYPE_CHECKING:
+    from .._request_context import RequestContext
+
+
+class _Parked(NamedTuple):
+    ctx: "RequestContext"
+    binding: JSONObject
+    client: str | None
+    size: int
+
+
+class _Share:
+    """Parked handlers in the order of their arrival, and the room for them.
+
+    Args:
+        number: The number of handlers that fit.
+        memory: The bytes that fit.
+    """
+
+    __slots__ = ("_held", "_memory", "_number", "parked")
+
+    def __init__(self, number: int, memory: int) -> None:
+        self._number = number
+        self._memory = memory
+        self._held = 0
+        self.parked: dict[str, _Parked] = {}
+
+    def add(self, state: str, parked: _Parked) -> None:
+        self.parked[state] = parked
+        self._held += parked.size
+
+    def remove(self, state: str) -> None:
+        self._held -= self.parked.pop(state).size
+
+    def could_hold(self, size: int) -> bool:
+        return self._number > 0 and size <= self._memory
+
+    def has_room(self, size: int) -> bool:
+        return len(self.parked) < self._number and self._held + size <= self._memory
+
+
+class ParkedHandlers:
+    """The parked handlers of one served server.
+
+    Args:
+        limits: The limits of number, bytes and time.
+        ttl: Seconds that a state is valid.
+
+    Attributes:
+        seconds: The time for which a handler may be parked.
+    """
+
+    def __init__(self, limits: Limits, ttl: float) -> None:
+        self.seconds = min(limits.parked_seconds, ttl)
+        self._all = _Share(limits.parked, limits.parked_memory)
+        # Rounded up: a client may have one where there is one.
+        self._part = -(-limits.parked // PART), limits.parked_memory // PART
+        self._shares: dict[str, _Share] = {}
+
+    def __len__(self) -> int:
+        return len(self._all.parked)
+
+    def add(self, state: str, binding: JSONObject, ctx: "RequestContext") -> bool:
+        """Park the handler of a request; older ones make room.
+
+        Args:
+            state: The state that the retry will bring.
+            binding: The owner of the state.
+            ctx: The request; it has its answer.
+
+        Returns:
+            False if there is no room for it.
+        """
+        client = ctx.envelope.origin.client
+        size = len(state) + ctx.weigh()
+        # A client with a server of its own, as on a pipe, has no name, and all of the room.
+        shares = [self._all]
+        if client is not None:
+            shares.insert(0, self._shares.get(client) or _Share(*self._part))
+        if not all(share.could_hold(size) for share in shares):
+            return False
+        for share in shares:
+            while not share.has_room(size):
+                self._give_up(next(iter(share.parked)))
+        parked = _Parked(ctx, binding, client, size)
+        for share in shares:
+            share.add(state, parked)
+        if client is not None:
+            self._shares[client] = shares[0]
+        return True
+
+    def take(self, state: str, binding: JSONObject) -> "RequestContext | None":
+        """Take the handler that waits for a state out of the table; at most one caller gets it.
+
+        Args:
+            state: The state that a retry brings.
+            binding: The owner of the retry's states.
+
+        Returns:
+            The request that was answered with this state; None if its handler is gone, or belongs
+            to another owner.
+        """
+        parked = self._all.parked.get(state)
+        if parked is None or parked.binding != binding:
+            return None
+        self.discard(state)
+        # Its deadline may have passed a moment ago, and its task not have heard of it yet.
+        return None if parked.ctx.is_stopped else parked.ctx
+
+    def discard(self, state: str) -> None:
+        """Forget a handler, if it is still there."""
+        parked = self._all.parked.get(state)
+        if parked is None:
+            return
+        self._all.remove(state)
+        if parked.client is not None:
+            share = self._shares[parked.client]
+            share.remove(state)
+            # Clients come and go for as long as the server runs.
+            if not share.parked:
+                del self._shares[parked.client]
+
+    def _give_up(self, state: str) -> None:
+        ctx = self._all.parked[state].ctx
+        self.discard(state)
+        ctx.stop()

@@ -1,0 +1,472 @@
+"""Questions on 2026-07-28: each ends the round, and the next round brings its answer.
+
+The revision has no live requests to a client: a round ends with an `InputRequiredResult` that
+carries every question that the handler waits for, and the client retries with the answers
+(`basic/patterns/mrtr`).
+
+Theory of operation. A `RoundAsker` belongs to one run of a handler. It is *open* while a request is
+in flight. The handler runs until each of its tasks waits for an unanswered question or has ended.
+The first such question starts `_end` as a task that outlives the request. `_end` waits until no new
+question comes and no step runs, seals answers and steps into `requestState`, and answers the
+request. Then the handler is *parked*, if `ParkedHandlers` has room for it: its tasks go on waiting,
+its clocks stand still and its steps are held, until `take_up` of the retry opens it again under the
+id of that request. Answers wake the questions that wait for them; if others are left the round
+ends again.
+
+Without room, and if the parked handler is gone by then, the handler is *replayed*: it was
+cancelled, it runs again from its start with the retry, and each question finds its recorded answer.
+The answers on the wire are the same either way, since the state is always complete: no step runs
+while the handler is parked. A state may come back more than once; the first retry gets the parked
+handler, and each later one is a replay.
+
+A task that asks sleeps until a retry wakes it, or the end of the handler cancels it: it holds no
+lock, so it cannot block another task. `MAX_ROUNDS`, `MAX_REASKS` and `MAX_STATE` bound the rounds,
+the repeats of one question and the size of the state; `Limits` bounds what is parked.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from ..._errors import McpError, ProtocolError
+from ..._util import UNSET, Unset
+from ..._value import JSONObject
+from ...engine import logger
+from ...types import InputRequest, InputRequired
+from ..calls._time_limit import Pause
+from ._record import MAX_ROUNDS, Reader, Record, digest_of, text_of, too_many_rounds
+
+if TYPE_CHECKING:
+    from .._request_context import RequestContext
+
+#: Characters of sealed state. Clients carry it in every retry, and HTTP servers bound the
+#: body of a request: a larger state would fail there, without a clear error.
+MAX_STATE: Final = 64 * 1024
+#: Turns of the trio loop that other tasks of a handler get to ask in the same round. Concurrent
+#: tasks reach their questions a few checkpoints apart: ending at once would cost a round for each.
+SETTLING_TURNS: Final = 5
+#: Seconds that a handler has to reach a question that it asked in an earlier round. Real work may
+#: lie before the question, so turns of the loop are no measure here.
+PATIENCE: Final = 1.0
+
+
+class _Question:
+    """A question that waits for its answer."""
+
+    __slots__ = ("error", "request", "woken")
+
+    def __init__(self, request: InputRequest) -> None:
+        self.request = request
+        self.woken = trio.Event()  # set once its answer is there, or `error`
+        self.error: McpError | None = None
+
+
+def take_up(ctx: "RequestContext") -> bool:
+    """Take up the answers and the state that a retry brings, before its handler runs.
+
+    Returns:
+        True if the handler of the round before was parked and goes on; False if it is to be run.
+
+    Raises:
+        McpError: The state is not valid for this request (-32602).
+    """
+    params = ctx.request.params or {}
+    given, state = params.get("inputResponses"), params.get("requestState")
+    given = given if isinstance(given, Mapping) else {}
+    binding = _binding(ctx, params)
+    if isinstance(state, str):
+        # No need to open it: nobody else can have made the very text that was sealed here.
+        parked = ctx.running.parked.take(state, binding)
+        if parked is not None:
+            asker: Any = parked.asker  # which has parked it
+            parked.go_on_as(ctx)
+            asker.reopen(given)
+            return True
+    recorded = {} if state is None else ctx.running.server.sealer.open(state, binding)
+    ctx.asker = asker = RoundAsker(ctx, binding, recorded, given)
+    ctx.input_responses, ctx.request_state = asker.responses, asker.state
+    return False
+
+
+class RoundAsker:
+    """Asks by ending the round, and goes on with the answers of the next one.
+
+    Args:
+        ctx: The request whose handler asks.
+        binding: The owner of its states; None: it is found out now.
+        recorded: The contents of the state that it brings; None for a first round, and for a server
+            that wants none.
+        given: The answers that it brings, to any questions; None for none.
+
+    Attributes:
+        responses: The answers to the handler's own `InputRequired`.
+        state: The state of the handler's own `InputRequired`.
+        record: The answers and steps so far.
+    """
+
+    def __init__(
+        self,
+        ctx: "RequestContext",
+        binding: JSONObject | None = None,
+        recorded: Mapping[str, Any] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> None:
+        recorded, given = recorded or {}, given or {}
+        self._ctx = ctx
+        self._pause = Pause(ctx)
+        self._binding = binding or _binding(ctx, ctx.request.params or {})
+        self._round: int = recorded.get("round", 0)
+        self._asked: Sequence[str] = recorded.get("asked", ())
+        # Answers that no task has read yet. The client sends each answer once, so an unread one has
+        # to travel on in the state.
+        self._unread: JSONObject = {**recorded.get("unread", {}), **self._meant(given)}
+        parts = [recorded.get(name) for name in ("answers", "steps", "refused")]
+        self.record = Record(*parts)
+        # A handler may mix both styles. Answers that belong to `asked` questions are not for its
+        # `InputRequired`, whose own answers stay those of the round before.
+        self.responses = recorded.get("given", {}) if self._asked else given
+        self.state: str | None = recorded.get("state")
+        # Questions of earlier rounds that this run has not asked yet. A run that never asks them is
+        # not deterministic, and its answers would be given to the wrong questions.
+        self._missing = {*self.record.answers, *self._asked}
+        self._remembered: trio.Event | None = None  # while `_end` waits for `_missing` to be empty
+        self._pending: dict[str, _Question] = {}
+        self._count = 0  # of the questions that ever waited
+        self._running = 0
+        self._idle: trio.Event | None = None  # while `_end` waits until no step runs
+        self._ending = False
+        self._reopened: trio.Event | None = None  # while the handler is parked
+        self._sealed = ""  # the state of the last answer
+        # Until the handler asks, or runs a step: it may have run code before, a second time.
+        self._replays = bool(self._asked)
+
+    def _meant(self, given: Mapping[str, Any]) -> JSONObject:
+        """Choose the answers to questions that were asked.
+
+        Clients may send answers to anything. One is taken only if the state says that its question
+        was asked: else a client could confirm a question that it never showed.
+        """
+        return {key: given[key] for key in self._asked if key in given}
+
+    # Asking
+
+    async def ask(self, request: InputRequest, read: Reader, timeout: float | Unset | None) -> Any:
+        """Return the recorded answer, or end the round with this question and wait for it.
+
+        Raises:
+            McpError: Too many rounds, or too many invalid answers.
+        """
+        if self._replays:
+            self._note_replay()
+        key = self.record.key(request.method, request.params)
+        self._missing.discard(key)
+        if self._remembered is not None and not self._missing:
+            self._remembered.set()
+        answers = self.record.answers
+        if key in answers or key in self._unread:
+            # Also for a recorded answer: an await that sometimes does not yield surprises its
+            # caller, and concurrent tasks get their turns in every run.
+            await trio.lowlevel.checkpoint()
+        if key in answers:
+            return read(answers[key])
+        value = self._read(key, read)
+        if value is UNSET:
+            value = await self._pause.around(partial(self._read_next, key, request, read))
+        return value
+
+    def _read(self, key: str, read: Reader) -> Any:
+        """Read an answer that a retry has brought; UNSET if there is none, or no valid one."""
+        if key not in self._unread:
+            return UNSET
+        answer = self._unread.pop(key)
+        try:
+            value = read(answer)
+        except ProtocolError:
+            # `basic/patterns/mrtr` allows an error or a new question: a person who mistyped is
+            # asked again. The count travels in the state, else there would be no bound.
+            self.record.refuse(key)
+            return UNSET
+        self.record.answers[key] = answer
+        return value
+
+    async def _read_next(self, key: str, request: InputRequest, read: Reader) -> Any:
+        """Ask, and repeat the question while the answer is invalid."""
+        while True:
+            self.record.check_patience(key, request)
+            await self._wait(key, request)
+            value = self._read(key, read)
+            if value is not UNSET:
+                return value
+
+    async def _wait(self, key: str, request: InputRequest) -> None:
+        """Wait until a retry has brought the answer to a question.
+
+        Raises:
+            McpError: Too many rounds.
+        """
+        question = self._pending[key] = _Question(request)
+        self._count += 1
+        try:
+            self._end_soon()
+            await question.woken.wait()
+        finally:
+            # A handler may also have given the question up.
+            del self._pending[key]
+        if question.error is not None:
+            raise question.error
+
+    async def step(self, name: str, run: Callable[[], Awaitable[Any]]) -> Any:
+        """Run the side effect, or return its result from an earlier round."""
+        self._replays = False
+        # Also for a recorded answer: concurrent tasks get their turns in every run, so that more of
+        # them reach their questions in this round.
+        await trio.lowlevel.checkpoint()
+        # The state that the client holds has no results of later steps: a replay would repeat them.
+        while self._reopened is not None:
+            await self._reopened.wait()
+        # Counted for `_end`: a round that ended in the middle of a step would lose its result, and
+        # the next round would repeat the side effect.
+        self._running += 1
+        try:
+            return await self.record.step(name, run)
+        finally:
+            self._running -= 1
+            if self._idle is not None and self._running == 0:
+                self._idle.set()
+
+    async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
+        """End the round with the questions and the state of an `InputRequired`."""
+        if self._round >= MAX_ROUNDS:
+            raise too_many_rounds()
+        # `asked` is empty: the answers of the next round belong to the handler, which reads them
+        # from `ctx.input_responses`, and not to calls of `ask`.
+        self._reply(required.requests, {"asked": [], "state": required.state})
+        await trio.lowlevel.checkpoint()
+        return None
+
+    def _note_replay(self) -> None:
+        """Name a handler in the log that has run code again before its first question, once."""
+        self._replays = False
+        code = _code_before()
+        if code is not None and code not in self._ctx.running.replayed:
+            self._ctx.running.replayed.add(code)
+            logger.warning(
+                "%s (%s:%d) ran again from its first line: its code before its first question has"
+                " run twice; put side effects into ctx.step",
+                code.co_qualname,
+                code.co_filename,
+                code.co_firstlineno,
+            )
+
+    # The end of a round
+
+    def _end_soon(self) -> None:
+        """Begin to end the round, if a request is in flight, and that has not begun yet."""
+        if self._ending or self._reopened is not None:
+            return
+        if self._round >= MAX_ROUNDS:
+            for key, question in self._pending.items():
+                if key not in self._unread:
+                    question.error = too_many_rounds()
+                    question.woken.set()
+            return
+        if not self._missing and self._is_alone():
+            self._end_now()
+            return
+        self._ending = True
+        # Not in the nursery of the handler: `_end` may cancel that, and would cancel itself.
+        self._ctx.running.linger(self._end)
+
+    def _is_alone(self) -> bool:
+        """Tell whether the handler has one task, the calling one, so that nothing else can ask."""
+        task, own = trio.lowlevel.current_task(), self._ctx.trio_task
+        return (own is None or own is task) and not task.child_nurseries
+
+    async def _end(self) -> None:
+        """End the round once the handler has asked all that it asks now, and no step runs."""
+        # Counting turns from the last new question, not from the first: each question may let
+        # another task of the handler reach its own.
+        quiet = 0
+        while quiet < SETTLING_TURNS:
+            before = self._count
+            await trio.lowlevel.checkpoint()
+            quiet = quiet + 1 if self._count == before else 0
+            while self._running:
+                self._idle = trio.Event()
+                await self._idle.wait()
+                quiet = 0
+        pending = self._pending
+        forgot = bool(pending) and not self._is_held_up() and await self._forgot()
+        self._ending = False
+        # The handler may have given its questions up, and goes on.
+        if pending:
+            self._end_now(forgot=forgot)
+
+    def _end_now(self, *, forgot: bool = False) -> None:
+        """Answer the request with the questions that wait, and park the handler or cancel it."""
+        ctx, pending = self._ctx, self._pending
+        # The handler may have returned or failed beside the question, or the client may have gone.
+        # One request has one answer.
+        if ctx.answered or ctx.withdrawn:
+            return
+        if forgot:
+            ctx.send_reason(_not_deterministic(each.request for each in pending.values()))
+        else:
+            # Also kept as `asked`: in the next round these answers must count as answers to
+            # questions.
+            unread = {key: self._unread[key] for key in self._unread if key in self._missing}
+            self._asked, self._unread = [*pending, *unread], unread
+            asked = {"asked": self._asked, "unread": unread}
+            content = {**asked, "given": self.responses, "state": self.state}
+            requests = {key: question.request for key, question in pending.items()}
+            if self._reply(requests, content) and self._park():
+                return
+        ctx.stop()
+
+    def _is_held_up(self) -> bool:
+        """Tell whether a task waits only because another task took the answer to an equal question.
+
+        The order of the two may differ from round to round. The waiting task gets an answer of its
+        own in the next round, and continues to its earlier questions then.
+        """
+        recorded = {*self.record.answers, *self._asked}
+        # The number of a key counts equal questions: the one before is the previous equal one.
+        parts = (key.rpartition("-") for key in self._pending)
+        return any(f"{name}-{int(number) - 1}" in recorded for name, _, number in parts)
+
+    async def _forgot(self) -> bool:
+        """Tell whether a question of an earlier round is missing in this one.
+
+        A task of the handler that is slower this time gets `PATIENCE` seconds to ask it.
+        """
+        if self._missing:
+            self._remembered = trio.Event()
+            with trio.move_on_after(PATIENCE):
+                await self._remembered.wait()
+        return bool(self._missing)
+
+    def _reply(self, requests: Mapping[str, InputRequest], content: Mapping[str, Any]) -> bool:
+        """Answer with questions and state; False if the answer had to be another one."""
+        record = self.record
+        kept = {"answers": record.answers, "steps": record.steps, "refused": record.refused}
+        self._round += 1
+        content = {**content, **kept, "round": self._round}
+        state = self._ctx.running.server.sealer.seal(content, self._binding)
+        # Checked after sealing: the limit is for the text that a client must carry.
+        if len(state) > MAX_STATE:
+            text = f"The answers and steps so far exceed {MAX_STATE} characters of sealed state"
+            self._ctx.send_reason(text)
+            return False
+        self._sealed = state
+        result: JSONObject = {"resultType": "input_required", "requestState": state}
+        # State without questions is a valid result: the client retries at once (2026-07-28
+        # `basic/patterns/mrtr`). An empty `inputRequests` would be ambiguous.
+        if requests:
+            result["inputRequests"] = {key: each.to_wire() for key, each in requests.items()}
+        self._ctx.complete(result)
+        return True
+
+    # Parked
+
+    def _park(self) -> bool:
+        """Keep the handler for the retry, if there is room for it."""
+        ctx = self._ctx
+        # The task of a tool that begins one runs the handler from the start, whatever was parked.
+        if ctx.begin_task is not None or not ctx.running.parked.add(
+            self._sealed, self._binding, ctx
+        ):
+            return False
+        # Together with the clocks of the questions: the handler may give those up by itself.
+        self._pause.begin()
+        self._reopened = trio.Event()
+        ctx.park(ctx.running.parked.seconds)
+        return True
+
+    def reopen(self, given: Mapping[str, Any]) -> None:
+        """Go on with the answers of a retry.
+
+        Args:
+            given: The answers that it brings, to any questions.
+        """
+        self._unread |= self._meant(given)
+        reopened, self._reopened = self._reopened, None
+        self._pause.end()
+        if reopened is not None:
+            reopened.set()
+        for key, question in self._pending.items():
+            if key in self._unread:
+                question.woken.set()
+        # The client has not answered all of them, or the handler has asked more in the meantime.
+        if not self._unread.keys() >= self._pending.keys():
+            self._end_soon()
+
+    async def stay_open(self) -> None:
+        """Wait until a request is in flight that can take the result of the handler."""
+        if self._reopened is not None:
+            try:
+                # A handler may end while it is parked: it may give its questions up.
+                await self._reopened.wait()
+            finally:
+                self._ctx.running.parked.discard(self._sealed)
+
+
+def _not_deterministic(pending: Iterable[InputRequest]) -> str:
+    asked = ", ".join(map(text_of, pending))
+    return (
+        "the handler is not deterministic: in an earlier round it asked something else than"
+        f" {asked}; what it asks may depend on its arguments, on answers and on ctx.step only"
+    )
+
+
+def _binding(ctx: "RequestContext", params: Mapping[str, Any]) -> JSONObject:
+    """Return the owner of a state: server, caller, method and arguments.
+
+    2026-07-28 `basic/patterns/mrtr` wants the principal, the method and a digest of the salient
+    parameters in the protected payload. Without them a client could replay the approval of one
+    call in another one.
+    """
+    # `_meta` is fresh in each retry, and the other two are what a retry adds.
+    own = {
+        key: value
+        for key, value in params.items()
+        if key not in {"_meta", "inputResponses", "requestState"}
+    }
+    caller = ctx.envelope.origin.principal
+    return {
+        "server": ctx.running.server.options.name,
+        "principal": None if caller is None else caller.key,
+        "method": ctx.request.method,
+        "name": own.get("name", own.get("uri")),
+        "arguments": digest_of(own),
+    }
+
+
+def _code_before() -> CodeType | None:
+    """Find the handler that asks now, if it has run another statement before.
+
+    Returns:
+        Its code; None if its question is the first statement, as in each function that it calls.
+    """
+    found: CodeType | None = None
+    before = False
+    for frame in _own_frames(inspect.currentframe()):
+        found = frame.f_code
+        lines = (line for _, _, line in found.co_lines() if line)
+        first = next((line for line in lines if line > found.co_firstlineno), frame.f_lineno)
+        before = before or frame.f_lineno > first
+    return found if before else None
+
+
+def _own_frames(frame: FrameType | None) -> Iterator[FrameType]:
+    """Yield the author's frames of this task, the innermost first."""
+    while frame is not None:
+        package, _, rest = str(frame.f_globals.get("__name__", "")).partition(".")
+        if package == "trio" and rest == "_core._run":
+            return  # the loop, and below it the program that runs it
+        if package not in ("noizu_mcp", "trio"):
+            yield frame
+        frame = frame.f_back
