@@ -1,0 +1,179 @@
+"""An asyncio loop in a thread that trio owns: trio lets it take steps.
+
+Theory of operation. The loop never blocks: its selector only polls. When nothing is left to do it
+says for how long, and `run_forever` returns. One step is a call of `run_forever`. Steps are taken
+in a hook of trio, between two batches of trio's tasks, so no code of asyncio runs inside of a trio
+task: a call of trio in it fails at once, with trio's own error, and can enter no cancel scope.
+
+The hook is called in every turn of the trio loop, and takes a step if one is due. A system task
+sees to it that trio has turns: it waits until a descriptor of the loop is ready (an epoll or kqueue
+object is a descriptor itself), until the next timer, or until somebody outside of a step schedules
+a callback; then a step is due, and the task gives trio one more turn. There is no thread and no
+signal handler, and while asyncio has nothing to do it costs trio nothing.
+
+A step ends after `TURNS` turns of the asyncio loop, also if more is to be done: neither of the two
+loops can keep the other one waiting.
+"""
+
+import asyncio
+import selectors
+from collections.abc import Callable
+from typing import Any, Final
+
+import sniffio
+import trio
+
+from ..._log import throttled_log
+
+#: Turns of the asyncio loop in one step. A coroutine that is started, waits once and ends takes
+#: three; each turn costs about 5 µs.
+TURNS: Final = 8
+#: Seconds that tasks get to end when the trio loop ends; then they are abandoned.
+PATIENCE: Final = 5.0
+
+
+class _Selector(selectors.DefaultSelector):
+    """A selector that polls, and ends the step when there is nothing to wait for.
+
+    Attributes:
+        idle: Seconds until the next timer of the loop; None if there is none. 0 while the loop has
+            something to do.
+        turns: Turns that are left in this step.
+        stop: Makes `run_forever` return after this turn.
+    """
+
+    idle: float | None = 0
+    turns = 0
+    stop: Callable[[], None]
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Return what is ready; see `selectors.BaseSelector.select`."""
+        events = super().select(0)
+        self.turns -= 1
+        self.idle = 0 if events else timeout
+        if self.idle != 0 or self.turns <= 0:
+            self.stop()
+        return events
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An asyncio loop that tells when something is scheduled, on the clock of the trio loop.
+
+    Args:
+        selector: Polls the descriptors of the loop.
+        notice: Called before something is scheduled.
+    """
+
+    def __init__(self, selector: _Selector, notice: Callable[[], None]) -> None:
+        super().__init__(selector)
+        self._notice = notice
+        # A clock that jumps in tests moves the timers of both loops.
+        self._clock = trio.lowlevel.current_clock()
+
+    def time(self) -> float:
+        """Return the time of the trio loop."""
+        return self._clock.current_time()
+
+    def call_soon(self, *args: Any, **options: Any) -> asyncio.Handle:
+        """Schedule a callback; see `asyncio.AbstractEventLoop.call_soon`."""
+        self._notice()
+        return super().call_soon(*args, **options)
+
+    def call_at(self, *args: Any, **options: Any) -> asyncio.TimerHandle:
+        """Schedule a callback; see `asyncio.AbstractEventLoop.call_at`."""
+        self._notice()
+        return super().call_at(*args, **options)
+
+
+class OwnLoop(trio.abc.Instrument):
+    """The asyncio loop of one trio loop; made and run in that trio loop.
+
+    Attributes:
+        loop: The asyncio loop.
+    """
+
+    def __init__(self) -> None:
+        self._selector = _Selector()
+        self.loop = _Loop(self._selector, self._notice)
+        self._selector.stop = self.loop.stop
+        self._due = True
+        self._stepping = False
+        self._waiting: trio.CancelScope | None = None
+        self._rested = False  # no step was taken since the last wait began
+
+    async def run(self) -> None:
+        """Let the loop take steps until cancelled; then end its tasks, and close it."""
+        trio.lowlevel.add_instrument(self)
+        try:
+            await self._pace()
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._end()
+            trio.lowlevel.remove_instrument(self)
+            self.loop.close()
+
+    async def _pace(self) -> None:
+        """Give trio a turn whenever a step is due."""
+        while True:
+            while self._due:
+                await trio.lowlevel.checkpoint()
+            idle = self._selector.idle
+            self._rested = True
+            with trio.CancelScope() as self._waiting:
+                if idle is not None:
+                    self._waiting.deadline = trio.current_time() + idle
+                await trio.lowlevel.wait_readable(self._selector.fileno())
+            self._waiting = None
+            # Else the hook has come first: something was scheduled outside of a step.
+            self._due = self._due or self._rested
+
+    def _notice(self) -> None:
+        # Also in the last turn of a step, after the selector has found nothing to do: timers run.
+        self._selector.idle = 0
+        if not self._stepping:
+            self._due = True
+            if self._waiting is not None:
+                self._waiting.cancel()
+
+    def after_io_wait(self, _timeout: float) -> None:
+        """Take a step if one is due; see `trio.abc.Instrument`."""
+        if not self._due:
+            return
+        # For libraries that serve both, such as anyio. Without a name here they find asyncio.
+        library, sniffio.thread_local.name = sniffio.thread_local.name, None
+        # `trio.run` may itself be called in a callback of an asyncio loop, as in a notebook.
+        outer = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+        self._stepping = True
+        self._rested = False
+        self._selector.turns = TURNS
+        try:
+            self.loop.run_forever()
+        except BaseException as error:  # SystemExit, of a task that nobody of ours awaits
+            # An instrument that raises is removed by trio, and the loop would stand still.
+            throttled_log.crash("aio", "a task of asyncio failed", error=error)
+            self._selector.idle = 0
+        finally:
+            self._stepping = False
+            asyncio._set_running_loop(outer)
+            sniffio.thread_local.name = library
+        self._due = self._selector.idle == 0
+
+    async def _end(self) -> None:
+        """Cancel the tasks that are left, and let them end, as `asyncio.run` does."""
+        ending = self.loop.create_task(self._end_tasks())
+        with trio.move_on_after(PATIENCE):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._pace)
+                ended = trio.Event()
+                ending.add_done_callback(lambda _: ended.set())
+                await ended.wait()
+                nursery.cancel_scope.cancel()
+
+    async def _end_tasks(self) -> None:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.loop.shutdown_asyncgens()
+        await self.loop.shutdown_default_executor()
