@@ -65,7 +65,8 @@ class Server(server.Server, abstract=True):
     `description`, `instructions`, `website_url`, `icons`, `tool_timeout` (seconds, 30 by default,
     None for no limit), `page_size`, `limits` (`Limits`), `cache` (`Cache`, or a mapping of kinds to
     it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28), `task_ttl`
-    and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request),
+    and `task_poll_interval` (of tasks, in seconds), `requires` (scopes for every request), `loop`
+    (`trio`, or `asyncio` for its own methods, its lifespan, and components that name none),
     `abstract`.
     Features: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for later

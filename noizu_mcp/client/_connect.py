@@ -11,7 +11,7 @@ from .. import transports
 from .._errors import ConnectionClosed, TransportError
 from .._limits import Limits
 from .._version import __version__
-from ..engine import MessageStream, single_failure
+from ..engine import MessageStream, check_on_trio, single_failure
 from ..server import Server, serve
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
@@ -27,6 +27,11 @@ TIMEOUT: Final = 60.0
 PROBE_TIMEOUT: Final = 5.0
 #: Seconds at the end of the block to cancel running requests at the server.
 LEAVE_TIMEOUT: Final = 2.0
+
+_ELSEWHERE: Final = (
+    "under asyncio and in notebooks write `async with noizu_mcp.aio.connect(…)`, without any loop"
+    " `with SyncClient(…)`"
+)
 
 Target = Server | type[Server] | Stdio | Http | str | MessageStream
 
@@ -65,6 +70,7 @@ async def connect(
         The client, after the negotiation of the revision.
 
     Raises:
+        RuntimeError: No trio task runs here; `noizu_mcp.aio.connect` is for asyncio.
         TransportError: The server could not be reached.
         ProtocolError: There is no revision that both sides speak.
         AuthError: The server refused the credentials.
@@ -72,6 +78,7 @@ async def connect(
             `roots` and the handler list roots; or `principal` is given for a remote server.
         ValueError: The URL is not valid, or a root has no `file://` URI.
     """
+    check_on_trio("connect", _ELSEWHERE)
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
     if not isinstance(handler, ClientHandler):

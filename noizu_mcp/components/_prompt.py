@@ -16,9 +16,9 @@ class Prompt(Component, metaclass=ComponentMeta):
     """One prompt: subclass it, declare the arguments, write `get`.
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
-    `description`, `icons`, `meta`, `hidden`, `visible`, `timeout`, `requires`, `abstract`. The name
-    defaults to the name of the class in snake case, the description to the first paragraph of the
-    docstring.
+    `description`, `icons`, `meta`, `hidden`, `visible`, `timeout`, `requires`, `loop`, `abstract`.
+    The name defaults to the name of the class in snake case, the description to the first paragraph
+    of the docstring.
 
     The arguments are the fields of a nested class `Arguments`, each an `argument(…)`, or fields as
     data, `arguments = {"code": f.string(required=True)}`. They are texts on the wire: a field of

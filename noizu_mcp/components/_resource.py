@@ -153,7 +153,7 @@ class Resource(Component, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `uri`, `name`,
     `title`, `description`, `mime_type`, `size`, `annotations`, `icons`, `meta`, `hidden`,
-    `visible`, `subscribable`, `timeout`, `requires`, `abstract`. The name defaults to
+    `visible`, `subscribable`, `timeout`, `requires`, `loop`, `abstract`. The name defaults to
     the URI, the description to the first paragraph of the docstring.
 
     `read` may take `uri` and `ctx`, and is sync or async; a sync one runs in a worker thread. It
@@ -172,8 +172,8 @@ class ResourceTemplate(Component, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `uri_template`
     (RFC 6570), `name`, `title`, `description`, `mime_type`, `annotations`, `icons`, `meta`,
-    `hidden`, `visible`, `subscribable`, `timeout`, `requires`, `traversal`, `abstract`. Values
-    that could lead a handler out of its directory match nothing, unless `traversal=True`.
+    `hidden`, `visible`, `subscribable`, `timeout`, `requires`, `loop`, `traversal`, `abstract`.
+    Values that could lead a handler out of its directory match nothing, unless `traversal=True`.
 
     `read` takes the variables as parameters, `read(self, table: str, id: int)`, or all of them in
     `args`; it may also take `uri` and `ctx`. It returns the same as `read` of a `Resource`. `args`

@@ -327,7 +327,7 @@ REFUSED = {
         (
             "case.py:10: tool(greet).bogus: unknown option; there are: name, title, description,"
             " category, annotations, icons, meta, hidden, visible, timeout, max_concurrency,"
-            " requires, inline, strict, task, starts_task, input, output, input_schema,"
+            " requires, loop, inline, strict, task, starts_task, input, output, input_schema,"
             " output_schema\n"
             "case.py:10: tool(greet).hidden: must be True or False, got 3\n"
             "case.py:10: greet.input_schema.type: takes one of null, boolean, object, array,"
@@ -342,7 +342,7 @@ REFUSED = {
         (
             "case.py:10: f.bogus: unknown option; there are: name, title, description, category,"
             " annotations, icons, meta, hidden, visible, timeout, max_concurrency, requires,"
-            " inline, strict, task, starts_task, input, output, input_schema, output_schema\n"
+            " loop, inline, strict, task, starts_task, input, output, input_schema, output_schema\n"
             "case.py:10: f.inline: is for a sync method; an async one runs where it is called"
             " anyway\n"
             "case.py:10: f: the annotation of its result names something that is not there when the"

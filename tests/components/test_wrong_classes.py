@@ -15,7 +15,7 @@ CASES = {
         (
             "case.py:4: Bad.zzzzzz: unknown option; there are: name, title, description, "
             "category, annotations, icons, meta, hidden, visible, timeout, max_concurrency, "
-            "requires, inline, strict, task, starts_task, input, output, input_schema, "
+            "requires, loop, inline, strict, task, starts_task, input, output, input_schema, "
             "output_schema, abstract"
         ),
     ),
@@ -565,7 +565,7 @@ CASES = {
             "case.py:4: Bad.hidden: must be True or False, got 'yes'\n"
             "case.py:4: Bad.colour: unknown option; there are: name, title, "
             "description, category, annotations, icons, meta, hidden, visible, "
-            "timeout, max_concurrency, requires, inline, strict, task, starts_task, "
+            "timeout, max_concurrency, requires, loop, inline, strict, task, starts_task, "
             "input, output, input_schema, output_schema, abstract\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, "
             "got -1\n"

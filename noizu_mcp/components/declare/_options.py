@@ -102,6 +102,13 @@ def _read_count(value: Any) -> int | None:
     return value
 
 
+def read_loop(value: Any) -> str:
+    """Take the name of a loop."""
+    if value not in ("trio", "asyncio"):
+        raise ValueError(f"must be 'trio' or 'asyncio', {got(value)}")
+    return str(value)
+
+
 def _read_task(value: Any) -> str | None:
     if value not in (None, "optional", "required"):
         raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
@@ -264,6 +271,7 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("timeout", read_seconds, _ALL),
     ("max_concurrency", _read_count, _TOOLS),
     ("requires", read_requires, _ALL),
+    ("loop", read_loop, _ALL),
     ("subscribable", read_flag, _CONTENTS),
     ("traversal", read_flag, "ResourceTemplate template_function"),
     ("inline", read_flag, _CALLS),

@@ -36,6 +36,7 @@ class Bound(Frozen):
         hidden: Left out of the lists, still served.
         timeout: Seconds that an answer may take; None for no limit, UNSET for the server's limit.
         requires: Scopes that a caller must hold; None for none.
+        loop: The loop of its coroutine functions, `trio` or `asyncio`; None for that of the server.
         mode: `async`, `thread` (sync, may block) or `inline` (sync and short; tools only).
         takes_context: True if the handler takes the context.
         invoke: Calls the handler with the values of its row: `(args, ctx)` for tools and prompts,
@@ -53,6 +54,7 @@ class Bound(Frozen):
     hidden: bool = False
     timeout: float | Unset | None = UNSET
     requires: "RequireScopes | None" = None
+    loop: str | None = None
     mode: Mode
     takes_context: bool
     invoke: Callable[..., Any]

@@ -60,6 +60,7 @@ class Overrides(TypedDict, total=False):
         visible: The opposite of `hidden`.
         timeout: Seconds, or None for no limit.
         requires: Other scopes that a caller must hold: `RequireScopes`, or names; None for none.
+        loop: Another loop for its coroutine functions: `trio` or `asyncio`.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Overrides(TypedDict, total=False):
     visible: bool
     timeout: float | None
     requires: "RequireScopes | str | Sequence[str] | None"
+    loop: Literal["trio", "asyncio"]
 
 
 @final

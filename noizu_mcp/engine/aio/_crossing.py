@@ -63,6 +63,15 @@ async def run_asyncio(work: Callable[[], Awaitable[Result]]) -> Result:
         call.take_variables()
 
 
+def from_asyncio(function: Callable[..., Awaitable[Result]]) -> Callable[..., Awaitable[Result]]:
+    """Make a coroutine function of asyncio callable from trio tasks."""
+
+    def crossed(*args: Any) -> Awaitable[Result]:
+        return Call().run(partial(function, *args))
+
+    return crossed
+
+
 class TrioSide:
     """Runs trio code for tasks of an asyncio loop of the same thread.
 
@@ -113,7 +122,7 @@ async def _settle(
     try:
         with scope:
             value = await work()
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001 - raised on the other side
         crash, going_on = split_cancellation(error)
         if crash is None or isinstance(crash, StopIteration):  # no future takes a StopIteration
             text = "was cancelled: its server has ended" if crash is None else f"raised {crash!r}"
@@ -266,7 +275,7 @@ async def enter_asyncio(manager: AbstractAsyncContextManager[Result]) -> AsyncIt
             call.take_variables()
             try:
                 yield values[0]
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - raised by the manager
                 crash, going_on = split_cancellation(error)
                 leave.set_result(crash)
                 if going_on is not None:

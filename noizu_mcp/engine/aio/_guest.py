@@ -8,7 +8,6 @@ that trio loop is used.
 """
 
 import asyncio
-import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, TypeVar
@@ -127,12 +126,7 @@ async def trio_side() -> AsyncIterator[TrioSide]:
         guest.users -= 1
         if not guest.users:
             guest.stop()
-            try:
-                await asyncio.wait([guest.ended])
-            except asyncio.CancelledError:
-                # Waited for all the same: the code of a server must not end in the middle.
-                await asyncio.wait([guest.ended])
-                raise
+            await _wait_for_end(guest.ended)
             guest.ended.result()
 
 
@@ -165,22 +159,15 @@ async def enter_trio(
 
     holding = asyncio.ensure_future(side.run(hold))
     try:
-        await asyncio.wait([entered, holding], return_when=asyncio.FIRST_COMPLETED)
+        both: list[asyncio.Future[Any]] = [entered, holding]
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
         holding.cancel()
         await asyncio.wait([holding])
         raise
     if not entered.done():
         await holding
-    owner = asyncio.current_task()
-    interrupted = False
-
-    def interrupt(_: object) -> None:
-        nonlocal interrupted
-        if not leave.is_set() and owner is not None:
-            interrupted = owner.cancel()
-
-    holding.add_done_callback(interrupt)
+    interruption = _Interruption(holding, leave)
     failure: BaseException | None = None
     try:
         yield entered.result()
@@ -192,15 +179,42 @@ async def enter_trio(
     if isinstance(failure, Exception):
         failures.append(failure)
     leave.set()
-    try:
-        await asyncio.wait([holding])
-    except asyncio.CancelledError:
-        # Waited for all the same; a second cancellation is not.
-        await asyncio.wait([holding])
-        raise
-    if interrupted and owner is not None:
-        owner.uncancel()
+    await _wait_for_end(holding)
+    interruption.take_back()
     # Raises the failure of the block, or what the manager has made of it.
     holding.result()
-    if not interrupted and failure is not None and not isinstance(failure, Exception):
+    if isinstance(failure, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
         raise failure
+
+
+class _Interruption:
+    """Cancels the calling task when the trio side of its block ends too early.
+
+    Args:
+        holding: The trio side.
+        leave: Set once the block has ended.
+    """
+
+    def __init__(self, holding: "asyncio.Task[None]", leave: trio.Event) -> None:
+        self._owner = asyncio.current_task()
+        self._leave = leave
+        self._happened = False
+        holding.add_done_callback(self._interrupt)
+
+    def _interrupt(self, _: object) -> None:
+        if self._owner is not None and not self._leave.is_set():
+            self._happened = self._owner.cancel()
+
+    def take_back(self) -> None:
+        """Let the task go on: it is told by an exception."""
+        if self._owner is not None and self._happened:
+            self._owner.uncancel()
+
+
+async def _wait_for_end(future: "asyncio.Future[Any]") -> None:
+    """Wait for code of the trio side to end, also when the caller is cancelled, once."""
+    try:
+        await asyncio.wait([future])
+    except asyncio.CancelledError:
+        await asyncio.wait([future])
+        raise

@@ -16,14 +16,17 @@ loops can keep the other one waiting.
 """
 
 import asyncio
+import contextvars
 import selectors
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, TypeVarTuple
 
 import sniffio
 import trio
 
 from ..._log import throttled_log
+
+Args = TypeVarTuple("Args")
 
 #: Turns of the asyncio loop in one step. A coroutine that is started, waits once and ends takes
 #: three; each turn costs about 5 µs.
@@ -74,15 +77,26 @@ class _Loop(asyncio.SelectorEventLoop):
         """Return the time of the trio loop."""
         return self._clock.current_time()
 
-    def call_soon(self, *args: Any, **options: Any) -> asyncio.Handle:
+    def call_soon(
+        self,
+        callback: Callable[[*Args], object],
+        *args: *Args,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
         """Schedule a callback; see `asyncio.AbstractEventLoop.call_soon`."""
         self._notice()
-        return super().call_soon(*args, **options)
+        return super().call_soon(callback, *args, context=context)
 
-    def call_at(self, *args: Any, **options: Any) -> asyncio.TimerHandle:
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Args], object],
+        *args: *Args,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.TimerHandle:
         """Schedule a callback; see `asyncio.AbstractEventLoop.call_at`."""
         self._notice()
-        return super().call_at(*args, **options)
+        return super().call_at(when, callback, *args, context=context)
 
 
 class OwnLoop(trio.abc.Instrument):
@@ -125,7 +139,7 @@ class OwnLoop(trio.abc.Instrument):
                 await trio.lowlevel.wait_readable(self._selector.fileno())
             self._waiting = None
             # Else the hook has come first: something was scheduled outside of a step.
-            self._due = self._due or self._rested
+            self._due |= self._rested
 
     def _notice(self) -> None:
         # Also in the last turn of a step, after the selector has found nothing to do: timers run.
@@ -149,7 +163,7 @@ class OwnLoop(trio.abc.Instrument):
         self._selector.turns = TURNS
         try:
             self.loop.run_forever()
-        except BaseException as error:  # SystemExit, of a task that nobody of ours awaits
+        except BaseException as error:  # noqa: BLE001 - SystemExit of a task of nobody's
             # An instrument that raises is removed by trio, and the loop would stand still.
             throttled_log.crash("aio", "a task of asyncio failed", error=error)
             self._selector.idle = 0

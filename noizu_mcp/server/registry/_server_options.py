@@ -11,7 +11,15 @@ import attrs
 from ..._limits import DEFAULTS, Limits
 from ..._util import got
 from ..._value import JSONObject, Value
-from ...components import Table, read_flag, read_icons, read_requires, read_seconds, read_text
+from ...components import (
+    Table,
+    read_flag,
+    read_icons,
+    read_loop,
+    read_requires,
+    read_seconds,
+    read_text,
+)
 from ._pages import PAGE_SIZE
 
 if TYPE_CHECKING:
@@ -101,6 +109,7 @@ class ServerOptions(NamedTuple):
         task_ttl: Seconds that a task may run, and that its result is kept afterwards.
         task_poll_interval: Seconds that a client is told to leave between two looks at a task.
         requires: Scopes that every request needs but those of `OPEN`; None for none.
+        loop: The loop of its own coroutine functions, and of components that name none.
     """
 
     name: str
@@ -119,6 +128,7 @@ class ServerOptions(NamedTuple):
     task_ttl: float = TASK_TTL
     task_poll_interval: float = TASK_POLL_INTERVAL
     requires: "RequireScopes | None" = None
+    loop: str = "trio"
 
     def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
         """Return the cache hints of a kind of results; by default they are stale at once.
@@ -214,6 +224,7 @@ SERVER_OPTIONS: Final[Table] = {
     "task_ttl": _read_some_seconds,
     "task_poll_interval": _read_some_seconds,
     "requires": read_requires,
+    "loop": read_loop,
     "abstract": read_flag,
 }
 
