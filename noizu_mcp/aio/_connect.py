@@ -102,7 +102,7 @@ class _AsyncioClient(Client):
 def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     async def crossed(self: _AsyncioClient, *args: Any, **options: Any) -> Any:
-        return await self._side.run(partial(method, self._inner, *args, **options))
+        return await self._side.run_trio(partial(method, self._inner, *args, **options))
 
     return crossed
 

@@ -2,7 +2,7 @@
 
 Theory of operation. A `Call` is one call of asyncio code from a trio task, for example of a
 handler. It owns one asyncio task, and the trio task sleeps until that has ended. Meanwhile code of
-the asyncio task may call trio code with `TrioSide.run`: that runs in a child of the waiting trio
+the asyncio task may call trio code with `run_trio`: that runs in a child of the waiting trio
 task, in a nursery which is opened with the first such call. So everything that the asyncio code
 does lies within the cancel scopes of its caller, and ends with it.
 
@@ -14,6 +14,7 @@ the other side waits. Context variables are those of the caller.
 Both loops run in one thread, so no lock is needed, and nothing is handed over between threads.
 """
 
+import abc
 import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,12 +25,15 @@ from typing import Any, Final, TypeVar
 import trio
 
 from .._failure import single_failure, split_cancellation
-from ._own_loop import OwnLoop
+from ._own_loop import OwnLoop, SteppedLoop
 
 Result = TypeVar("Result")
 
 #: The asyncio loop that the tasks of a trio loop use.
 LOOP: Final = trio.lowlevel.RunVar[asyncio.AbstractEventLoop]("noizu_mcp.aio")
+#: Turns that a guest of an asyncio loop gives to short asyncio code before it sleeps. When nothing
+#: is left to do, the guest waits in another thread, and to come back costs 100 µs.
+SHORT: Final = 3
 #: The marker of a context variable without a value.
 _MISSING: Final = object()
 
@@ -72,23 +76,25 @@ def from_asyncio(function: Callable[..., Awaitable[Result]]) -> Callable[..., Aw
     return crossed
 
 
-class TrioSide:
+class TrioSide(abc.ABC):
     """Runs trio code for tasks of an asyncio loop of the same thread.
 
     Args:
         loop: The asyncio loop.
-        start: Starts a trio task; raises RuntimeError if it cannot.
     """
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        start: Callable[[Callable[[], Awaitable[None]]], None],
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._start = start
 
-    async def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
+    @abc.abstractmethod
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Start a trio task, which sees the context variables of the caller.
+
+        Raises:
+            RuntimeError: It is too late.
+        """
+
+    async def run_trio(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Run trio code from an asyncio task, and wait for it.
 
         A cancellation is waited for, too; a second one is not: the code may shield itself.
@@ -102,7 +108,7 @@ class TrioSide:
         """
         scope = trio.CancelScope()
         ended: asyncio.Future[Any] = self._loop.create_future()
-        self._start(partial(_settle, work, scope, ended))
+        self.start(partial(_settle, work, scope, ended))
         try:
             # Not awaited itself: a cancellation would cancel it, and it belongs to the other side.
             await asyncio.wait([ended])
@@ -136,16 +142,15 @@ async def _settle(
         ended.set_result(value)
 
 
-class Call:
+class Call(TrioSide):
     """One call of asyncio code from the trio task that makes this object.
 
-    Attributes:
-        side: Runs trio code for the asyncio code, for as long as that runs.
+    It runs trio code for the asyncio code, for as long as that runs.
     """
 
     def __init__(self) -> None:
-        self._loop = loop_of_this_run()
-        self.side = TrioSide(self._loop, self._start)
+        super().__init__(loop_of_this_run())
+        self._turns = 0 if isinstance(self._loop, SteppedLoop) else SHORT
         self._context = contextvars.copy_context()
         self._sleeper: trio.lowlevel.Task | None = None
         self._nursery: trio.Nursery | None = None
@@ -166,7 +171,11 @@ class Call:
         """
         self._task = task = self._loop.create_task(self._captured(work), context=self._context)
         task.add_done_callback(self._wake)
-        await self._sleep()
+        for _ in range(self._turns):
+            if not task.done() and not self._begun:
+                await trio.lowlevel.cancel_shielded_checkpoint()
+        if not task.done() and not self._begun:
+            await self._sleep()
         if not task.done():  # woken by the first call of trio code
             async with trio.open_nursery() as self._nursery:
                 for begin in self._begun:
@@ -218,7 +227,8 @@ class Call:
             sleeper, self._sleeper = self._sleeper, None
             trio.lowlevel.reschedule(sleeper)
 
-    def _start(self, work: Callable[[], Awaitable[None]]) -> None:
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Start a child of the waiting trio task; see `TrioSide`."""
         if self._task.done():
             raise RuntimeError("the handler has ended, and nothing of it may call its context")
         context = contextvars.copy_context()

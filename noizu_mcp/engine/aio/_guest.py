@@ -21,29 +21,27 @@ from ._crossing import LOOP, TrioSide
 Result = TypeVar("Result")
 
 
-class _Guest:
+class _Guest(TrioSide):
     """A trio loop that serves the tasks of one asyncio loop.
 
     Args:
         loop: The asyncio loop, which runs in this thread.
 
     Attributes:
-        side: Runs trio code.
         users: The number of users; with the last one it ends.
         ready: Done once it serves.
         ended: Done once the trio loop has ended.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.side = TrioSide(loop, self._start_task)
+        super().__init__(loop)
         self.users = 0
         self.ready: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[None] = loop.create_future()
-        self._loop = loop
         self._stop = trio.Event()
         self._nursery: trio.Nursery
 
-    def start(self) -> None:
+    def open(self) -> None:
         """Start the trio loop, or take the one that runs already.
 
         Raises:
@@ -92,7 +90,8 @@ class _Guest:
         else:
             self.ended.set_result(None)
 
-    def _start_task(self, work: Callable[[], Awaitable[None]]) -> None:
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Start a trio task; see `TrioSide`."""
         if self._stop.is_set() or self.ended.done():
             raise RuntimeError("the trio side of this program has ended")
         self._nursery.start_soon(work)
@@ -116,12 +115,12 @@ async def trio_side() -> AsyncIterator[TrioSide]:
             del _GUESTS[loop]
     if guest is None:
         guest = _Guest(loop)
-        guest.start()
+        guest.open()
         _GUESTS[loop] = guest
     guest.users += 1
     try:
         await asyncio.wait([guest.ready, guest.ended], return_when=asyncio.FIRST_COMPLETED)
-        yield guest.side
+        yield guest
     finally:
         guest.users -= 1
         if not guest.users:
@@ -157,7 +156,7 @@ async def enter_trio(
             if failures:
                 raise failures[0]
 
-    holding = asyncio.ensure_future(side.run(hold))
+    holding = asyncio.ensure_future(side.run_trio(hold))
     try:
         both: list[asyncio.Future[Any]] = [entered, holding]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)

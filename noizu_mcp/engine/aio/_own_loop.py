@@ -17,6 +17,7 @@ loops can keep the other one waiting.
 
 import asyncio
 import contextvars
+import math
 import selectors
 from collections.abc import Callable
 from typing import Final, TypeVarTuple
@@ -59,7 +60,7 @@ class _Selector(selectors.DefaultSelector):
         return events
 
 
-class _Loop(asyncio.SelectorEventLoop):
+class SteppedLoop(asyncio.SelectorEventLoop):
     """An asyncio loop that tells when something is scheduled, on the clock of the trio loop.
 
     Args:
@@ -108,46 +109,70 @@ class OwnLoop(trio.abc.Instrument):
 
     def __init__(self) -> None:
         self._selector = _Selector()
-        self.loop = _Loop(self._selector, self._notice)
+        self.loop = SteppedLoop(self._selector, self._notice)
         self._selector.stop = self.loop.stop
         self._due = True
         self._stepping = False
-        self._waiting: trio.CancelScope | None = None
-        self._rested = False  # no step was taken since the last wait began
+        self._until = math.inf  # the timer that `_pace` waits for
+        self._sleeper: trio.lowlevel.Task | None = None  # `_pace`, while no step is due
 
     async def run(self) -> None:
         """Let the loop take steps until cancelled; then end its tasks, and close it."""
         trio.lowlevel.add_instrument(self)
         try:
-            await self._pace()
+            await self._keep_pace()
         finally:
             with trio.CancelScope(shield=True):
                 await self._end()
             trio.lowlevel.remove_instrument(self)
             self.loop.close()
 
-    async def _pace(self) -> None:
-        """Give trio a turn whenever a step is due."""
+    async def _keep_pace(self) -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._watch)
+            nursery.start_soon(self._pace)
+
+    async def _watch(self) -> None:
+        """Take a step whenever a descriptor of the loop is ready."""
         while True:
+            await trio.lowlevel.wait_readable(self._selector.fileno())
+            self._due = True
+            # The step that reads it comes first: until then it stays ready.
             while self._due:
                 await trio.lowlevel.checkpoint()
-            idle = self._selector.idle
-            self._rested = True
-            with trio.CancelScope() as self._waiting:
-                if idle is not None:
-                    self._waiting.deadline = trio.current_time() + idle
-                await trio.lowlevel.wait_readable(self._selector.fileno())
-            self._waiting = None
-            # Else the hook has come first: something was scheduled outside of a step.
-            self._due |= self._rested
+
+    async def _pace(self) -> None:
+        """Give trio a turn whenever a step is due, and make one due with each timer."""
+        while True:
+            if self._due:
+                await trio.lowlevel.checkpoint()
+            elif self._selector.idle is None:
+                self._until = math.inf
+                await self._sleep()
+            else:
+                self._until = trio.current_time() + self._selector.idle
+                with trio.move_on_at(self._until) as timer:
+                    await self._sleep()
+                self._due |= timer.cancelled_caught
+
+    async def _sleep(self) -> None:
+        self._sleeper = trio.lowlevel.current_task()
+        try:
+            await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.SUCCEEDED)
+        finally:
+            self._sleeper = None
+
+    def _wake(self) -> None:
+        if self._sleeper is not None:
+            sleeper, self._sleeper = self._sleeper, None
+            trio.lowlevel.reschedule(sleeper)
 
     def _notice(self) -> None:
         # Also in the last turn of a step, after the selector has found nothing to do: timers run.
         self._selector.idle = 0
         if not self._stepping:
             self._due = True
-            if self._waiting is not None:
-                self._waiting.cancel()
+            self._wake()
 
     def after_io_wait(self, _timeout: float) -> None:
         """Take a step if one is due; see `trio.abc.Instrument`."""
@@ -159,7 +184,6 @@ class OwnLoop(trio.abc.Instrument):
         outer = asyncio._get_running_loop()
         asyncio._set_running_loop(None)
         self._stepping = True
-        self._rested = False
         self._selector.turns = TURNS
         try:
             self.loop.run_forever()
@@ -172,13 +196,17 @@ class OwnLoop(trio.abc.Instrument):
             asyncio._set_running_loop(outer)
             sniffio.thread_local.name = library
         self._due = self._selector.idle == 0
+        idle = math.inf if self._selector.idle is None else self._selector.idle
+        # Another turn is to be given, or there is a timer before the one that is waited for.
+        if self._due or self.loop.time() + idle < self._until:
+            self._wake()
 
     async def _end(self) -> None:
         """Cancel the tasks that are left, and let them end, as `asyncio.run` does."""
         ending = self.loop.create_task(self._end_tasks())
         with trio.move_on_after(PATIENCE):
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._pace)
+                nursery.start_soon(self._keep_pace)
                 ended = trio.Event()
                 ending.add_done_callback(lambda _: ended.set())
                 await ended.wait()

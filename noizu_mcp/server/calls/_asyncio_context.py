@@ -23,7 +23,7 @@ class _Crossing:
         self._delivery = delivery
 
     def __await__(self) -> Generator[Any, Any, None]:
-        return self._side.run(self._wait).__await__()
+        return self._side.run_trio(self._wait).__await__()
 
     async def _wait(self) -> None:
         await self._delivery
@@ -45,7 +45,7 @@ class _AsyncioContext(Context):
 
     def on_trio(self, function: Callable[..., Awaitable[Result]], *args: Any) -> Awaitable[Result]:
         """Call a function of the trio side with the request itself as its last argument."""
-        return self._side.run(partial(function, *args, self._ctx))
+        return self._side.run_trio(partial(function, *args, self._ctx))
 
     async def step(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a side effect once; see `Context`."""
@@ -57,12 +57,12 @@ class _AsyncioContext(Context):
             async def function(*args: Any) -> Any:
                 return await run_asyncio(partial(coroutine_function, *args))
 
-        return await self._side.run(partial(self._ctx.step, function, *args))
+        return await self._side.run_trio(partial(self._ctx.step, function, *args))
 
 
 def _on_the_trio_side(name: str) -> Callable[..., Any]:
     async def method(self: _AsyncioContext, *args: Any, **options: Any) -> Any:
-        return await self._side.run(partial(getattr(self._ctx, name), *args, **options))
+        return await self._side.run_trio(partial(getattr(self._ctx, name), *args, **options))
 
     return method
 
@@ -109,7 +109,7 @@ def on_asyncio(function: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
         if isinstance(ctx, _AsyncioContext):
             return await function(*values)
         call = Call()
-        return await call.run(partial(function, *others, AsyncioContext(ctx, call.side)))
+        return await call.run(partial(function, *others, AsyncioContext(ctx, call)))
 
     return run
 

@@ -253,7 +253,7 @@ def test_a_host_that_cancels_twice_does_no_more_harm():
 
     async def main():
         async with asyncio.timeout(30), trio_side() as side:
-            running = asyncio.create_task(side.run(work))
+            running = asyncio.create_task(side.run_trio(work))
             await asyncio.to_thread(stuck.wait, 30)
             for _ in range(2):
                 running.cancel()
@@ -261,7 +261,7 @@ def test_a_host_that_cancels_twice_does_no_more_harm():
             with pytest.raises(asyncio.CancelledError):
                 await running
             release.set()
-            await side.run(trio.lowlevel.checkpoint)
+            await side.run_trio(trio.lowlevel.checkpoint)
 
     asyncio.run(main())
 
@@ -303,12 +303,12 @@ def test_work_that_is_left_when_the_loop_ends_is_told():
     async def main():
         async with asyncio.timeout(30):
             async with trio_side() as side:
-                running = asyncio.create_task(side.run(trio.sleep_forever))
-                await side.run(trio.lowlevel.checkpoint)
+                running = asyncio.create_task(side.run_trio(trio.sleep_forever))
+                await side.run_trio(trio.lowlevel.checkpoint)
             with pytest.raises(RuntimeError, match="was cancelled"):
                 await running
             with pytest.raises(RuntimeError, match="has ended"):
-                await side.run(trio.lowlevel.checkpoint)
+                await side.run_trio(trio.lowlevel.checkpoint)
 
     asyncio.run(main())
 
@@ -322,6 +322,6 @@ def test_failures_cross_both_loops():
     async def main():
         async with trio_side() as side:
             with pytest.raises(OSError, match="gone"):
-                await side.run(from_asyncio(receive))
+                await side.run_trio(from_asyncio(receive))
 
     asyncio.run(main())

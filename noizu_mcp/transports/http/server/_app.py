@@ -180,7 +180,7 @@ class HttpApp:
                 from ....engine.aio import from_asyncio
 
                 http = HttpRequest(scope, from_asyncio(receive), from_asyncio(send))
-                await side.run(partial(self._answer, http))
+                await side.run_trio(partial(self._answer, http))
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
         else:
