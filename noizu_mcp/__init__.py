@@ -14,6 +14,7 @@ The layers, each importing only from those above it:
     telemetry/    spans, metrics, a watchdog
     transports/   stdio, memory, HTTP and its hosts
     client/       the other end
+    aio/          the client for asyncio programs
     testing/      the test kit
     cli/          commands
 
@@ -93,6 +94,7 @@ _LATE = {
     "serve_http": ".transports.http",
     "SkillFolder": ".skills",
     "Stdio": ".transports",
+    "SyncClient": ".client",
     "Task": ".types",
 }
 
@@ -101,6 +103,7 @@ if _TYPE_CHECKING:
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
     from .client import Progress as Progress
+    from .client import SyncClient as SyncClient
     from .client import connect as connect
     from .components import Prompt as Prompt
     from .components import Resource as Resource

@@ -68,7 +68,8 @@ class Server(server.Server, abstract=True):
     to it), `state_keys` and `state_ttl` (sealing the state of `ctx.elicit` on 2026-07-28),
     `task_ttl` and `task_poll_interval` (of tasks, in seconds), `watchdog` (seconds that a handler
     may block the loop before the log names it, 1 by default, None for any time), `requires`
-    (scopes for every request), `abstract`.
+    (scopes for every request), `loop` (`trio`, or `asyncio` for its own methods, its lifespan, and
+    components that name none), `abstract`.
     Features: `tools`, `resources` and `prompts`, lists of classes, instances, and `tool(…)`,
     `resource(…)`, `resource_template(…)` and `prompt(…)` registrations, empty ones for later
     additions; on an instance each is the running set, with `add`, `remove` and `replace`. `skills`

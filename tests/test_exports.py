@@ -35,6 +35,7 @@ PUBLIC = {
         "Server",
         "SkillFolder",
         "Stdio",
+        "SyncClient",
         "Task",
         "TaskStarted",
         "Tool",

@@ -28,6 +28,7 @@ LAYERS: dict[str, set[str]] = {
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
     "client": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports"},
+    "aio": {"types", "engine", "transports", "client"},
     "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
@@ -116,10 +117,11 @@ LATE = {
     ("_serving", ".transports.http.server._process"): "stdio does not load the HTTP side",
     (
         "transports/http/server/_app",
-        "._asyncio_bridge",
+        "....engine.aio",
     ): "loads for hosts on asyncio",
     ("transports/stdio/_server", "...telemetry"): "the watchdog loads where a server is served",
     ("transports/http/server/_app", "....telemetry"): "the same",
+    ("server/calls/_loops", "._asyncio_context"): "loads with the first component on asyncio",
     ("transports/host/_host", "."): "httptools, an extra, loads with the first host",
     ("transports/host/_hypercorn", "hypercorn.trio"): "an extra; it loads where it is asked for",
     ("transports/host/_hypercorn", "hypercorn.config"): "an extra; it loads where it is asked for",
@@ -381,7 +383,7 @@ def test_private_files_stay_private(relative: list[Import]) -> None:
 
 def test_third_party_packages(absolute: list[Import]) -> None:
     """Every foreign import is a dependency that setup.cfg names."""
-    known = {"attrs", "trio", "cryptography", "fastjsonschema", "jsonschema_rs"}
+    known = {"attrs", "trio", "sniffio", "cryptography", "fastjsonschema", "jsonschema_rs"}
     known |= {"httpx2", "jwt"}  # of the extra `auth`
     known |= {"opentelemetry", "prometheus_client", "yaml"}  # of `otel`, `prometheus`, `skills`
     known |= {"httptools", "hypercorn"}  # of the extra `http`

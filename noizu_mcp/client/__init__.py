@@ -6,6 +6,8 @@ from ._client import Progress as Progress
 from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
 from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
+from ._handlers import HANDLER_METHODS as HANDLER_METHODS
 from ._handlers import ClientHandler as ClientHandler
+from ._sync import SyncClient as SyncClient
 
 _publish(globals())

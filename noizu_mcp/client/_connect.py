@@ -12,7 +12,7 @@ from .._errors import ConnectionClosed, TransportError
 from .._limits import DEFAULTS, Limits
 from .._value import JSONObject
 from .._version import __version__
-from ..engine import MessageStream, single_failure
+from ..engine import MessageStream, check_on_trio, single_failure
 from ..server import Server, serve
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
@@ -28,6 +28,11 @@ TIMEOUT: Final = 60.0
 PROBE_TIMEOUT: Final = 5.0
 #: Seconds at the end of the block to cancel running requests at the server.
 LEAVE_TIMEOUT: Final = 2.0
+
+_ELSEWHERE: Final = (
+    "under asyncio and in notebooks write `async with noizu_mcp.aio.connect(…)`, without any loop"
+    " `with SyncClient(…)`"
+)
 
 Target = Server | type[Server] | Stdio | Http | str | MessageStream
 
@@ -72,6 +77,7 @@ async def connect(
         The client, after the negotiation of the revision.
 
     Raises:
+        RuntimeError: No trio task runs here; `noizu_mcp.aio.connect` is for asyncio.
         TransportError: The server could not be reached.
         ProtocolError: There is no revision that both sides speak.
         AuthError: The server refused the credentials.
@@ -80,6 +86,7 @@ async def connect(
             server; or `limits` is no `Limits`.
         ValueError: The URL is not valid, or a root has no `file://` URI.
     """
+    check_on_trio("connect", _ELSEWHERE)
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
     if not isinstance(limits, Limits):

@@ -26,7 +26,7 @@ Sampled = SamplingResult | Mapping[str, Any]
 Roots = Sequence[Root | str | Mapping[str, Any]] | Mapping[str, Any]
 
 #: The methods that a handler may override, and their parameters.
-_METHODS: Final = {
+HANDLER_METHODS: Final = {
     "handle_elicitation": ("params",),
     "handle_sampling": ("params",),
     "list_roots": (),
@@ -81,7 +81,7 @@ class ClientHandler:
         declaration = Declaration(cls, _KIND, keywords, _statement_frame(sys._getframe()))
         for name in keywords.keys() & declaration.own.keys():
             setattr(cls, name, declaration.own[name])
-        for name, parameters in _METHODS.items():
+        for name, parameters in HANDLER_METHODS.items():
             _check_method(declaration, name, parameters)
         for name, meant in _misspelt(cls):
             text = f"is never called; did you mean {meant!r}? (begin a name of your own with _)"
@@ -273,7 +273,7 @@ def _misspelt(cls: type) -> Iterator[tuple[str, str]]:
 def _meant(name: str, value: Any) -> str | None:
     """Find the method that was probably meant: `on_elicit` is `handle_elicitation`."""
     name = snake_case(name)
-    if name in _METHODS:  # handleSampling
+    if name in HANDLER_METHODS:  # handleSampling
         return name
     whole, changes = _SUFFIX.subn("", name)
     first, _, rest = whole.partition("_")
@@ -288,7 +288,7 @@ def _meant(name: str, value: Any) -> str | None:
     meant = _WORDS.get(whole)
     if meant is None or not isinstance(value, FunctionType):
         return None
-    fits = len(inspect.signature(value).parameters) == 1 + len(_METHODS[meant])
+    fits = len(inspect.signature(value).parameters) == 1 + len(HANDLER_METHODS[meant])
     return meant if fits else None
 
 

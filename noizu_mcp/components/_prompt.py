@@ -16,7 +16,7 @@ class Prompt(Component, metaclass=ComponentMeta):
     """One prompt: subclass it, declare the arguments, write `get`.
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
-    `description`, `icons`, `meta`, `hidden`, `visible`, `timeout`, `requires`, `available`,
+    `description`, `icons`, `meta`, `hidden`, `visible`, `timeout`, `requires`, `available`, `loop`,
     `abstract`. The name defaults to the name of the class in snake case, the description to the
     first paragraph of the docstring.
 

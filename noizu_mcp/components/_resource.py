@@ -153,8 +153,8 @@ class Resource(Component, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `uri`, `name`,
     `title`, `description`, `mime_type`, `size`, `annotations`, `icons`, `meta`, `hidden`,
-    `visible`, `subscribable`, `timeout`, `requires`, `available`, `abstract`. The name defaults to
-    the URI, the description to the first paragraph of the docstring.
+    `visible`, `subscribable`, `timeout`, `requires`, `available`, `loop`, `abstract`. The
+    name defaults to the URI, the description to the first paragraph of the docstring.
 
     `read` may take `uri` and `ctx`, and is sync or async; a sync one runs in a worker thread. It
     returns a text, bytes, `ResourceContents`, a list of these, or any other JSON value, which is
@@ -172,7 +172,7 @@ class ResourceTemplate(Component, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `uri_template`
     (RFC 6570), `name`, `title`, `description`, `mime_type`, `annotations`, `icons`, `meta`,
-    `hidden`, `visible`, `subscribable`, `timeout`, `requires`, `available`, `traversal`,
+    `hidden`, `visible`, `subscribable`, `timeout`, `requires`, `available`, `loop`, `traversal`,
     `abstract`. Values that could lead a handler out of its directory match nothing, unless
     `traversal=True`.
 

@@ -65,14 +65,15 @@ class Tool(Component, metaclass=ComponentMeta):
 
     Options are keywords of the class statement, or attributes of the same names: `name`, `title`,
     `description`, `category`, `annotations`, `icons`, `meta`, `hidden`, `visible`, `timeout`,
-    `max_concurrency`, `coerce`, `requires`, `available`, `inline`, `strict`, `task`, `starts_task`,
-    `abstract`. The input is a nested class `Input`, or `input`, or `input_schema`; the output
-    likewise, or the return annotation of `call`.
+    `max_concurrency`, `coerce`, `requires`, `available`, `loop`, `inline`, `strict`, `task`,
+    `starts_task`, `abstract`. The input is a nested class `Input`, or `input`, or `input_schema`;
+    the output likewise, or the return annotation of `call`.
 
     A declared input goes to the first parameter of `call`. Without one, the parameters of `call`
     are the input, `call(self, a: int, b: int = 1)`; or `args` takes the whole input, and its
     annotation is the schema. `ctx`, or a parameter annotated `Context`, takes the context. A sync
-    `call` runs in a worker thread, with `inline=True` on the loop. The name defaults to the name of
+    `call` runs in a worker thread, with `inline=True` on the loop; an async one on trio, with
+    `loop="asyncio"` on an asyncio loop. The name defaults to the name of
     the class in snake case, the description to the first paragraph of the docstring.
 
     Raises:

@@ -17,6 +17,7 @@ from ._dispatcher import Dispatcher as Dispatcher
 from ._dispatcher import Peer as Peer
 from ._failure import call_in_thread as call_in_thread
 from ._failure import call_user_code as call_user_code
+from ._failure import check_on_trio as check_on_trio
 from ._failure import crashes_logged as crashes_logged
 from ._failure import enter_user_code as enter_user_code
 from ._failure import is_being_cancelled as is_being_cancelled

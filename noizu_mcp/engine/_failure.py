@@ -187,10 +187,56 @@ async def run_user_code(work: Awaitable[Result]) -> Result:
     try:
         return await work
     except BaseException as error:
+        if isinstance(error, RuntimeError | TypeError):
+            _explain(error)
         # A coroutine is closed from outside of its task; then every exception may pass.
         if _is_running(task):
             _refuse(error, (GeneratorExit,) if is_being_cancelled() else _NEVER_AT_ONCE)
         raise
+
+
+_CALLS_ASYNCIO: Final = (
+    'The code calls asyncio, and runs on trio: write loop="asyncio" in the options of the handler'
+    " or of its server, or call it with `await noizu_mcp.aio.run(function, …)`."
+)
+_CALLS_TRIO: Final = (
+    'The code calls trio where no trio task runs: in a handler with loop="asyncio" use asyncio, or'
+    ' write loop="trio".'
+)
+#: Texts of the errors that a loop raises for code of the other one.
+_WRONG_LOOP: Final = {
+    "no running event loop": _CALLS_ASYNCIO,
+    "There is no current event loop": _CALLS_ASYNCIO,
+    "trio.run received unrecognized yield message": _CALLS_ASYNCIO,
+    "imeout should be used inside a task": _CALLS_ASYNCIO,  # of asyncio, and of async-timeout
+    "imeout context manager should be used inside a task": _CALLS_ASYNCIO,
+    "must be called from async context": _CALLS_TRIO,
+    "Task got bad yield: <class 'trio.": _CALLS_TRIO,
+    "Task got bad yield: WaitTaskRescheduled": _CALLS_TRIO,
+}
+
+
+def _explain(error: Exception) -> None:
+    """Add the cure to an error that comes from code of the other loop, for its traceback."""
+    text = str(error)
+    for part, cure in _WRONG_LOOP.items():
+        # A task group may raise one error in several places.
+        if part in text and cure not in getattr(error, "__notes__", ()):
+            error.add_note(cure)
+
+
+def check_on_trio(name: str, cure: str) -> None:
+    """Check that a public function for trio programs is called in a trio task.
+
+    Args:
+        name: The name of the function.
+        cure: The text that says what to write instead.
+
+    Raises:
+        RuntimeError: It is not.
+    """
+    if not trio.lowlevel.in_trio_task():
+        raise RuntimeError(f"{name} is for trio programs, and no trio task runs here; {cure}")
 
 
 @asynccontextmanager

@@ -17,7 +17,6 @@ from ..components import (
     Kind,
     ResourceSpec,
     TemplateSpec,
-    expand,
 )
 from ..engine import MOST_CRASHES, SHOWN, Threads, ThrottledLog
 from ..jsonrpc import INVALID_REQUEST, render
@@ -25,6 +24,7 @@ from ..protocol import CHANGES
 from ..skills import expand_skills
 from ..types import META_SERVER_INFO, Implementation
 from .asking._seal import Sealer
+from .calls._loops import bind_all, bind_methods, on_trio
 from .calls._unknown import not_found
 from .changes._bus import Bus
 from .events._telemetry import Telemetry
@@ -128,13 +128,13 @@ class Server(metaclass=ComponentMeta):
         options = cls.options
         server.bus = Bus()
         server.telemetry = Telemetry(cls.telemetry)
-        resources = expand(cls.resources, "resources")
+        resources = bind_all(cls.resources, "resources", options.loop)
         server.registry = registry = Registry(
-            expand(cls.tools),
+            bind_all(cls.tools, "tools", options.loop),
             options.page_size,
             resources=[spec for spec in resources if isinstance(spec, ResourceSpec)],
             templates=[spec for spec in resources if isinstance(spec, TemplateSpec)],
-            prompts=expand(cls.prompts, "prompts"),
+            prompts=bind_all(cls.prompts, "prompts", options.loop),
             skills=expand_skills(cls.skills),
             declared=cls._declared,
             overridden=cls._overridden,
@@ -142,13 +142,17 @@ class Server(metaclass=ComponentMeta):
         server.skills = tuple(registry.skills.specs.values())
         for feature in CHANGES:
             changed = partial(server.notify_changed, feature)
-            setattr(server, feature, RunningSet(feature, registry.parts[feature], changed))
+            bind = partial(bind_all, feature=feature, loop=options.loop)
+            running = RunningSet(registry.parts[feature], changed, bind)
+            setattr(server, feature, running)
         server.info = _implementation(options).to_wire()
         server.result_tail = b',"_meta":%b}' % render({META_SERVER_INFO: server.info})
         server.threads = Threads(options.limits.threads)
         server.task_threads = Threads(options.limits.task_threads)
         server.sealer = Sealer(options.state_keys, options.state_ttl)
         server.crash_log = ThrottledLog(shown=SHOWN, most=MOST_CRASHES)
+        if options.loop == "asyncio":
+            bind_methods(server, cls._overridden)
         return server
 
     if TYPE_CHECKING:
@@ -226,7 +230,7 @@ class Server(metaclass=ComponentMeta):
         Raises:
             McpError: There is no such tool (-32602).
         """
-        return await call_registered(self, name, args, ctx)
+        return await on_trio(call_registered, self, name, args, ctx)
 
     async def list_resources(self, cursor: str | None, ctx: Context) -> Any:
         """List the resources that the caller may see; as `list_tools`, of resources."""
@@ -249,7 +253,7 @@ class Server(metaclass=ComponentMeta):
         Raises:
             McpError: There is no such resource.
         """
-        return await read_registered(self, uri, ctx)
+        return await on_trio(read_registered, self, uri, ctx)
 
     async def can_watch(self, uri: str, ctx: Context) -> bool:
         """Decide who may be told when a resource changes.
@@ -316,7 +320,7 @@ class Server(metaclass=ComponentMeta):
         Raises:
             McpError: There is no such prompt, or an argument is missing (-32602).
         """
-        return await get_registered(self, name, args, ctx)
+        return await on_trio(get_registered, self, name, args, ctx)
 
     async def complete(self, ref: "Reference", argument: str, prefix: str, ctx: Context) -> Any:
         """Complete an argument of a prompt or a variable of a template.
@@ -330,7 +334,7 @@ class Server(metaclass=ComponentMeta):
         Returns:
             A list of texts, or a `Completion`.
         """
-        return await complete_registered(self, ref, argument, prefix, ctx)
+        return await on_trio(complete_registered, self, ref, argument, prefix, ctx)
 
     # The running server
 

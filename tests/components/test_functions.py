@@ -327,7 +327,7 @@ REFUSED = {
         (
             "case.py:10: tool(greet).bogus: unknown option; there are: name, title, description,"
             " category, annotations, icons, meta, hidden, visible, timeout, max_concurrency,"
-            " coerce, requires, available, inline, strict, task, starts_task, input, output,"
+            " coerce, requires, available, loop, inline, strict, task, starts_task, input, output,"
             " input_schema,"
             " output_schema\n"
             "case.py:10: tool(greet).hidden: must be True or False, got 3\n"
@@ -343,8 +343,8 @@ REFUSED = {
         (
             "case.py:10: f.bogus: unknown option; there are: name, title, description, category,"
             " annotations, icons, meta, hidden, visible, timeout, max_concurrency, coerce,"
-            " requires, available, inline, strict, task, starts_task, input, output, input_schema,"
-            " output_schema\n"
+            " requires, available, loop, inline, strict, task, starts_task, input, output,"
+            " input_schema, output_schema\n"
             "case.py:10: f.inline: is for a sync method; an async one runs where it is called"
             " anyway\n"
             "case.py:10: f: the annotation of its result names something that is not there when the"

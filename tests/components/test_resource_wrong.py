@@ -90,7 +90,7 @@ CASES = {
             "case.py:5: Bad.subscribable: must be True or False, got 1\n"
             "case.py:5: Bad.bogus: unknown option; there are: uri, name, title, description,"
             " mime_type, size, annotations, icons, meta, hidden, visible, timeout, requires,"
-            " available, subscribable, abstract\n"
+            " available, loop, subscribable, abstract\n"
             "case.py:5: Bad.annotations: audience lists 'user' and 'assistant', got 'all'\n"
             "case.py:5: Bad.name: must be a printable text that is not empty, got ' '\n"
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, got 0"
@@ -119,7 +119,7 @@ CASES = {
         (
             "case.py:5: Bad.size: unknown option; there are: uri_template, name, title,"
             " description, mime_type, annotations, icons, meta, hidden, visible, timeout,"
-            " requires, available, subscribable, traversal, arguments, abstract"
+            " requires, available, loop, subscribable, traversal, arguments, abstract"
         ),
     ),
     "no_read": (
@@ -237,7 +237,7 @@ CASES = {
             "case.py:5: Bad.timeout: must be seconds above 0, or None for no limit, "
             "got '3'\n"
             "case.py:5: Bad.uri: unknown option; there are: name, title, "
-            "description, icons, meta, hidden, visible, timeout, requires, available, "
+            "description, icons, meta, hidden, visible, timeout, requires, available, loop, "
             "arguments, abstract\n"
             "case.py:5: Bad: a prompt needs a method: async def get(self, args, "
             "ctx); a base for prompts needs abstract=True\n"

@@ -103,6 +103,13 @@ def _read_count(value: Any) -> int | None:
     return value
 
 
+def read_loop(value: Any) -> str:
+    """Take the name of a loop."""
+    if value not in ("trio", "asyncio"):
+        raise ValueError(f"must be 'trio' or 'asyncio', {got(value)}")
+    return str(value)
+
+
 def _read_task(value: Any) -> str | None:
     if value not in (None, "optional", "required"):
         raise ValueError(f"must be 'optional', 'required', or None for never, {got(value)}")
@@ -285,6 +292,7 @@ _ROWS: Final[tuple[tuple[str, Reader, str], ...]] = (
     ("coerce", read_flag, _TOOLS),
     ("requires", read_requires, _ALL),
     ("available", _read_available, _ALL),
+    ("loop", read_loop, _ALL),
     ("subscribable", read_flag, _CONTENTS),
     ("traversal", read_flag, "ResourceTemplate template_function"),
     ("inline", read_flag, _CALLS),

@@ -40,6 +40,7 @@ class Bound(Frozen):
         timeout: Seconds that an answer may take; None for no limit, UNSET for the server's limit.
         requires: Scopes that a caller must hold; None for none.
         available: Tells from the context whether the caller may list and use it; None: everybody.
+        loop: The loop of its coroutine functions, `trio` or `asyncio`; None for that of the server.
         mode: `async`, `thread` (sync, may block) or `inline` (sync and short; tools only).
         takes_context: True if the handler takes the context.
         invoke: Calls the handler with the values of its row: `(args, ctx)` for tools and prompts,
@@ -58,6 +59,7 @@ class Bound(Frozen):
     timeout: float | Unset | None = UNSET
     requires: "RequireScopes | None" = None
     available: Callable[[Any], object] | None = None
+    loop: str | None = None
     mode: Mode
     takes_context: bool
     invoke: Callable[..., Any]

@@ -62,6 +62,7 @@ class Overrides(TypedDict, total=False):
         requires: Other scopes that a caller must hold: `RequireScopes`, or names; None for none.
         available: Another function of the context that tells who may list and use it; None:
             everybody.
+        loop: Another loop for its coroutine functions: `trio` or `asyncio`.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Overrides(TypedDict, total=False):
     timeout: float | None
     requires: "RequireScopes | str | Sequence[str] | None"
     available: Callable[[Any], object] | None
+    loop: Literal["trio", "asyncio"]
 
 
 @final

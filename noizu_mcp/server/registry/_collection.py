@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ..._errors import DefinitionError, Problem
 from ..._value import JSONObject
-from ...components import Context, expand
+from ...components import Context
 from ...jsonrpc import Rendered, render
 from ...protocol import Revision
 from ...types import Wire
@@ -295,23 +295,23 @@ class RunningSet:
     `subscriptions/listen` streams alike; a burst of calls is merged into few notices.
 
     Args:
-        feature: The list of the server: `tools`, `resources` or `prompts`.
-        collections: The collections of the feature.
+        collections: The collections of the feature: `tools`, `resources` or `prompts`.
         changed: Tells the clients.
+        bind: Binds items of the feature to instances.
     """
 
     def __init__(
         self,
-        feature: str,
         collections: Sequence[Collection[Any]],
         changed: Callable[[], None],
+        bind: Callable[[Iterable[Any]], list[Any]],
     ) -> None:
-        self._feature = feature
         self._collections = collections
         self._changed = changed
+        self._bind = bind
 
     def _expand(self, items: Iterable[Any]) -> Iterator[tuple[Collection[Any], list[Any]]]:
-        specs = expand(items, self._feature)
+        specs = self._bind(items)
         for collection in self._collections:
             yield collection, [spec for spec in specs if spec.key == collection.kind.key]
 

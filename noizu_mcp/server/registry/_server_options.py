@@ -11,7 +11,15 @@ import attrs
 from ..._limits import DEFAULTS, Limits
 from ..._util import got
 from ..._value import JSONObject, Value
-from ...components import Table, read_flag, read_icons, read_requires, read_seconds, read_text
+from ...components import (
+    Table,
+    read_flag,
+    read_icons,
+    read_loop,
+    read_requires,
+    read_seconds,
+    read_text,
+)
 from ._pages import PAGE_SIZE
 
 if TYPE_CHECKING:
@@ -106,6 +114,7 @@ class ServerOptions(NamedTuple):
         watchdog: Seconds that a handler may block the loop of a serving process before the log
             names it; None for any time.
         requires: Scopes that every request needs but those of `OPEN`; None for none.
+        loop: The loop of its own coroutine functions, and of components that name none.
     """
 
     name: str
@@ -126,6 +135,7 @@ class ServerOptions(NamedTuple):
     task_poll_interval: float = TASK_POLL_INTERVAL
     watchdog: float | None = WATCHDOG
     requires: "RequireScopes | None" = None
+    loop: str = "trio"
 
     def cache_of(self, kind: str, *, guarded: bool = False) -> Cache:
         """Return the cache hints of a kind of results; by default they are stale at once.
@@ -227,6 +237,7 @@ SERVER_OPTIONS: Final[Table] = {
     "task_poll_interval": _read_some_seconds,
     "watchdog": _read_watchdog,
     "requires": read_requires,
+    "loop": read_loop,
     "abstract": read_flag,
 }
 

@@ -1,4 +1,4 @@
-"""Hosts on asyncio: the application runs its server on a trio loop of its own."""
+"""Hosts on asyncio: the application runs its server on a trio loop in the thread of the host."""
 
 import asyncio
 import contextvars
@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 import trio
+import uvloop
 
 from noizu_mcp import Server, Tool
+from noizu_mcp.engine.aio import from_asyncio, trio_side
 from noizu_mcp.transports.http.server._app import HttpApp
-from noizu_mcp.transports.http.server._asyncio_bridge import bridged
 from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -24,6 +25,15 @@ class Where(Tool):
 
     async def call(self):
         await trio.lowlevel.checkpoint()
+        return threading.current_thread().name
+
+
+class WhereOnAsyncio(Tool, loop="asyncio"):
+    """Say which thread this is, and use an object of the host."""
+
+    async def call(self, ctx):
+        await asyncio.sleep(0)
+        ctx.state.loops.append(asyncio.get_running_loop())
         return threading.current_thread().name
 
 
@@ -54,10 +64,11 @@ class State:
     def __init__(self):
         self.started = threading.Event()
         self.cancelled = threading.Event()
+        self.loops = []
 
 
 class Host(Server, name="host", version="1"):
-    tools = [Where, Whose, Wait]
+    tools = [Where, WhereOnAsyncio, Whose, Wait]
     state = State()
     fails_at = ""
 
@@ -96,7 +107,7 @@ def request(name):
 async def call(app, name, gone=None):
     """Make one request; `gone` is set when the client leaves."""
     scope, body = request(name)
-    gone = gone or (trio if trio.lowlevel.in_trio_run() else asyncio).Event()
+    gone = gone or (trio if trio.lowlevel.in_trio_task() else asyncio).Event()
     parts = [{"type": "http.request", "body": body}]
     sent = []
 
@@ -113,20 +124,26 @@ async def call(app, name, gone=None):
     return sent
 
 
-def test_a_server_on_trio_answers_a_host_on_asyncio():
-    """Its handlers run in a thread of its own; their answers come back."""
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+@pytest.mark.parametrize("name", ["where", "where_on_asyncio"])
+def test_a_server_answers_a_host_on_asyncio(run, name):
+    """Its handlers run in the thread of the host, those on asyncio on the loop of the host."""
+    server = Host()
+    server.state = state = State()
 
     async def main():
-        app = make_app(Host())
+        app = make_app(server)
         async with app.lifespan():
-            start, body = await call(app, "where")
+            start, body = await call(app, name)
         assert start["status"] == 200
-        assert json.loads(body["body"])["result"]["content"][0]["text"] == "noizu-mcp"
-        start, body = await call(app, "where")
+        text = json.loads(body["body"])["result"]["content"][0]["text"]
+        assert threading.current_thread().name == text
+        assert state.loops == [asyncio.get_running_loop()][: len(state.loops)]
+        start, body = await call(app, name)
         assert start["status"] == 500
         assert b"lifespan=app.lifespan" in body["body"]
 
-    asyncio.run(main())
+    run(main())
 
 
 def run_on_trio(main):
@@ -163,19 +180,35 @@ def test_handlers_see_the_context_variables_of_the_host(run):
     run(main())
 
 
-def test_the_thread_ends_with_the_lifespan():
-    """Nothing is left behind."""
+def test_trio_ends_with_the_lifespan():
+    """Nothing is left behind: the thread can run another trio loop."""
 
     async def main():
         async with make_app(Host()).lifespan():
-            assert "noizu-mcp" in {each.name for each in threading.enumerate()}
+            assert trio.lowlevel.in_trio_run()
+        assert not trio.lowlevel.in_trio_run()
 
     asyncio.run(main())
-    assert "noizu-mcp" not in {each.name for each in threading.enumerate()}
+
+
+def test_two_applications_share_one_trio_loop():
+    """One host mounts two servers, and ends them one after the other."""
+
+    async def main():
+        first, second = make_app(Host()), make_app(Host())
+        async with first.lifespan():
+            async with second.lifespan():
+                for app in (first, second):
+                    assert (await call(app, "where"))[0]["status"] == 200
+            assert (await call(first, "where"))[0]["status"] == 200
+        async with second.lifespan():
+            assert (await call(second, "where"))[0]["status"] == 200
+
+    asyncio.run(main())
 
 
 def test_a_client_that_leaves_cancels_its_call():
-    """The disconnect reaches the handler in the other thread."""
+    """The disconnect reaches the handler."""
     server = Host()
     server.state = state = State()
 
@@ -213,18 +246,14 @@ def test_a_host_that_cancels_twice_does_no_more_harm():
     """A handler that resists is not waited for again, and the server goes on."""
     stuck, release = threading.Event(), threading.Event()
 
-    @asynccontextmanager
-    async def nothing():
-        yield
-
     async def work():
         with trio.CancelScope(shield=True):
             stuck.set()
             await trio.to_thread.run_sync(release.wait, 30)
 
     async def main():
-        async with asyncio.timeout(30), bridged(nothing) as bridge:
-            running = asyncio.create_task(bridge.run(work))
+        async with asyncio.timeout(30), trio_side() as side:
+            running = asyncio.create_task(side.run_trio(work))
             await asyncio.to_thread(stuck.wait, 30)
             for _ in range(2):
                 running.cancel()
@@ -232,7 +261,7 @@ def test_a_host_that_cancels_twice_does_no_more_harm():
             with pytest.raises(asyncio.CancelledError):
                 await running
             release.set()
-            await bridge.run(trio.lowlevel.checkpoint)
+            await side.run_trio(trio.lowlevel.checkpoint)
 
     asyncio.run(main())
 
@@ -271,40 +300,28 @@ def test_a_lifespan_that_fails_fails_on_asyncio(at, text):
 def test_work_that_is_left_when_the_loop_ends_is_told():
     """The asyncio side never waits for a loop that has ended."""
 
-    @asynccontextmanager
-    async def nothing():
-        yield
-
     async def main():
         async with asyncio.timeout(30):
-            async with bridged(nothing) as bridge:
-                running = asyncio.create_task(bridge.run(trio.sleep_forever))
-                await bridge.run(trio.lowlevel.checkpoint)
+            async with trio_side() as side:
+                running = asyncio.create_task(side.run_trio(trio.sleep_forever))
+                await side.run_trio(trio.lowlevel.checkpoint)
             with pytest.raises(RuntimeError, match="was cancelled"):
                 await running
             with pytest.raises(RuntimeError, match="has ended"):
-                await bridge.run(trio.lowlevel.checkpoint)
+                await side.run_trio(trio.lowlevel.checkpoint)
 
     asyncio.run(main())
 
 
-def test_failures_cross_the_bridge():
+def test_failures_cross_both_loops():
     """An exception of one side is raised where the other side awaits the work."""
-
-    @asynccontextmanager
-    async def nothing():
-        yield
 
     async def receive():
         raise OSError("gone")
 
-    async def send(message):
-        raise AssertionError
-
     async def main():
-        async with bridged(nothing) as bridge:
-            receive_there, _ = bridge.sides(receive, send)
+        async with trio_side() as side:
             with pytest.raises(OSError, match="gone"):
-                await bridge.run(receive_there)
+                await side.run_trio(from_asyncio(receive))
 
     asyncio.run(main())

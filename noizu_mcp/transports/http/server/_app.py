@@ -21,7 +21,7 @@ from ._reply import Reply
 from ._running_app import RunningApp, TaskGroup
 
 if TYPE_CHECKING:
-    from ._asyncio_bridge import Bridge
+    from ....engine.aio import TrioSide
     from ._authorization import Authorization
 
 #: Frameworks such as Starlette run the lifespan of the outermost application only.
@@ -67,7 +67,7 @@ class HttpApp:
         self._guard = Guard(options.allowed_hosts or LOCAL_HOSTS, options.allowed_origins)
         self._authorization = _authorization(server, options)
         self._metrics = _metrics_of(server, options)
-        self._bridge: Bridge | None = None  # to a trio loop, where the host runs on asyncio
+        self._trio_side: TrioSide | None = None  # where the host runs on asyncio
         self._handle_signals = handle_signals
         self._ready = False
         self._settling = trio.Lock()
@@ -90,20 +90,21 @@ class HttpApp:
         """
         if self.endpoint is not None:
             raise RuntimeError("the lifespan of this application is running already")
-        # A host that is not on trio is on asyncio: then trio runs in a thread of its own.
-        if trio.lowlevel.in_trio_run():
+        # A host that is not on trio is on asyncio: then trio runs as a guest of its loop.
+        if trio.lowlevel.in_trio_task():
             async with self._run():
                 with self._hearing_signals():
                     yield
             return
-        from ._asyncio_bridge import bridged
+        from ....engine.aio import enter_trio, trio_side
 
         try:
-            async with bridged(self._run) as self._bridge:
+            async with trio_side() as side, enter_trio(side, self._run()):
+                self._trio_side = side
                 with self._hearing_signals():
                     yield
         finally:
-            self._bridge = None
+            self._trio_side = None
 
     def _hearing_signals(self) -> AbstractContextManager[None]:
         if not self._handle_signals:
@@ -174,12 +175,14 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or run the lifespan; see the ASGI specification."""
         if scope["type"] == "http":
-            bridge = self._bridge
-            if bridge is None:
+            side = self._trio_side
+            if side is None:
                 await self._answer(HttpRequest(scope, receive, send))
             else:
-                http = HttpRequest(scope, *bridge.sides(receive, send))
-                await bridge.run(partial(self._answer, http))
+                from ....engine.aio import from_asyncio
+
+                http = HttpRequest(scope, from_asyncio(receive), from_asyncio(send))
+                await side.run_trio(partial(self._answer, http))
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
         else:

@@ -1,0 +1,288 @@
+"""`SyncClient`: a client for programs without an event loop.
+
+A trio loop runs in a thread of its own for as long as the client is open. Each method starts a task
+there and waits for it.
+"""
+
+import contextvars
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    suppress,
+)
+from functools import partial, update_wrapper
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import trio
+
+from .._errors import ConnectionClosed
+from ..engine import split_cancellation
+from ..types import Implementation, ServerCapabilities
+from ._client import Client
+from ._connect import connect
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+
+class _TrioThread:
+    """A trio loop in a thread, for callers in other threads.
+
+    Args:
+        nursery: Where their tasks run.
+    """
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self.stopped = trio.Event()
+        self._nursery = nursery
+        self._thread = threading.get_ident()
+        self._token = trio.lowlevel.current_trio_token()
+
+    def start(
+        self, work: Callable[[], Awaitable[Result]], scope: trio.CancelScope | None = None
+    ) -> "Future[Result]":
+        """Start a task; it sees the context variables of the caller.
+
+        Args:
+            work: The coroutine function.
+            scope: Surrounds it.
+
+        Raises:
+            ConnectionClosed: The loop has ended.
+            RuntimeError: It is called in the thread of the loop, which cannot wait for itself.
+        """
+        if threading.get_ident() == self._thread:
+            raise RuntimeError("a SyncClient cannot be used in its own handler or callbacks")
+        ended: Future[Result] = Future()
+        begin = partial(self._nursery.start_soon, _settle, work, scope or trio.CancelScope(), ended)
+        try:
+            self.soon(partial(contextvars.copy_context().run, begin))
+        except trio.RunFinishedError:
+            raise ConnectionClosed("the client is closed") from None
+        return ended
+
+    def soon(self, function: Callable[[], object]) -> None:
+        """Call a function in the loop.
+
+        Raises:
+            trio.RunFinishedError: The loop has ended.
+        """
+        self._token.run_sync_soon(function)
+
+    def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        """Run a task, and wait for it; Ctrl-C cancels it.
+
+        Raises:
+            ConnectionClosed: The client was closed meanwhile.
+            BaseException: Raised by the task.
+        """
+        scope = trio.CancelScope()
+        ended = self.start(work, scope)
+        try:
+            return ended.result()
+        finally:
+            if not ended.done():
+                with suppress(trio.RunFinishedError):
+                    self.soon(scope.cancel)
+
+
+async def _settle(
+    work: Callable[[], Awaitable[Any]], scope: trio.CancelScope, ended: "Future[Any]"
+) -> None:
+    """Run a task, and hand its result to the thread that waits for it."""
+    value = None
+    try:
+        with scope:
+            value = await work()
+    except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+        crash, going_on = split_cancellation(error)
+        ended.set_exception(crash or ConnectionClosed("the client was closed"))
+        if going_on is not None:
+            raise going_on from None
+    else:
+        ended.set_result(value)
+
+
+@contextmanager
+def _trio_thread() -> Iterator[_TrioThread]:
+    started: Future[_TrioThread] = Future()
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            thread = _TrioThread(nursery)
+            started.set_result(thread)
+            await thread.stopped.wait()
+            nursery.cancel_scope.cancel()
+
+    # A daemon: a program that never closes the client can end all the same.
+    thread = threading.Thread(target=trio.run, args=(main,), name="noizu-mcp client", daemon=True)
+    thread.start()
+    inner = started.result()
+    try:
+        yield inner
+    finally:
+        inner.soon(inner.stopped.set)
+        thread.join()
+
+
+@contextmanager
+def _held(thread: _TrioThread, manager: AbstractAsyncContextManager[Result]) -> Iterator[Result]:
+    """Enter and leave a context manager of trio in one task of a thread."""
+    entered: Future[Result] = Future()
+    leave = trio.Event()
+    failures: list[Exception] = []
+
+    async def hold() -> None:
+        async with manager as value:
+            entered.set_result(value)
+            await leave.wait()
+            for each in failures:
+                raise each
+
+    scope = trio.CancelScope()
+    ended = thread.start(hold, scope)
+    try:
+        both: list[Future[Any]] = [entered, ended]
+        wait(both, return_when=FIRST_COMPLETED)
+        if not entered.done():
+            ended.result()
+        yield entered.result()
+    except Exception as error:  # noqa: BLE001 - raised below, or what the manager makes of it
+        failures.append(error)
+    finally:
+        # Also for Ctrl-C before it was entered.
+        thread.soon(leave.set if entered.done() else scope.cancel)
+        ended.result()
+
+
+def _blocking(
+    method: Callable[Concatenate[Client, Params], Awaitable[Result]],
+) -> Callable[Concatenate["SyncClient", Params], Result]:
+    """Make a method that waits for a method of `Client`."""
+
+    def call(self: "SyncClient", /, *args: Params.args, **options: Params.kwargs) -> Result:
+        return self._thread.run(lambda: method(self._client, *args, **options))
+
+    update_wrapper(call, method)
+    return call
+
+
+def _entering(
+    method: Callable[Concatenate[Client, Params], AbstractAsyncContextManager[Result]],
+) -> Callable[Concatenate["SyncClient", Params], AbstractContextManager[Result]]:
+    """Make a method that enters and leaves a context manager of `Client`."""
+
+    def enter(
+        self: "SyncClient", /, *args: Params.args, **options: Params.kwargs
+    ) -> AbstractContextManager[Result]:
+        return _held(self._thread, method(self._client, *args, **options))
+
+    update_wrapper(enter, method)
+    return enter
+
+
+def _with_options_of(
+    _original: Callable[Params, object],
+) -> Callable[[Callable[..., None]], Callable[Concatenate["SyncClient", Params], None]]:
+    """Give `__init__` the parameters of `connect`."""
+
+    def give(init: Callable[..., None]) -> Callable[..., None]:
+        ours = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        signature = inspect.signature(_original)
+        parameters = [ours, *signature.parameters.values()]
+        vars(init)["__signature__"] = signature.replace(
+            parameters=parameters, return_annotation=None
+        )
+        return init
+
+    return give
+
+
+class SyncClient:
+    """A client for plain code: `with SyncClient(target) as client: client.call_tool(…)`.
+
+    It takes the options of `connect`, and has the methods and attributes of `Client`; the methods
+    wait. Any thread may call them, several at a time. Coroutine functions of a handler run on a
+    trio loop in a thread of the client, as do callbacks for progress; they cannot call the client.
+    In a trio task it would stop the loop, and is refused: use `connect` there, and
+    `noizu_mcp.aio.connect` under asyncio.
+
+    Args:
+        target: A server, a command, a URL or a stream; see `connect`.
+        **options: The options of `connect`.
+
+    Raises:
+        RuntimeError: It is opened in a trio task.
+        BaseException: See `connect`; when the block is entered.
+    """
+
+    _client: Client
+    _thread: _TrioThread
+
+    @_with_options_of(connect)
+    def __init__(self, target: Any, **options: Any) -> None:
+        self._open = partial(connect, target, **options)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        if trio.lowlevel.in_trio_task():
+            raise RuntimeError(
+                "a SyncClient would stop the trio loop: write `async with connect(…)` here"
+            )
+        with ExitStack() as stack:
+            self._thread = stack.enter_context(_trio_thread())
+            self._client = stack.enter_context(_held(self._thread, self._open()))
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return self._stack.__exit__(kind, error, traceback)
+
+    @property
+    def server_info(self) -> Implementation:
+        """The name and version of the server."""
+        return self._client.server_info
+
+    @property
+    def capabilities(self) -> ServerCapabilities:
+        """The capabilities of the server."""
+        return self._client.capabilities
+
+    @property
+    def instructions(self) -> str | None:
+        """Its instructions for use by a model, or None."""
+        return self._client.instructions
+
+    @property
+    def protocol_version(self) -> str:
+        """The revision in use."""
+        return self._client.protocol_version
+
+    request = _blocking(Client.request)
+    notify = _blocking(Client.notify)
+    list_tools = _blocking(Client.list_tools)
+    list_resources = _blocking(Client.list_resources)
+    list_resource_templates = _blocking(Client.list_resource_templates)
+    list_prompts = _blocking(Client.list_prompts)
+    read_resource = _blocking(Client.read_resource)
+    subscribe = _blocking(Client.subscribe)
+    unsubscribe = _blocking(Client.unsubscribe)
+    get_prompt = _blocking(Client.get_prompt)
+    complete = _blocking(Client.complete)
+    set_roots = _blocking(Client.set_roots)
+    call_tool = _blocking(Client.call_tool)
+    ping = _blocking(Client.ping)
+    set_log_level = _blocking(Client.set_log_level)
+    listen = _entering(Client.listen)

@@ -1,0 +1,82 @@
+"""The loop of each component: that of its option `loop`, or that of its server.
+
+A handler on asyncio is bound as a coroutine function of trio that runs it there. So the way of a
+request is the same for both, and a server without asyncio neither loads nor pays anything.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ... import components
+from ...components import expand
+
+if TYPE_CHECKING:
+    from ...components import Source
+
+Result = TypeVar("Result")
+
+
+def bind_all(items: Iterable[Any], feature: str, loop: str) -> list[Any]:
+    """Bind registered components to instances, and their coroutine functions to loops.
+
+    Args:
+        items: Component classes, instances, functions, and registrations.
+        feature: The list of the server that they are for: `tools`, `resources` or `prompts`.
+        loop: The loop of those that name none: `trio` or `asyncio`.
+
+    Returns:
+        The bound components, each with its loop.
+
+    Raises:
+        DefinitionError: An item cannot be registered, or two have one name, URI or template.
+    """
+    return [_bind(spec, spec.loop or loop) for spec in expand(items, feature)]
+
+
+def _bind(spec: Any, loop: str) -> Any:
+    if loop == "trio":
+        return spec
+    from ._asyncio_context import on_asyncio
+
+    fields = {**vars(spec), "loop": loop}
+    if spec.mode == "async":
+        fields["invoke"] = on_asyncio(spec.invoke)
+    if fields.get("list") is not None and spec.list_mode == "async":
+        fields["list"] = on_asyncio(spec.list)
+    if "complete" in fields:
+        find: Callable[[str], Source | None] = spec.complete
+
+        def complete(name: str) -> "Source | None":
+            source = find(name)
+            if isinstance(source, components.Completer) and source.mode == "async":
+                return source._replace(invoke=on_asyncio(source.invoke))
+            return source
+
+        fields["complete"] = complete
+    return type(spec)(**fields)
+
+
+def bind_methods(server: Any, names: Iterable[str]) -> None:
+    """Let methods of a server run on asyncio, and its lifespan.
+
+    Args:
+        server: The server. The functions become attributes of the instance: they stand before the
+            methods of its class.
+        names: The methods that its class overrides.
+    """
+    from ._asyncio_context import manager_on_asyncio, on_asyncio
+
+    for name in names:
+        setattr(server, name, on_asyncio(getattr(server, name)))
+    server.lifespan = manager_on_asyncio(server.lifespan)
+
+
+def on_trio(function: Callable[..., Awaitable[Result]], *args: Any) -> Awaitable[Result]:
+    """Call a coroutine function of trio; an override that calls it may run on asyncio.
+
+    Args:
+        function: The function.
+        *args: Its arguments; the last one is the context.
+    """
+    cross: Callable[..., Awaitable[Result]] | None = getattr(args[-1], "on_trio", None)
+    return function(*args) if cross is None else cross(function, *args[:-1])
