@@ -1,6 +1,7 @@
 """Settings of all tests."""
 
 import signal
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,9 +11,9 @@ import pytest
 HERE = Path(__file__).parent
 # Their tests start processes, many of them programs of other projects.
 SLOW_FOLDERS = ("benchmarks", "conformance", "e2e", "interop")
-#: The scenarios of `behaviour` that are not slow: the newest revision of each era, in memory. Every
-#: other revision and transport repeats them, and the whole of the checks runs them all.
-QUICK = {"transport": {"memory"}, "revision": {"2025-11-25", "2026-07-28"}}
+#: The quick scenarios of `behaviour`: in memory, on the newest revision of each era, or on the
+#: newest that a scenario of older ones has. Every other revision and transport repeats those.
+NEWEST = {"2025-11-25", "2026-07-28"}
 # What their processes do is what other tests do too: tracing them shows no other line.
 UNTRACED_FOLDERS = ("benchmarks", "conformance", "docs", "interop")
 
@@ -26,17 +27,26 @@ def folder_of(path: Path) -> str:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark every test of the slow folders, and what repeats a scenario."""
+    scenarios = defaultdict(list)
     for item in items:
         folder = folder_of(item.path)
-        if folder in SLOW_FOLDERS or (folder == "behaviour" and repeats(item)):
+        if folder in SLOW_FOLDERS:
             item.add_marker(pytest.mark.slow)
+        elif folder == "behaviour":
+            scenarios[item.nodeid.partition("[")[0]].append(item)
+    for each in scenarios.values():
+        revisions = {param_of(item, "revision") for item in each}
+        quick = revisions & NEWEST or {max(revisions)}
+        for item in each:
+            is_quick = param_of(item, "revision") in quick
+            if not is_quick or param_of(item, "transport") not in ("", "memory"):
+                item.add_marker(pytest.mark.slow)
 
 
-def repeats(item: pytest.Item) -> bool:
-    """Tell whether a test runs a scenario on a revision or a transport that is not quick."""
+def param_of(item: pytest.Item, name: str) -> str:
+    """Return a parameter of a test; empty if it has none of that name."""
     callspec = getattr(item, "callspec", None)
-    params = {} if callspec is None else callspec.params
-    return any(name in params and params[name] not in quick for name, quick in QUICK.items())
+    return "" if callspec is None else callspec.params.get(name, "")
 
 
 @pytest.fixture(scope="session", autouse=True)

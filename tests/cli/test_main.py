@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import runpy
 import sys
 from pathlib import Path
 
@@ -18,6 +19,15 @@ ROOT = str(Path(noizu_mcp.__file__).parents[1])
 SERVE = f"import sys; sys.path.insert(0, {ROOT!r}); import demo; demo.Demo().run()"
 HIDDEN = "noizu-mcp: 1 more is hidden\n"
 COMMAND = ("--", sys.executable, "-c", SERVE)
+
+
+def test_the_package_is_a_program(monkeypatch, capsys):
+    """`python -m noizu_mcp` is the command."""
+    monkeypatch.setattr(sys, "argv", ["noizu-mcp", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("noizu_mcp", run_name="__main__")
+    assert not ended.value.code
+    assert capsys.readouterr().out.strip().endswith(noizu_mcp.__version__)
 
 
 def test_list(run):

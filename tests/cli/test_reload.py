@@ -105,6 +105,23 @@ def test_a_change_starts_it_again(tmp_path, monkeypatch):
     assert said.lines[1] == f"noizu-mcp: {relative_path(str(file))} has changed\n"
 
 
+async def test_it_looks_until_something_changes(tmp_path, monkeypatch, autojump_clock):
+    """A look that finds everything as it was is followed by another one."""
+    file, looks = tmp_path / "app.py", []
+    file.touch()
+
+    def look(folders):
+        looks.append(folders)
+        if len(looks) == 3:
+            os.utime(file, (1, 1))
+        return snapshot(folders)
+
+    monkeypatch.setattr(_reload, "snapshot", look)
+    before = snapshot([tmp_path])
+    assert await _reload._wait_for_change(before, [tmp_path]) == relative_path(str(file))
+    assert len(looks) == 3
+
+
 @pytest.mark.parametrize("code", [STUBBORN, STUBBORN.replace("SIG_IGN", "SIG_DFL")])
 async def test_a_program_that_does_not_end_is_killed(monkeypatch, code):
     """It has its time; one that obeys is not killed."""

@@ -268,6 +268,19 @@ async def test_answers_to_what_came_together_are_written_together(wired, monkeyp
     assert writes == [20]
 
 
+@pytest.mark.parametrize("error", [trio.BrokenResourceError, trio.ClosedResourceError])
+async def test_a_stream_that_breaks_has_ended(error, monkeypatch):
+    """The loop returns, as at the end of a stream that ended in order."""
+    _, theirs = memory_pair()
+
+    async def receive():
+        raise error
+
+    monkeypatch.setattr(theirs, "receive", receive)
+    with trio.fail_after(60):
+        await Served(theirs).loop.run()
+
+
 async def test_a_peer_that_does_not_read_is_not_read(nursery, autojump_clock):
     """With a full outbox no more requests are taken, and stopping still works."""
     ours, theirs = memory_pair()

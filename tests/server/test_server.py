@@ -11,8 +11,11 @@ import trio.testing
 
 from noizu_mcp import (
     ClientHandler,
+    Content,
     Limits,
     McpError,
+    Prompt,
+    PromptMessage,
     RequestTimeout,
     Schema,
     Server,
@@ -319,3 +322,26 @@ def test_a_portal_to_a_loop_that_has_ended():
     thread.start()
     thread.join(10)
     assert [type(each) for each in raised] == [trio.RunFinishedError]
+
+
+class Guide(Prompt):
+    """Point somewhere."""
+
+    async def get(self):
+        link = Content.resource_link("file:///guide", "guide")
+        return [PromptMessage("user", link), PromptMessage.user("read it")]
+
+
+@pytest.mark.parametrize(
+    ("version", "kind"), [("2025-03-26", "text"), ("2025-06-18", "resource_link")]
+)
+async def test_a_link_in_a_prompt(version, kind):
+    """It is a text for clients whose revision has no links, and which may refuse the message."""
+
+    class Guided(Server, name="guided", version="1"):
+        prompts = [Guide]
+
+    async with connect(Guided, version=version) as client:
+        first, second = (await client.get_prompt("guide")).messages
+    assert (first.content.type, second.content.type) == (kind, "text")
+    assert "file:///guide" in str(first.content)

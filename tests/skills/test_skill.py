@@ -3,6 +3,7 @@
 import hashlib
 import os
 import runpy
+import sys
 
 import pytest
 
@@ -35,6 +36,15 @@ def write(tmp_path, monkeypatch):
 
 def skill(name):
     return {f"{name}/SKILL.md": TOP.format(name.rpartition("/")[2])}
+
+
+def test_the_reader_of_frontmatter_is_an_extra(write, monkeypatch):
+    """Where PyYAML is missing, the first skill says what to install."""
+    root = write(skill("a"))
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    monkeypatch.delitem(sys.modules, "noizu_mcp.skills._yaml", raising=False)
+    with pytest.raises(ImportError, match=r"needs PyYAML: pip install 'noizu-mcp\[skills\]'"):
+        check_skills([SkillFolder(root / "a")])
 
 
 def problems(*folders):

@@ -723,6 +723,22 @@ async def test_a_call_over_http(server, heard):
     assert end.bytes_in > 100
 
 
+async def test_progress_over_http_says_where(server, heard):
+    """A notice of ours has the transport and the revision of its request, and no session."""
+
+    class Step(Tool):
+        async def call(self, args, ctx: Context):
+            await ctx.report_progress(1)
+
+    server.tools.add(Step)
+    async with over_http(server) as http:
+        await http.ask("tools/call", {"name": "step", "_meta": {"progressToken": 1}})
+
+    (said,) = heard.of("notifications/progress")
+    assert (said.outbound, said.transport, said.revision) == (True, "http", STATELESS)
+    assert said.session is None
+
+
 async def test_the_principal(server, heard, monkeypatch):
     """Events name the verified caller."""
     ada = Principal(subject="ada", issuer="https://issuer")

@@ -1,6 +1,9 @@
 """Serving as the main job of a process; how it ends is in `tests/e2e`, with real ones."""
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -8,7 +11,13 @@ import pytest
 from noizu_mcp import Server
 from noizu_mcp.jsonrpc import Request
 from noizu_mcp.transports.http import HostOptions, HttpLimits, HttpOptions
-from noizu_mcp.transports.http.server._process import MAX_NAMED, describe, longest_end, say_overdue
+from noizu_mcp.transports.http.server._process import (
+    MAX_NAMED,
+    describe,
+    longest_end,
+    run_process,
+    say_overdue,
+)
 
 from .shop import Shop
 from .wire import call, serving, settled
@@ -28,6 +37,30 @@ def test_a_process_that_cannot_serve_goes_on():
     where = f"http://127.0.0.1:{port}"
     assert ended.value.code == f"noizu-mcp: cannot listen on {where}: address already in use"
     assert threading.active_count() == threads
+
+
+class Said:
+    """Stands in for stderr, and kills a process when it is said where a server is."""
+
+    def __init__(self, process):
+        self.process = process
+        self.lines = []
+
+    def write(self, text):
+        self.lines.append(text)
+        if "serves at" in text:
+            self.process.kill()
+
+
+def test_it_ends_with_its_parent(monkeypatch):
+    """In order, when the parent whose id is given has ended."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as parent:
+        monkeypatch.setattr(os, "getppid", lambda: parent.pid)
+        monkeypatch.setattr(sys, "stderr", Said(parent))
+        options = (HttpOptions(), HostOptions())
+        run_process(Small(), "127.0.0.1", 0, *options, server_name="noizu", parent=parent.pid)
+        line = sys.stderr.lines[-1]
+    assert line.startswith("noizu-mcp: small serves at http://127.0.0.1:")
 
 
 def test_only_known_servers_are_served_on():
