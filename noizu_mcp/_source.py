@@ -16,7 +16,11 @@ _Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def locate(
-    module: str, qualname: str, member: str | None = None, near: int | None = None
+    module: str,
+    qualname: str,
+    member: str | None = None,
+    near: int | None = None,
+    cell: str | None = None,
 ) -> tuple[str | None, int | None]:
     """Find the line of a class, a function, or something inside it.
 
@@ -27,13 +31,14 @@ def locate(
             assigned there: `input.limit`. If it is not there, the line of the class or function
             counts.
         near: The line to prefer, if the name is defined more than once; else the last one counts.
+        cell: The source that is running, for a module without a file, such as a notebook.
 
     Returns:
         The file, relative to the working directory if it lies below, and the line counted from 1;
         each is None if it is unknown.
     """
     # A class made by a program, or in a console, has no file.
-    file = getattr(sys.modules.get(module), "__file__", None)
+    file = getattr(sys.modules.get(module), "__file__", None) or cell
     if file is None:
         return None, None
     try:

@@ -1,11 +1,13 @@
 """Lines of source that errors point at."""
 
+import linecache
 import sys
 import types
 from pathlib import Path
 
 import pytest
 
+from noizu_mcp import DefinitionError
 from noizu_mcp._source import locate
 
 SOURCE = """\
@@ -98,3 +100,32 @@ def test_what_has_no_source(module):
     assert locate("no such module", "A") == (None, None)
     assert locate("sys", "A") == (None, None)
     assert locate(module, "A") == ("example_source.py", None)
+
+
+def test_a_cell_of_a_notebook(monkeypatch):
+    """A module without a file has the source that runs: what `linecache` knows of a cell."""
+    cell = "/tmp/ipykernel_1/2.py"
+    entry = (len(SOURCE), None, SOURCE.splitlines(keepends=True), cell)
+    monkeypatch.setitem(linecache.cache, cell, entry)
+    monkeypatch.setitem(sys.modules, "a_notebook", types.ModuleType("a_notebook"))
+    assert locate("a_notebook", "A", "y", None, cell) == (cell, 3)
+    assert locate("a_notebook", "A", "y") == (None, None)
+
+
+def test_a_class_in_a_notebook(monkeypatch):
+    """The problem of a field has the line of the field."""
+    source = (
+        "from noizu_mcp import Schema, Tool\n"
+        "class Bad(Tool):\n"
+        "    class Input(Schema):\n"
+        "        a: int\n"
+        "        b: int = 3.5\n"
+        "    def call(self, args): ...\n"
+    )
+    cell = "/tmp/ipykernel_1/3.py"
+    entry = (len(source), None, source.splitlines(keepends=True), cell)
+    monkeypatch.setitem(linecache.cache, cell, entry)
+    notebook = types.ModuleType("a_notebook")
+    monkeypatch.setitem(sys.modules, "a_notebook", notebook)
+    with pytest.raises(DefinitionError, match=rf"^{cell}:5: Bad.Input.b: "):
+        exec(compile(source, cell, "exec"), vars(notebook))

@@ -134,6 +134,7 @@ def _parser(*, with_target: bool) -> argparse.ArgumentParser:
 
     running = add("run", "serve a server on stdin and stdout, or over HTTP", _run, _RUN)
     running.add_argument("target", help="module:Server or path/to/file.py:Server")
+    running.add_flag("--reload", "for development: start again when a Python file changes")
     add_http(running)
     _add_using_commands(using)
     return parser
@@ -219,4 +220,8 @@ def _run(args: argparse.Namespace) -> int:
     if args.http:
         return serve(args)
     check_stdio(args)
+    if args.reload:
+        from ._relay import run_relay
+
+        return run_relay(args.target)
     return run(args.target)

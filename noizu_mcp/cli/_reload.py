@@ -52,14 +52,23 @@ async def _supervise(command: list[str], folders: Sequence[Path]) -> int:
             before = snapshot(folders)
             process = await trio.lowlevel.open_process(command, stdin=subprocess.DEVNULL)
             try:
-                changed = await _wait_for_change(before, folders)
+                changed = await wait_for_change(before, folders)
                 sys.stderr.write(f"noizu-mcp: {changed} has changed\n")
             finally:
                 await _end(process)
     return 0
 
 
-async def _wait_for_change(before: Snapshot, folders: Sequence[Path]) -> str:
+async def wait_for_change(before: Snapshot, folders: Sequence[Path]) -> str:
+    """Wait until files differ from a snapshot.
+
+    Args:
+        before: The snapshot.
+        folders: The folders that it is of.
+
+    Returns:
+        One of the files that differ.
+    """
     while True:
         await trio.sleep(PERIOD)
         # In a thread: thousands of files take a while, and signals must be answered meanwhile.

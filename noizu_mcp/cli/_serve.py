@@ -71,9 +71,6 @@ def add_http(parser: argparse.ArgumentParser) -> None:
         help="let every process with the same NOIZU_MCP_STATE_KEYS serve each session",
     )
     _add_end(group)
-    group.add_argument(
-        "--reload", action="store_true", help="for development: start again when a file changes"
-    )
 
 
 def _add_end(group: "argparse._ArgumentGroup") -> None:
@@ -119,7 +116,6 @@ def check_stdio(args: argparse.Namespace) -> None:
         CommandError: There is some.
     """
     given = [name for name in _HTTP_ONLY if getattr(args, name) is not None]
-    given += ["reload"] if args.reload else []
     if given:
         option = given[0].replace("_", "-")
         raise CommandError(f"--{option} needs --http; on stdin and stdout it means nothing", USAGE)

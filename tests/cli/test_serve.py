@@ -64,7 +64,6 @@ def test_a_unix_socket(run, served):
         ("--seal-sessions", "--seal-sessions needs --http; on stdin and stdout it means nothing"),
         ("--lead 1", "--lead needs --http; on stdin and stdout it means nothing"),
         ("--grace 1", "--grace needs --http; on stdin and stdout it means nothing"),
-        ("--reload", "--reload needs --http; on stdin and stdout it means nothing"),
         ("--http --port 65536", "must be a number from 0 to 65535, got '65536'"),
         ("--http --port ²", "must be a number from 0 to 65535, got '²'"),
         ("--http --path=", "--path must be a path that begins with /, not ''"),

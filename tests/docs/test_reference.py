@@ -296,6 +296,7 @@ def test_options_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     }
     using = set().union(*(options_of(command, capsys) for command in COMMANDS[1:]))
 
-    assert listed["Options"] == using | {"--version"}
-    assert listed["Over HTTP"] == options_of("run", capsys) - {"--http", "--debug"}
+    # `--reload` is of `run` alone, and holds for both ways to serve.
+    assert listed["Options"] == using | {"--version", "--reload"}
+    assert listed["Over HTTP"] == options_of("run", capsys) - {"--http", "--debug", "--reload"}
     assert options_of("", capsys) == {"--version"}

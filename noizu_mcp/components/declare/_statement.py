@@ -159,9 +159,11 @@ class Declaration:
         """
         owner = owner or self.cls
         # The statement is running: its line tells apart classes of one name.
-        near = self.frame.f_lineno if owner.__module__ == self.cls.__module__ else None
+        here = owner.__module__ == self.cls.__module__
+        near = self.frame.f_lineno if here else None
+        cell = self.frame.f_code.co_filename if here else None
         member = member or path.partition(".")[0] or None
-        file, line = locate(owner.__module__, owner.__qualname__, member, near)
+        file, line = locate(owner.__module__, owner.__qualname__, member, near, cell)
         # No source, as in a shell: the line that runs is the best that there is.
         if line is None:
             file, line = relative_path(self.frame.f_code.co_filename), self.frame.f_lineno
