@@ -241,12 +241,6 @@ class RequestContext(InboundRequest, ServerContext):
         # The peers refuse such a method on 2026-07-28, so the request has a session.
         return cast("Session", self.dispatcher)
 
-    def stop(self) -> None:
-        """Cancel the work, and end the subscription; see `InboundRequest`."""
-        super().stop()
-        if self.feed is not None:
-            self.feed.hang_up(self)
-
     def withdraw(self) -> None:
         """End without an answer; see `InboundRequest`."""
         super().withdraw()
