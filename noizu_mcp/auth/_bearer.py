@@ -200,7 +200,7 @@ class BearerAuth:
         members = {**self._members, "scopes_supported": list(scopes) or None}
         given = {name: value for name, value in members.items() if value is not None}
         try:
-            return bytes(render({**given, **self._extra}))
+            return render({**given, **self._extra})
         except TypeError as error:
             raise ValueError(f"extra: {error}") from None
 

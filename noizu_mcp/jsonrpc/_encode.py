@@ -44,7 +44,7 @@ def make_writer(native: Any) -> Callable[[Any], str]:
 _write = make_writer(getattr(json.encoder, "c_make_encoder", None))
 
 
-def render(value: Any) -> Rendered:
+def render(value: Any) -> bytes:
     """Write a JSON value: compact, UTF-8, no newline.
 
     Text that is no Unicode (a lone surrogate, say from a file name) is sent with U+FFFD in its
@@ -59,10 +59,10 @@ def render(value: Any) -> Rendered:
     except RecursionError:
         raise ValueError("the value contains itself or nests too deep") from None
     try:
-        return Rendered(text.encode())
+        return text.encode()
     except UnicodeEncodeError:
         # Through UTF-16, where two halves of a pair become the one character that they mean.
-        return Rendered(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode())
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def has_lone_surrogate(value: Any) -> bool:
@@ -84,10 +84,10 @@ def encode(message: Message) -> bytes:
 
 
 def encode_result(id_: Id, result: Mapping[str, Any] | Rendered) -> bytes:
-    """Write a response; a `Rendered` result is taken as it is."""
-    body = result if type(result) is Rendered else render(result)
-    # Put together from bytes: a result that was rendered once can be sent often, only copied.
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_render_id(id_), body)
+    """Write a response; a `Rendered` result is taken as it is. Raises as `render` does."""
+    if type(result) is Rendered:
+        return b"".join((b'{"jsonrpc":"2.0","id":', _render_id(id_), b',"result":', *result, b"}"))
+    return render({"jsonrpc": "2.0", "id": id_, "result": result})
 
 
 def encode_error(error: ErrorResponse) -> bytes:

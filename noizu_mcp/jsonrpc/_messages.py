@@ -13,8 +13,12 @@ from .._value import JSONObject
 Id = str | int
 
 
-class Rendered(bytes):
-    """A JSON value that is already text: UTF-8, compact, without a newline."""
+class Rendered(tuple[bytes, ...]):
+    """A result that is JSON text already, in pieces: UTF-8, compact, without a newline.
+
+    They are joined once, with the rest of the answer: each step that added something around a long
+    text would have to copy it.
+    """
 
     __slots__ = ()
 

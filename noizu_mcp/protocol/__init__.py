@@ -44,6 +44,7 @@ from ._stateless import is_stateless as is_stateless
 from ._stateless import read_stateless as read_stateless
 from ._stateless import unsupported as unsupported
 from ._subscriptions import ACKNOWLEDGED as ACKNOWLEDGED
+from ._subscriptions import LIST_CHANGED as LIST_CHANGED
 from ._subscriptions import RESOURCE_UPDATED as RESOURCE_UPDATED
 from ._subscriptions import TASK_CHANGED as TASK_CHANGED
 from ._subscriptions import Listening as Listening

@@ -104,7 +104,12 @@ class SubscriptionNotice:
                 render(META_SUBSCRIPTION_ID),
             )
         # The id keeps its JSON type: a client compares it with the id that it sent.
-        return self._before + render(id_) + b"}}}"
+        text = b"%d" % id_ if type(id_) is int else render(id_)
+        return b"%b%b}}}" % (self._before, text)
+
+
+#: The notices of changed lists.
+LIST_CHANGED: Final = {kind: SubscriptionNotice(method) for kind, (method, _) in CHANGES.items()}
 
 
 class Subscriptions:

@@ -239,19 +239,19 @@ class RequestContext(InboundRequest, ServerContext):
             result = {"resultType": "complete", **result, "_meta": meta}
         self.send_result(result)
 
-    def complete_rendered(self, body: Rendered, tail: bytes = b"") -> None:
+    def complete_rendered(self, *members: bytes, tail: bytes = b"") -> None:
         """Answer with a result that is JSON already, without `_meta` of its own.
 
         Args:
-            body: The result: a JSON object with at least one key.
+            members: Pieces of the text of its members; at least one member.
             tail: More members for 2026-07-28, each with a comma before it.
         """
         if self.envelope.revision.stateless:
-            # Joined as bytes: the list was rendered once, and only its envelope differs between the
-            # eras.
             end = self.running.server.result_tail
-            body = Rendered(b'{"resultType":"complete",%b%b%b' % (body[1:-1], tail, end))
-        self.send_result(body)
+            result = Rendered((b'{"resultType":"complete",', *members, tail, end))
+        else:
+            result = Rendered((b"{", *members, b"}"))
+        self.send_result(result)
 
     def unknown_method(self) -> McpError:
         """Make the error for a method that the server does not offer."""
@@ -303,12 +303,6 @@ class RequestContext(InboundRequest, ServerContext):
         """The session of a request whose method exists in handshake revisions only."""
         # The peers refuse such a method on 2026-07-28, so the request has a session.
         return cast("Session", self.dispatcher)
-
-    def stop(self) -> None:
-        """Cancel the work, and end the subscription; see `InboundRequest`."""
-        super().stop()
-        if self.feed is not None:
-            self.feed.hang_up(self)
 
     def withdraw(self) -> None:
         """End without an answer; see `InboundRequest`."""

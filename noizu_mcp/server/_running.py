@@ -11,14 +11,13 @@ import trio
 
 from .._errors import McpError
 from ..engine import Job
-from ..protocol import CHANGES, RESOURCE_UPDATED, TASK_CHANGED, SubscriptionNotice
 from .changes._bus import Hearer, Merger
-from .tasks._task_change import TaskChange
 
 if TYPE_CHECKING:
     from ._request_context import RequestContext
     from ._server import Server
     from .asking._parked import ParkedHandlers
+    from .tasks._running_task import RunningTask
     from .tasks._task_store import TaskMemory, TaskStore
 
 Result = TypeVar("Result")
@@ -107,7 +106,7 @@ class RunningServer:
         self.portal = Portal()
         self._memory = memory
         self._parks = parks
-        self.merger = Merger(self.make_notice, linger)
+        self.merger = Merger(self._find_task, linger)
         self.listeners = server.telemetry.listeners
         self.working: dict[RequestContext, None] = {}
         self.replayed: set[CodeType] = set()
@@ -150,19 +149,8 @@ class RunningServer:
         # The bus calls in the thread that reports a change; only the loop's thread may go on.
         self.portal.run_soon(partial(self.merger.report, change))
 
-    def make_notice(self, change: Hashable) -> SubscriptionNotice | None:
-        """Make the notice of a change from the present state; None if there is none any more.
-
-        Args:
-            change: The change of a task; the URI of a resource, alone in a tuple; the name of a
-                list.
-        """
-        if isinstance(change, TaskChange):
-            task = self.tasks.get(change.id)
-            return None if task is None else SubscriptionNotice(TASK_CHANGED, task.to_wire())
-        if isinstance(change, tuple):
-            return SubscriptionNotice(RESOURCE_UPDATED, {"uri": change[0]})
-        return SubscriptionNotice(CHANGES[str(change)][0])
+    def _find_task(self, id_: str) -> "RunningTask | None":
+        return self.tasks.get(id_)  # here, since the store is loaded with the first task
 
     async def settle_tasks(self, patience: float) -> None:
         """Wait for the tasks, and cancel those that take longer.

@@ -251,6 +251,11 @@ class StatelessRequests(InFlight):
             if meant and isinstance(request, RequestContext) and request.feed is not None:
                 request.feed.end_listens()
 
+    def refuse_all(self, reason: str) -> None:
+        """Refuse what is open, but answer listen requests with their results; see `InFlight`."""
+        self.end_subscriptions()  # a hook may have agreed to one since the end has begun
+        super().refuse_all(reason)
+
     async def serve_one(self, event: Dispatch, reply: Reply, size: int | None) -> None:
         """Serve one request in the calling task, and answer it.
 

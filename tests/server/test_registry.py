@@ -27,10 +27,11 @@ from noizu_mcp import (
 )
 from noizu_mcp.components import expand
 from noizu_mcp.engine import Outbox
-from noizu_mcp.protocol import REVISIONS, SubscriptionNotice
+from noizu_mcp.protocol import REVISIONS
 from noizu_mcp.server import ChangeFeed, Registry, RunningServer
 from noizu_mcp.server.changes._bus import MERGE_WINDOW, Bus, Merger
 from noizu_mcp.server.registry._pages import find_start, read_cursor, write_cursor
+from noizu_mcp.server.tasks._task_change import TaskChange
 from noizu_mcp.transports import memory_pair
 
 
@@ -131,7 +132,7 @@ def test_pages_are_kept_for_each_revision():
     shelf = Registry(expand([Titled])).tools
     for _ in range(2):
         titles = {
-            name: json.loads(shelf.rendered(None, REVISIONS[name]))["tools"][0].get("title")
+            name: json.loads(b"{%b}" % shelf.rendered(None, REVISIONS[name]))["tools"][0].get("title")
             for name in ("2025-03-26", "2025-06-18", "2026-07-28")
         }
         assert titles == {"2025-03-26": None, "2025-06-18": "A", "2026-07-28": "A"}
@@ -178,8 +179,8 @@ def test_changes_from_many_threads_are_all_kept():
     assert len(server.tools) == 3 + 8 * 20
 
 
-def _make(change):
-    return None if change == "gone" else SubscriptionNotice(change)
+def no_task(id_):
+    """Find no task."""
 
 
 class Hearer:
@@ -189,18 +190,18 @@ class Hearer:
         self.told = []
 
     def tell(self, change, notice):
-        assert notice.method == change
         if change == "prompts":
             return False
+        assert notice.method in (f"notifications/{change}/list_changed", "notifications/tasks")
         self.told.append((trio.current_time(), change))
         return True
 
 
 async def test_bursts_become_two_notices(nursery, autojump_clock):
     """The first at once, the rest as one; each kind of change by itself."""
-    merger, hearer, start = Merger(_make, nursery.start_soon), Hearer(), trio.current_time()
+    merger, hearer, start = Merger(no_task, nursery.start_soon), Hearer(), trio.current_time()
     merger.hearers[hearer] = None
-    for change in ("tools", "tools", "resources", "gone", "prompts", "tools"):
+    for change in ("tools", "tools", "resources", TaskChange("gone"), "prompts", "tools"):
         merger.report(change)
     assert hearer.told == [(start, "tools"), (start, "resources")]
     await trio.sleep(10 * MERGE_WINDOW)
@@ -211,7 +212,7 @@ async def test_bursts_become_two_notices(nursery, autojump_clock):
 
 async def test_a_change_of_which_nobody_is_told_has_no_window(nursery, autojump_clock):
     """Who asks for it a moment later is told of the next one at once."""
-    merger, hearer = Merger(_make, nursery.start_soon), Hearer()
+    merger, hearer = Merger(no_task, nursery.start_soon), Hearer()
     merger.report("tools")
     merger.hearers[hearer] = None
     merger.report("tools")
@@ -220,12 +221,12 @@ async def test_a_change_of_which_nobody_is_told_has_no_window(nursery, autojump_
 
 async def test_a_change_for_one_hearer(nursery, autojump_clock):
     """It is merged by itself, and others are not told of it."""
-    merger, hearers = Merger(_make, nursery.start_soon), [Hearer(), Hearer()]
+    merger, hearers = Merger(no_task, nursery.start_soon), [Hearer(), Hearer()]
     merger.hearers = dict.fromkeys(hearers)
     for _ in range(2):
         for each in hearers:
-            merger.report("task", each)
-    merger.report("task")
+            merger.report("tools", each)
+    merger.report("tools")
     assert [len(each.told) for each in hearers] == [2, 2]
     await trio.sleep(10 * MERGE_WINDOW)
     assert [len(each.told) for each in hearers] == [3, 3]
@@ -233,23 +234,21 @@ async def test_a_change_for_one_hearer(nursery, autojump_clock):
 
 async def test_a_notice_that_cannot_be_made_ends_no_window(nursery, autojump_clock, caplog):
     """All connections of an application share them."""
-    fails = False
 
-    def make(change):
-        if fails and change == "tools":
-            raise ValueError(change)
-        return _make(change)
+    class Task:
+        def to_wire(self):
+            return tasks["a"]
 
-    merger, hearer = Merger(make, nursery.start_soon), Hearer()
+    tasks = {"a": {}}
+    merger, hearer = Merger(lambda id_: Task(), nursery.start_soon), Hearer()
     merger.hearers[hearer] = None
     for _ in range(2):
-        merger.report("tools")
+        merger.report(TaskChange("a"))
         merger.report("resources")
-    fails = True
+    tasks.clear()
     await trio.sleep(2 * MERGE_WINDOW)
-    assert [change for _, change in hearer.told] == ["tools", "resources", "resources"]
+    assert [change for _, change in hearer.told[2:]] == ["resources"]
     assert "a change could not be told" in caplog.text
-    fails = False
     merger.report("tools")
     assert len(hearer.told) == 4
 

@@ -12,12 +12,16 @@ the number of distinct changes, not of reports. A change of which nobody was tol
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable, Iterator
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
 from ...engine import crashes_logged
-from ...protocol import SubscriptionNotice
+from ...protocol import LIST_CHANGED, RESOURCE_UPDATED, TASK_CHANGED, SubscriptionNotice
+from ..tasks._task_change import TaskChange
+
+if TYPE_CHECKING:
+    from ..tasks._running_task import RunningTask
 
 #: Seconds in which further reports of a change are merged into one more notice: long enough for a
 #: loop that adds a hundred tools, too short for a person to see.
@@ -66,7 +70,7 @@ class Merger:
     """Tells the peers of one loop of changes: the first of a burst at once, the rest merged.
 
     Args:
-        make: Makes the notice of a change from the present state; None if there is none any more.
+        find_task: Finds a task by its id; None if it is gone.
         spawn: Runs a task while any window is open.
 
     Attributes:
@@ -75,11 +79,11 @@ class Merger:
 
     def __init__(
         self,
-        make: Callable[[Hashable], SubscriptionNotice | None],
+        find_task: "Callable[[str], RunningTask | None]",
         spawn: Callable[[Callable[[], Awaitable[object]]], object],
     ) -> None:
         self.hearers: dict[Hearer, None] = {}
-        self._make = make
+        self._find_task = find_task
         self._spawn = spawn
         # The changes with a window: whether they came again. And the windows by their ends: all are
         # equally long, so the deque is sorted by itself.
@@ -99,9 +103,23 @@ class Merger:
         else:
             self._tell(change, only)
 
+    def make_notice(self, change: Hashable) -> SubscriptionNotice | None:
+        """Make the notice of a change from the present state; None if there is none any more.
+
+        Args:
+            change: The change of a task; the URI of a resource, alone in a tuple; the name of a
+                list.
+        """
+        if isinstance(change, TaskChange):
+            task = self._find_task(change.id)
+            return None if task is None else SubscriptionNotice(TASK_CHANGED, task.to_wire())
+        if isinstance(change, tuple):
+            return SubscriptionNotice(RESOURCE_UPDATED, {"uri": change[0]})
+        return LIST_CHANGED[str(change)]
+
     def _tell(self, change: Hashable, only: Hearer | None) -> None:
         # Made now, not when it was reported: a merged notice shows the latest state.
-        notice = self._make(change)
+        notice = self.make_notice(change)
         if notice is None:
             return
         told = False

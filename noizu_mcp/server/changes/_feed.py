@@ -19,7 +19,7 @@ import trio
 
 from ...engine import InFlight, crashes_logged, logger, run_user_code
 from ...jsonrpc import Id, Notification
-from ...protocol import ACKNOWLEDGED, CHANGES, Listening, SubscriptionNotice, Subscriptions
+from ...protocol import ACKNOWLEDGED, LIST_CHANGED, Listening, SubscriptionNotice, Subscriptions
 from ...types import META_SUBSCRIPTION_ID
 from ..tasks._task_change import TaskChange
 
@@ -132,7 +132,7 @@ class ChangeFeed:
         """Send list changes unasked from now on: the handshake is complete."""
         self.hear()
         for kind in self.subscriptions.push():
-            self._send(SubscriptionNotice(CHANGES[kind][0]), None, kind)
+            self._send(LIST_CHANGED[kind], None, kind)
 
     def tell(self, change: Hashable, notice: SubscriptionNotice) -> bool:
         """Tell the peer of a change as soon as there is room, if it asked for it; see `Hearer`."""
@@ -165,7 +165,7 @@ class ChangeFeed:
     async def _wait(self, change: Hashable) -> None:
         await self.channel.room()
         self._waiting -= {change}
-        notice = self.running.make_notice(change)
+        notice = self.running.merger.make_notice(change)
         if notice is not None:
             self.tell(change, notice)
 

@@ -50,8 +50,8 @@ def list_page(name: str, override: str, ctx: RequestContext) -> Job | None:
     caching = server.options.cache_of(name, guarded=guarded)
     if compute is None:
         # Bytes that the collection keeps: a list is rendered once per change, not once per request.
-        body = collection.rendered(cursor, ctx.envelope.revision)
-        ctx.complete_rendered(body, caching.tail())
+        members = collection.rendered(cursor, ctx.envelope.revision)
+        ctx.complete_rendered(members, tail=caching.tail())
         return None
 
     async def work() -> None:

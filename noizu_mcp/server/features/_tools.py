@@ -8,7 +8,7 @@ from ..._errors import InsufficientScope, McpError
 from ..._value import JSONObject
 from ...components import Context, ToolSpec, prepare
 from ...engine import Job
-from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, Rendered, render
+from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
 from ...types import ToolResult
 from .._request_context import RequestContext
@@ -119,8 +119,7 @@ def _reply(ctx: RequestContext, spec: ToolSpec | None, result: Answer) -> None:
     if isinstance(result, str):
         # Most answers are one text, alike in all revisions. Put together from bytes: the objects
         # and dicts of a result would take five times as long.
-        body = b'{"content":[{"type":"text","text":%b}]}' % render(result)
-        ctx.complete_rendered(Rendered(body))
+        ctx.complete_rendered(b'"content":[{"type":"text","text":', render(result), b"}]")
         return
     if result is CRASHED or result is TIMED_OUT:
         ctx.mark_ending("crashed" if result is CRASHED else "timed_out")

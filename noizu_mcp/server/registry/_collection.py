@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from ..._errors import DefinitionError, Problem
 from ..._value import JSONObject
 from ...components import Context
-from ...jsonrpc import Rendered, render
+from ...jsonrpc import render
 from ...protocol import Revision
 from ...types import Wire
 from ._availability import is_available
@@ -55,7 +55,7 @@ class _Listed(NamedTuple):
 
     specs: tuple[Any, ...]
     keys: tuple[str, ...]
-    pages: dict[tuple[int, str], Rendered]
+    pages: dict[tuple[int, str], bytes]
 
 
 class Collection(Generic[SpecType]):
@@ -185,8 +185,8 @@ class Collection(Generic[SpecType]):
         more = write_cursor(end, keys[end - 1]) if end < len(keys) else None
         return Page(items[start:end], more)
 
-    def rendered(self, cursor: object, revision: Revision) -> Rendered:
-        """Render one page of the list, without the envelope of its era; kept for next time.
+    def rendered(self, cursor: object, revision: Revision) -> bytes:
+        """Render one page of the list: the members of the result. It is kept for next time.
 
         Raises:
             McpError: The cursor is invalid (-32602).
@@ -197,7 +197,7 @@ class Collection(Generic[SpecType]):
         page = listed.pages.get((start, revision.name))
         if page is None:
             cut = self._cut(listed.specs, listed.keys, start)
-            page = listed.pages[start, revision.name] = render(self.write(cut, revision))
+            page = listed.pages[start, revision.name] = render(self.write(cut, revision))[1:-1]
         return page
 
     def write(self, page: Page[Any], revision: Revision) -> JSONObject:

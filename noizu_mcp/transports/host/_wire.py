@@ -66,12 +66,12 @@ class Wire:
         """True if `write` writes."""
         return not self.broken and (self._lock is None or not self._lock.locked())
 
-    def write(self, data: bytes) -> int:
+    def write(self, *pieces: bytes) -> int:
         """Write the bytes that the system takes at once; return their number, 0 if not free."""
         if not self.is_free:
             return 0
         try:
-            return self._socket.send(data)
+            return self._socket.send(*pieces) if len(pieces) == 1 else self._socket.sendmsg(pieces)
         except BlockingIOError:
             return 0
         except OSError:

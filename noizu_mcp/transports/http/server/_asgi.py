@@ -189,7 +189,7 @@ class HttpRequest:
             limit: Bytes that it may have.
 
         Raises:
-            Refused: It is longer (413), or there is no memory for it; see `reserve`.
+            Refused: It is longer (413), or there is no memory for it; see `too_large`.
             Disconnected: The client went away.
         """
         body = bytearray()
@@ -199,7 +199,8 @@ class HttpRequest:
                 raise Disconnected
             part: bytes = message.get("body", b"")
             # Before the part is kept: a limit that is checked afterwards is exceeded already.
-            self.reserve(len(part))
+            if not self.hold.reserve(len(part)):
+                raise self.too_large(len(part))
             self.size += len(part)
             if self.size > limit:
                 raise Refused(413, f"The body is over {limit} bytes", code=INVALID_REQUEST)
@@ -211,19 +212,17 @@ class HttpRequest:
             if not more:
                 return bytes(body)
 
-    def reserve(self, size: int) -> None:
-        """Count bytes that are held for the request until it is answered.
+    def too_large(self, size: int) -> Refused:
+        """Refuse the request: there is no room for more bytes.
 
-        Raises:
-            Refused: No client may hold as many (413), or there is no room (503).
+        Args:
+            size: The bytes. If no client may hold as many the status is 413, else 503.
         """
-        hold = self.hold
-        if not hold.reserve(size):
-            part = hold.account.accounts.part
-            if hold.size + size > part:
-                text = f"The request takes more memory than a client may use, {part} bytes"
-                raise Refused(413, text, code=INVALID_REQUEST)
-            raise out_of_memory()
+        part = self.hold.account.accounts.part
+        if self.hold.size + size > part:
+            text = f"The request takes more memory than a client may use, {part} bytes"
+            return Refused(413, text, code=INVALID_REQUEST)
+        return out_of_memory()
 
     async def gone(self) -> None:
         """Wait until the client has gone; once the body is read."""

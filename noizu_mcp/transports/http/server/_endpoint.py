@@ -169,7 +169,8 @@ class Endpoint:
                 scope.deadline = math.inf
                 self._check_running()  # it came slowly
             # Counted before the values exist. They stay until the answer is written.
-            http.reserve(memory_bound(body))
+            if not hold.reserve(size := memory_bound(body)):
+                raise http.too_large(size)
             if len(body) <= LARGE:
                 message = decode(body, self._messages)
             else:
