@@ -281,7 +281,7 @@ def test_the_log_names_the_type_of_a_key(value: Any, why: str) -> None:
         (PLAIN, {"values": [1.0, math.nan]}, "/values/1: JSON cannot express NaN"),
         (PLAIN, -math.inf, "(root): JSON cannot express -Infinity"),
         (PLAIN, ToolResult("x", [math.inf]), "/0: JSON cannot express Infinity"),
-        (PLAIN, 10**5000, "Exceeds the limit"),
+        (PLAIN, {"n": 10**5000}, "Exceeds the limit"),
         (NUMBERS, [1, math.nan], "/1: expected integer, got NaN, which JSON cannot express"),
         (PLAIN, [Closed()], "Closed has no JSON form; return JSON values"),
         (PLAIN, SecretStr, "has no JSON form"),
