@@ -3,8 +3,9 @@
 A block ```` ```python ```` is run; `raises=Name` after it names the exception that it must raise.
 The lines of a block ```` ```sh ```` that begin with `noizu-mcp` are run as commands, in the top
 folder. A block ```` ```output ```` holds the output of the block before it, or the text of its
-exception; `…` in it stands for any text. All blocks of a page share one namespace. Statements that
-wait run in a `main` of their own.
+exception; `…` in it stands for any text. A block with `needs=NAME` runs where the library is
+installed. All blocks of a page share one namespace. Statements that wait run in a `main` of their
+own.
 """
 
 import ast
@@ -17,6 +18,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
@@ -96,7 +98,7 @@ class Runner:
         self.monkeypatch.chdir(self.folder)
         Path("app.py").write_text(block.text, encoding="utf-8")
         linecache.clearcache()  # the file of the block before had the same name
-        name = block.note.removeprefix("raises=")
+        name = block.note.removeprefix("raises=") if "raises=" in block.note else ""
         try:
             self._execute(block.text)
         except Exception as error:
@@ -141,8 +143,14 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
 def test_blocks_of_a_page(page: Path, runner: Runner) -> None:
     """Every block runs, and prints the text of the output block after it."""
     printed = ""
+    missing = False
     for block in blocks_of(page):
         where = f"{page.relative_to(ROOT)}:{block.line}"
+        if block.language != "output":
+            library = block.note.removeprefix("needs=") if "needs=" in block.note else "noizu_mcp"
+            missing = find_spec(library) is None
+        if missing:
+            continue
         if block.language == "output":
             assert matches(block.text, printed), f"{where}: it printed\n{printed}"
         elif block.language in {"python", "sh"}:
