@@ -42,6 +42,7 @@ _TYPES: Final = {
     ".ogg": "audio/ogg",
     ".opus": "audio/ogg",
     ".toml": "application/toml",
+    ".wav": "audio/wav",
     ".webp": "image/webp",
     ".yaml": "application/yaml",
     ".yml": "application/yaml",

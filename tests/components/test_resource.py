@@ -418,7 +418,7 @@ async def _never() -> None: ...
         ((), TypeError, "read returned no contents"),
         ([b"", 3], TypeError, "expected a list of contents, texts and bytes only, got [b'', 3]"),
         (object(), TypeError, "object has no JSON form"),
-        (float("nan"), ValueError, ""),
+        ({"a": [float("nan")]}, ValueError, "/a/0: JSON cannot express NaN"),
         ([{"text": 3}], ProtocolError, "contents.text: expected a string, got 3"),
         ([{"blob": "?"}], ProtocolError, 'contents.blob: expected base64, got "?"'),
     ],

@@ -5,12 +5,14 @@ import datetime as dt
 import enum
 import math
 import uuid
+from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from noizu_mcp._errors import ToolError
 from noizu_mcp.components import Tool, ToolSpec, error_result, expand, to_result
@@ -271,6 +273,34 @@ def test_the_log_names_the_type_of_a_key(value: Any, why: str) -> None:
     _, detail = to_result(PLAIN, value)
     assert detail is not None
     assert why in detail
+
+
+@pytest.mark.parametrize(
+    ("tool", "value", "why"),
+    [
+        (PLAIN, {"values": [1.0, math.nan]}, "/values/1: JSON cannot express NaN"),
+        (PLAIN, -math.inf, "(root): JSON cannot express -Infinity"),
+        (PLAIN, ToolResult("x", [math.inf]), "/0: JSON cannot express Infinity"),
+        (PLAIN, {"n": 10**5000}, "Exceeds the limit"),
+        (NUMBERS, [1, math.nan], "/1: expected integer, got NaN, which JSON cannot express"),
+        (PLAIN, [Closed()], "Closed has no JSON form; return JSON values"),
+        (PLAIN, SecretStr, "has no JSON form"),
+    ],
+)
+def test_the_log_names_the_place_or_the_type(tool: Any, value: Any, why: str) -> None:
+    """JSON has no NaN, and nothing stands for it silently; other values are named by their type."""
+    _, detail = to_result(tool, value)
+    assert detail is not None
+    assert why in detail
+
+
+def test_values_of_the_standard_library_are_results() -> None:
+    """Each is the text that stands for it, alone and inside."""
+    shown = {"path": Path("a/b"), "for": dt.timedelta(hours=1), "secret": SecretStr("word")}
+    result, detail = to_result(PLAIN, shown)
+    assert detail is None
+    assert result.structured == {"path": "a/b", "for": "PT1H", "secret": "**********"}
+    assert to_result(PLAIN, Path("a"))[0] == ToolResult(Content.text("a"))
 
 
 def test_an_answer_without_a_tool() -> None:

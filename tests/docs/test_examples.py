@@ -1,5 +1,6 @@
 """Every example serves a client over stdio."""
 
+import json
 import runpy
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -70,7 +71,7 @@ async def names(client: Client) -> list[str]:
 def test_every_example_is_here() -> None:
     """A new example needs a test."""
     tested = {"asking", "dynamic", "everything", "gated", "prompts", "raw_schema", "resources"}
-    tested |= {"library", "search", "toolkit", "upstream", "weather"}
+    tested |= {"library", "pydantic_shop", "search", "toolkit", "upstream", "weather"}
 
     assert tested == {path.stem for path in EXAMPLES.glob("*.py")}
 
@@ -345,3 +346,65 @@ async def test_asking(serve: Open, version: str) -> None:
         assert booked == "Ada (view), Bob (quiet); 2 booked, confirmation sent"
         assert text(await client.call_tool("connect_calendar")) == "signing in"
         assert text(await client.call_tool("slogan")) == "Yes: A slogan for Inn"
+
+
+class Customer(ClientHandler):
+    """Says who gets the parcel."""
+
+    def __init__(self) -> None:
+        self.asked: list[Mapping[str, Any]] = []
+
+    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[dict[str, Any]]:
+        self.asked.append(params["requestedSchema"])
+        return Accept({"name": "Ada"})
+
+
+async def shop(client: Client, customer: Customer) -> None:
+    """Use each tool of the shop, rightly and wrongly."""
+    found = await client.call_tool("find", {"text": "mug", "limit": "1"})
+    row = {"sku": "MUG-1", "name": "Mug", "price": "12.00"}
+    assert text(found) == json.dumps([row], separators=(",", ":"))
+    lines = [{"sku": "TEA-1", "quantity": 2}, {"sku": "MUG-1"}]
+    invoice = {"method": "invoice", "due": "2026-01-15"}
+    receipt = await client.call_tool("order", {"lines": lines, "payment": invoice})
+    assert receipt.structured == {
+        "lines": [lines[0], {"sku": "MUG-1", "quantity": 1}],
+        "total": "21.00",
+        "paid_by": invoice,
+        "delivery": {"name": "Ada", "gift": False},
+        "summary": "3 items for Ada",
+    }
+    assert customer.asked == [
+        {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "title": "Full name", "minLength": 2},
+                "gift": {"type": "boolean", "title": "Wrap it as a gift?", "default": False},
+            },
+            "required": ["name"],
+        }
+    ]
+    late = {"method": "invoice", "due": "2027-01-01"}
+    wrong = await client.call_tool("order", {"lines": lines, "payment": late})
+    assert text(wrong) == (
+        "Invalid arguments for tool order:\n"
+        '/payment/due: an invoice is due within 30 days, got string "2027-01-01"'
+    )
+    none = await client.call_tool("order", {"lines": [{"sku": "X"}], "payment": invoice})
+    assert text(none) == "No product X; there are: TEA-1, TEA-2, MUG-1"
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2025-11-25", "2026-07-28"])
+async def test_pydantic_shop_in_memory(version: str) -> None:
+    """Models of pydantic in every place, on each version that can ask."""
+    server = runpy.run_path(str(EXAMPLES / "pydantic_shop.py"))["PydanticShop"]
+    customer = Customer()
+    async with connect(server, version=version, handler=customer) as client:
+        await shop(client, customer)
+
+
+async def test_pydantic_shop(serve: Open) -> None:
+    """The same over stdio."""
+    customer = Customer()
+    async with serve("pydantic_shop", handler=customer) as client:
+        await shop(client, customer)

@@ -24,6 +24,9 @@ def _ask(tool: str) -> dict[str, Any]:
     return {"name": tool, "kind": "ask", "mood": "accept", "what": call(tool)}
 
 
+_CARD = {"method": "card", "number": "4111111111111111"}
+_LATE = {"method": "invoice", "due": "2027-01-01"}
+
 #: For each server of the examples what is asked of it.
 TARGETS: dict[str, list[dict[str, Any]]] = {
     "weather.py": [LIST, call("get_weather", "oslo", city="Oslo")],
@@ -95,6 +98,13 @@ TARGETS: dict[str, list[dict[str, Any]]] = {
             "argument": {"name": "dialect", "value": "a"},
             "context": {"language": "English"},
         },
+    ],
+    "pydantic_shop.py": [
+        LIST,
+        call("find", text="tea", limit="2"),
+        {**_ask("order"), "what": call("order", lines=[{"sku": "TEA-1"}], payment=_CARD)},
+        call("order", "wrong", lines=[], payment={"method": "cash"}),
+        call("order", "late", lines=[{"sku": "TEA-1"}], payment=_LATE),
     ],
     "asking.py": [_ask("book"), _ask("connect_calendar"), _ask("slogan")],
     "library.py": [
@@ -267,3 +277,26 @@ def test_library(seen):
     assert texts(asked["result"]) == ["Walden was deleted"]
     assert '"Jack London"' in seen("library.py", "row")["contents"][0]["text"]
     assert "error" in seen("library.py", "gone")
+
+
+def test_pydantic_shop(seen, version):
+    """Models as input, output and form; text for a number; faults in our form."""
+    find, order = seen("pydantic_shop.py", "list")["tools"]
+    assert find["inputSchema"]["properties"]["limit"]["maximum"] == 50
+    assert len(order["inputSchema"]["properties"]["payment"]["oneOf"]) == 2
+    found = seen("pydantic_shop.py", "find")["structuredContent"]
+    rows = found if version == LATEST else found["result"]
+    assert [row["sku"] for row in rows] == ["TEA-1", "TEA-2"]
+    booked = seen("pydantic_shop.py", "order")
+    (question,) = booked["asked"]
+    assert question["params"]["requestedSchema"]["properties"]["name"]["title"] == "Full name"
+    receipt = booked["result"]["structuredContent"]
+    assert receipt["summary"].startswith("1 items for ")
+    assert (receipt["total"], receipt["paid_by"]["number"]) == ("4.50", "**********")
+    assert failure(seen("pydantic_shop.py", "wrong"))[0].splitlines()[1:] == [
+        "/lines: has 0 items, but needs at least 1",
+        '/payment/method: must be one of ["card", "invoice"], got "cash"',
+    ]
+    (late,) = failure(seen("pydantic_shop.py", "late"))
+    text = '/payment/due: an invoice is due within 30 days, got string "2027-01-01"'
+    assert late.splitlines()[1:] == [text]

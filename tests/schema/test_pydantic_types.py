@@ -282,6 +282,19 @@ def test_descriptions_of_the_method_count_for_the_root():
     assert shape.schema["properties"]["note"]["description"] == "what to tell the packer"
 
 
+def test_all_of_one_is_written_out():
+    """Older versions of pydantic write a field with a description so."""
+
+    class Old(BaseModel):
+        a: int = Field(json_schema_extra={"allOf": [{"minimum": 1}], "description": "A"})
+        b: int = Field(json_schema_extra={"allOf": [{"type": "integer"}]})
+
+    schema = shape_of(Old).schema["properties"]
+
+    assert schema["a"] == {"type": "integer", "description": "A", "minimum": 1}
+    assert schema["b"] == {"type": "integer", "allOf": [{"type": "integer"}]}
+
+
 def test_other_types_of_pydantic():
     """Root models, generic models, dataclasses, secrets, constrained and annotated types."""
     T = t.TypeVar("T")

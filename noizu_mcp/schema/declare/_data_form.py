@@ -74,7 +74,9 @@ def is_field(value: Any) -> bool:
     """Tell if a value of a mapping declares a field: a marker, or a type."""
     if isinstance(value, (Marker, type)) or value is Any or _is_maker(value):
         return True
-    return get_origin(value) is not None
+    # A NewType, and a named type of PEP 695.
+    named = hasattr(value, "__supertype__") or hasattr(value, "__value__")
+    return named or get_origin(value) is not None
 
 
 def _is_maker(value: Any) -> bool:

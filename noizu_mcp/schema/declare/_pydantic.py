@@ -76,7 +76,8 @@ def _describe(schema: JSONObject, descriptions: Mapping[str, str]) -> None:
 
 def _fields_of(cls: Any) -> Mapping[str, Any]:
     """Return the fields of a model or a dataclass of pydantic; none for another type."""
-    fields = getattr(cls, "__pydantic_fields__", None)
+    # The second name is that of models before 2.10.
+    fields = getattr(cls, "__pydantic_fields__", None) or getattr(cls, "model_fields", None)
     return fields if isinstance(fields, dict) else {}
 
 
@@ -158,7 +159,7 @@ class _Inliner:
             self._describe(made)
         if "$ref" in node:
             return ordered({**self._target(node["$ref"]), **made})
-        return ordered(_nullable(made))
+        return ordered(_nullable(_joined(made)))
 
     def _describe(self, made: JSONObject) -> None:
         """Read the docstring of a class, which pydantic publishes as it is."""
@@ -213,6 +214,14 @@ def _reachable(below: Mapping[str, set[str]], name: str) -> set[str]:
         found |= new
         waiting += new
     return found
+
+
+def _joined(schema: JSONObject) -> JSONObject:
+    """Write a reference with something beside it, as pydantic did before 2.9, in one schema."""
+    parts = schema.get("allOf", ())
+    rest = {keyword: value for keyword, value in schema.items() if keyword != "allOf"}
+    joins = len(parts) == 1 and not parts[0].keys() & rest.keys() - {"description"}
+    return {**parts[0], **rest} if joins else schema
 
 
 def _nullable(schema: JSONObject) -> JSONObject:
