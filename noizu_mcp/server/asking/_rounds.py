@@ -406,7 +406,7 @@ class RoundAsker:
 
     async def stay_open(self) -> None:
         """Wait until a request is in flight that can take the result of the handler."""
-        if self._reopened is not None:
+        while self._reopened is not None:
             try:
                 # A handler may end while it is parked: it may give its questions up.
                 await self._reopened.wait()

@@ -166,9 +166,8 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
     try:
         value = await invoke()
     finally:
-        # Its questions may have been answered with a round, and it may have ended without them.
-        if context is not None:
-            # Not on `Context`: handlers do not call it, and every context here is one of a server.
+        # It may have ended without the answers to its questions, while no request is in flight.
+        if context is not None and cast("ServerContext", context).parked:
             await cast("ServerContext", context).stay_open()
     while isinstance(value, InputRequired):
         if context is None:
