@@ -312,9 +312,10 @@ class Context(abc.ABC):
     ) -> Accept[Any] | Decline | Cancel:
         """Ask the user to fill in a form, and wait for the answer; on every revision.
 
-        Up to 2025-11-25 it is a live request. On 2026-07-28 the handler is run again once the
-        answer is there, and gets it here; so what it asks may depend on its arguments, on answers
-        and on `step` only, and side effects before it belong into `step`.
+        Up to 2025-11-25 it is a live request. On 2026-07-28 the request ends, and the handler waits
+        for the next one. If it is gone by then, it is run again in another process, and gets the
+        answer here; so what it asks may depend on its arguments, on answers and on `step` only, and
+        side effects before it belong into `step`.
 
         Args:
             message: The question to the user, and its reason.
@@ -455,8 +456,8 @@ class Context(abc.ABC):
         """Answer the request with a task, and go on in it; for a tool with `starts_task=True`.
 
         What is asked before is asked in rounds of the request; what is asked after, in the task.
-        When the task begins the handler is run again from the start, as after a question: it gets
-        the answers that it has had, and `step` gives what it gave. Where the client knows no tasks
+        When the task begins the handler is run again from the start: it gets the answers that it
+        has had, and `step` gives what it gave. Where the client knows no tasks
         nothing happens, and the request stays open until the handler is done.
 
         Raises:
