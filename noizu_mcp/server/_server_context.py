@@ -154,9 +154,6 @@ class ServerContext(Context):
             raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
         return _NOTHING
 
-    async def stay_open(self) -> None:
-        """Wait until a request is in flight that can take the result of a parked handler."""
-
     @abc.abstractmethod
     async def retry(self, required: InputRequired) -> bool:
         """Ask the questions of an `InputRequired` that a handler returned.

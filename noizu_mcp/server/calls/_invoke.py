@@ -22,6 +22,7 @@ from ._unknown import not_found
 
 if TYPE_CHECKING:
     from ...types import ReadResult
+    from .._request_context import RequestContext
     from .._server import Server
     from .._server_context import ServerContext
 
@@ -167,8 +168,8 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
         value = await invoke()
     finally:
         # It may have ended without the answers to its questions, while no request is in flight.
-        if context is not None and cast("ServerContext", context).parked:
-            await cast("ServerContext", context).stay_open()
+        if context is not None and cast("RequestContext", context).parked:
+            await cast("RequestContext", context).stay_open()
     while isinstance(value, InputRequired):
         if context is None:
             raise TypeError("a handler that returns InputRequired must take ctx, for the answers")
