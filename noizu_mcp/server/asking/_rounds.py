@@ -167,14 +167,15 @@ class RoundAsker:
         if self._replays:
             self._note_replay()
         key = self.record.key(request.method, request.params)
-        self._missing.discard(key)
-        if self._remembered is not None and not self._missing:
-            self._remembered.set()
         answers = self.record.answers
         if key in answers or key in self._unread:
             # Also for a recorded answer: an await that sometimes does not yield surprises its
             # caller, and concurrent tasks get their turns in every run.
             await trio.lowlevel.checkpoint()
+        # No checkpoint from here until an answer is recorded: `_end` may seal at any.
+        self._missing.discard(key)
+        if self._remembered is not None and not self._missing:
+            self._remembered.set()
         if key in answers:
             return read(answers[key])
         value = self._read(key, read)
