@@ -312,9 +312,10 @@ class Context(abc.ABC):
     ) -> Accept[Any] | Decline | Cancel:
         """Ask the user to fill in a form, and wait for the answer; on every revision.
 
-        Up to 2025-11-25 it is a live request. On 2026-07-28 the handler is run again once the
-        answer is there, and gets it here; so its questions may depend on its arguments, on answers
-        and on `step` only, and side effects before a question belong into `step`.
+        Up to 2025-11-25 it is a live request. On 2026-07-28 the request ends, and the handler waits
+        for the next one. If it is gone by then, it is run again in another process, and gets the
+        answer here; so its questions may depend on its arguments, on answers and on `step` only,
+        and side effects before a question belong into `step`.
 
         Args:
             message: The question to the user, and its reason.

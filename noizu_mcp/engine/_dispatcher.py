@@ -51,11 +51,13 @@ class Dispatcher(InFlight):
 
     Attributes:
         channel: Takes messages that belong to no request of the peer; set before any message.
+        size: Bytes of the message that is being taken; None if they are not known.
         decide: Turns a message into its event; see `Peer.receive`.
         pending: Requests of ours that have no answer yet.
     """
 
     channel: ReplyChannel
+    size: int | None = None
 
     def __init__(self, peer: Peer) -> None:
         super().__init__()

@@ -210,10 +210,12 @@ class MessageLoop:
         if dispatcher.listeners:
             dispatcher.observe_received(data.message, event, data.size)
         if isinstance(event, Dispatch):
+            dispatcher.size = data.size
             # Set before the handler runs: a failure, or the first wait, must find its request.
             task.current, job = dispatcher.begin(event, self.outbox)
             return None if job is None else job()
         if event is not None:
+            dispatcher.size = None  # of each message of an array nothing is known
             dispatcher.take(event, self.outbox)
         return None
 

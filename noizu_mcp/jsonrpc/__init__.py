@@ -17,6 +17,7 @@ from ._encode import encode_batch as encode_batch
 from ._encode import encode_error as encode_error
 from ._encode import encode_result as encode_result
 from ._encode import render as render
+from ._encode import render_sorted as render_sorted
 from ._lines import HEAD as HEAD
 from ._lines import LineBuffer as LineBuffer
 from ._lines import Oversized as Oversized

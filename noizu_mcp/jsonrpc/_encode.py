@@ -22,26 +22,50 @@ def _refuse_object(value: Any) -> NoReturn:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
-def make_writer(native: Any) -> Callable[[Any], str]:
+def make_writer(
+    native: Any, *, sort_keys: bool = False, default: Callable[[Any], Any] = _refuse_object
+) -> Callable[[Any], str]:
     """Make the function that writes values as compact JSON text.
 
     Args:
         native: `json.encoder.c_make_encoder`, or None where the interpreter has none.
+        sort_keys: Write the members of an object in the order of their names.
+        default: Converts a value that JSON has no form for, or raises TypeError.
     """
     slow = json.JSONEncoder(
-        ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_refuse_object
+        ensure_ascii=False,
+        allow_nan=False,
+        separators=(",", ":"),
+        sort_keys=sort_keys,
+        default=default,
     )
     if native is None:
         return slow.encode
     # `JSONEncoder.encode` makes a new native encoder for every call, which costs as much as a
     # small message does. Without markers a cycle ends in RecursionError.
     write = native(
-        None, _refuse_object, json.encoder.encode_basestring, None, ":", ",", False, False, False
+        None, default, json.encoder.encode_basestring, None, ":", ",", sort_keys, False, False
     )
     return lambda value: "".join(write(value, 0))
 
 
-_write = make_writer(getattr(json.encoder, "c_make_encoder", None))
+_native = getattr(json.encoder, "c_make_encoder", None)
+_write = make_writer(_native)
+# The one class of values in our own objects that `json` does not know is the read-only mapping.
+_write_sorted = make_writer(_native, sort_keys=True, default=dict)
+
+
+def render_sorted(value: Any) -> bytes:
+    """Write a JSON value in a form that equal values share, for a digest; mappings may be in it.
+
+    Raises:
+        ValueError: It holds NaN or Infinity, contains itself, or nests too deep.
+        TypeError: It holds something that JSON has no form for.
+    """
+    try:
+        return _write_sorted(value).encode("utf-8", "surrogatepass")
+    except RecursionError:
+        raise ValueError("the value contains itself or nests too deep") from None
 
 
 def render(value: Any) -> bytes:

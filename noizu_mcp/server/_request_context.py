@@ -31,7 +31,6 @@ from ..jsonrpc import (
     MISSING_CLIENT_CAPABILITY,
     Rendered,
     memory_of,
-    render,
 )
 from ..protocol import CLIENT_REQUESTS
 from ..types import (
@@ -77,11 +76,10 @@ class RequestContext(InboundRequest, ServerContext):
         input_responses: The answers to the questions of a handler that asks by hand.
         request_state: The state of a handler that asks by hand.
         asker: Asks the client; None until something is asked.
-        parked: True while its handler waits for a retry: the request has its answer.
         taken_over: The request whose parked handler goes on with this one; None if there is none.
         begin_task: Begins the task of a tool that does so by itself.
         feed: The feed of an open listen request.
-        size: Bytes of its message, if known; only while somebody listens.
+        size: Bytes of its message, if known.
     """
 
     # Plain attributes with defaults: most requests use none of them, so most need no store.
@@ -91,7 +89,6 @@ class RequestContext(InboundRequest, ServerContext):
     input_responses: Mapping[str, Any] = EMPTY
     request_state: str | None = None
     asker: "LiveAsker | RoundAsker | None" = None
-    parked: bool = False
     taken_over: "RequestContext | None" = None
     begin_task: BeginTask | None = None
     feed: "ChangeFeed | None" = None
@@ -210,7 +207,7 @@ class RequestContext(InboundRequest, ServerContext):
     def weigh(self) -> int:
         """Return the bytes of memory that its message takes, or a few more."""
         # To count a small one takes longer than to write it.
-        size = EXPANSION * len(render(self.request.params))
+        size = EXPANSION * (self.size or SMALL)
         return size if size <= SMALL else memory_of(self.request.params)
 
     @property
@@ -226,8 +223,8 @@ class RequestContext(InboundRequest, ServerContext):
 
     async def stay_open(self) -> None:
         """Wait until a request is in flight that can take the result of the handler."""
-        if self.asker is not None:
-            await self.asker.stay_open()
+        asker: Any = self.asker  # which has parked the handler
+        await asker.stay_open()
 
     # Answers
 

@@ -50,6 +50,7 @@ class ServerContext(Context):
     Attributes:
         running: The server while it is served.
         envelope: The metadata of the request.
+        parked: True while its handler waits for a retry: the request has its answer.
         dispatcher: The session; None for a request of 2026-07-28 over HTTP, which has none.
     """
 
@@ -58,6 +59,7 @@ class ServerContext(Context):
     running: "RunningServer"
     envelope: Envelope
     dispatcher: "Session | None"
+    parked: bool = False
 
     @property
     def protocol_version(self) -> str:
@@ -159,9 +161,6 @@ class ServerContext(Context):
         if retry_after < 0:
             raise ValueError(f"retry_after must not be negative, as {retry_after!r} is")
         return _NOTHING
-
-    async def stay_open(self) -> None:
-        """Wait until a request is in flight that can take the result of the handler."""
 
     @abc.abstractmethod
     async def retry(self, required: InputRequired) -> bool:

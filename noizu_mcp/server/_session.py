@@ -58,7 +58,6 @@ class Session(Dispatcher):
         self.values: Mapping[str, Any] = EMPTY
         self.feed = self.make_feed()
         self.listeners = running.listeners
-        self._size: int | None = None  # of the message that is being taken, if known
         self._label: str | None = None
         self._setting_up: trio.Event | None = None  # while `init` runs
         self._failed = False
@@ -90,8 +89,7 @@ class Session(Dispatcher):
             # Only for handshake revisions: 2026-07-28 forbids state between requests, also on one
             # pipe.
             ctx.session = self.values
-        if self.listeners:
-            ctx.size = self._size
+        ctx.size = self.size
         waiting = self._setting_up
         # Pings are answered in every phase, whatever the server is waiting for itself
         # (2025-11-25 `basic/lifecycle`, "Initialization").
@@ -170,7 +168,7 @@ class Session(Dispatcher):
 
     def observe_received(self, message: Decoded, event: Event | None, size: int | None) -> None:
         """Observe a message of the client; see `Dispatcher`."""
-        self._size = None if isinstance(message, Batch) else size
+        self.size = None if isinstance(message, Batch) else size
         observe_received(self, message, event, size)
 
     def observe_sent(self, method: str, size: int) -> None:

@@ -1,4 +1,7 @@
-"""Both eras give the same result, for any questions of a handler and any answers."""
+"""Both eras give the same result, for any questions of a handler and any answers.
+
+On 2026-07-28 also a handler that is run again for each answer.
+"""
 
 import json
 
@@ -100,8 +103,8 @@ def test_both_eras_give_the_same(ops, answers, served, loaded):
     script = Script(ops, answers)
     assume(script.most_rounds < 50)
 
-    async def run(revision):
-        async with served("Asker", revision, 0) as wire:
+    async def run(revision, server="Asker"):
+        async with served(server, revision, 0) as wire:
             wire.capabilities = asking.EVERYTHING
             await wire.start()
             person = asking.Person(wire, script.person())
@@ -112,7 +115,9 @@ def test_both_eras_give_the_same(ops, answers, served, loaded):
             asked = {json.dumps(_said(each), sort_keys=True) for each in person.asked}
             return result["content"], result.get("isError"), len(person.asked), asked
 
-    assert trio.run(run, ERAS[0]) == trio.run(run, ERAS[1])
+    expected = trio.run(run, ERAS[0])
+    assert trio.run(run, ERAS[1]) == expected
+    assert trio.run(run, ERAS[1], "Replayer") == expected
 
 
 def _said(question):

@@ -1,6 +1,7 @@
 """Messages and values to bytes."""
 
 import json
+from types import MappingProxyType
 
 import pytest
 
@@ -18,6 +19,7 @@ from noizu_mcp.jsonrpc import (
     encode_error,
     encode_result,
     render,
+    render_sorted,
 )
 from noizu_mcp.jsonrpc._encode import make_writer
 
@@ -104,8 +106,16 @@ def test_not_finite(value):
         render(value)
 
 
+def test_equal_values_have_one_sorted_form():
+    """The order of members does not matter, nor the class of a mapping; any text is written."""
+    value = {"b": [1, "\ud800"], "a": {}}
+    other = MappingProxyType({"a": MappingProxyType({}), "b": [1, "\ud800"]})
+    assert render_sorted(value) == render_sorted(other) != render_sorted({"b": [1], "a": {}})
+
+
+@pytest.mark.parametrize("render", [render, render_sorted])
 @pytest.mark.parametrize("make", [circle, tower])
-def test_bottomless(make):
+def test_bottomless(make, render):
     """A value that contains itself, or nests too deep, is refused and costs no process."""
     with pytest.raises(ValueError, match="contains itself or nests too deep"):
         render(make())

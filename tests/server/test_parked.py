@@ -325,12 +325,10 @@ async def test_too_many_rounds(replay):
     """A client that never answers all questions hears of the limit, as with replays."""
     async with serving(replay=replay) as (client, _):
         call = Round(client, "both")
-        await call.send()
-        await call.send({"left": "L"})
-        for _ in range(48):
-            assert await call.send() == ["right"]
+        for _ in range(50):
+            assert await call.send() == ["left", "right"]
         with pytest.raises(McpError, match="More than 50 rounds"):
-            await call.send()
+            await call.send({"left": "L"})
 
 
 async def test_work_goes_on_while_it_is_parked():
@@ -414,6 +412,65 @@ async def test_questions_by_hand_come_after(replay):
         assert await call.send({"first": "F"}) == ["by hand"]
         assert await call.send({"by hand": "H"}) == "F H"
     assert desk.done == ["run"] * (3 if replay else 2)
+
+
+async def test_a_slow_task_of_a_replay(autojump_clock):
+    """A task that is slower when its handler runs again gets a second to ask its question."""
+
+    class Slower(Toolkit):
+        def __init__(self):
+            self.runs = 0
+
+        @mcp
+        async def slower(self, ctx: Context):
+            self.runs += 1
+            async with trio.open_nursery() as nursery:
+                if self.runs > 1:
+                    nursery.start_soon(ctx.elicit, "new", Name)
+                    await trio.sleep(0.5)
+                await ctx.elicit("old", Name)
+            return "done"
+
+    class Slow(Server, name="slow", version="1"):
+        tools = [Slower]
+        desk = None
+
+    async with serving(Slow, replay=True) as (client, _):
+        call = Round(client, "slower")
+        assert await call.send() == ["old"]
+        assert await call.send({"old": "O"}) == ["new"]
+        assert await call.send({"new": "N"}) == "done"
+
+
+async def test_a_question_of_a_cancelled_handler():
+    """It is not sent: nobody waits for its round."""
+
+    class Leaving(Toolkit):
+        def __init__(self):
+            self.event = trio.Event()
+
+        @mcp
+        async def leave(self, ctx: Context):
+            try:
+                await trio.sleep_forever()
+            finally:
+                try:
+                    await ctx.elicit("why?", Name)
+                finally:
+                    self.event.set()
+
+    class Left(Server, name="left", version="1"):
+        def __init__(self):
+            self.desk = Leaving()
+            self.tools.add(self.desk)
+
+    async with serving(Left) as (client, desk):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(Round(client, "leave").send)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+        with trio.fail_after(5):
+            await desk.event.wait()
 
 
 # Retries

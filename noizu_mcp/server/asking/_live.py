@@ -142,9 +142,6 @@ class LiveAsker:
         """Run the side effect, or return its result from before the handler ran again."""
         return await self._record.step(name, run)
 
-    async def stay_open(self) -> None:
-        """Do nothing: a request, or a task, is there for as long as its handler runs."""
-
     async def retry(self, required: InputRequired) -> tuple[Mapping[str, Any], str | None] | None:
         """Ask all questions at the same time; the handler then runs again with the answers."""
         answers: JSONObject = {}

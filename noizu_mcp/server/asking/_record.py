@@ -2,7 +2,6 @@
 
 import hashlib
 import inspect
-import json
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
@@ -13,7 +12,7 @@ from ..._errors import McpError
 from ..._util import json_text
 from ..._value import JSONObject
 from ...engine import call_in_thread
-from ...jsonrpc import INVALID_PARAMS, parse_json
+from ...jsonrpc import INVALID_PARAMS, parse_json, render_sorted
 from ...types import InputRequest
 
 #: Rounds of questions in one request. A handler with more of them asks in circles, and each round
@@ -22,10 +21,6 @@ MAX_ROUNDS: Final = 50
 #: Repeats of one question after an invalid answer (2026-07-28 `basic/patterns/mrtr` lets a server
 #: ask again). Without a bound a client that always answers badly keeps its handler in a circle.
 MAX_REASKS: Final = 3
-
-# One encoder for all: `json.dumps` would build a new one for every call with these options. The one
-# class of values that `json` does not know here is the read-only mapping.
-_encode = json.JSONEncoder(sort_keys=True, default=dict).encode
 
 #: Reads an answer off the wire; raises ProtocolError for an invalid one.
 Reader = Callable[[Any], Any]
@@ -105,7 +100,7 @@ def text_of(request: InputRequest) -> str:
 
 def digest_of(value: Any) -> str:
     """Hash a JSON value; the order of keys in an object does not matter."""
-    return hashlib.sha256(_encode(value).encode()).hexdigest()
+    return hashlib.sha256(render_sorted(value)).hexdigest()
 
 
 def as_step(

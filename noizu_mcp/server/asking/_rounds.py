@@ -24,9 +24,10 @@ lock, so it cannot block another task. `MAX_ROUNDS`, `MAX_REASKS` and `MAX_STATE
 the repeats of one question and the size of the state; `Limits` bounds what is parked.
 """
 
-import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,6 +53,9 @@ SETTLING_TURNS: Final = 5
 #: Seconds that a handler has to reach a question that it asked in an earlier round. Real work may
 #: lie before the question, so turns of the loop are no measure here.
 PATIENCE: Final = 1.0
+
+#: The packages between the task of a handler and its question.
+_NOT_OWN: Final = frozenset({"noizu_mcp", "trio"})
 
 
 class _Question:
@@ -163,14 +167,15 @@ class RoundAsker:
         if self._replays:
             self._note_replay()
         key = self.record.key(request.method, request.params)
-        self._missing.discard(key)
-        if self._remembered is not None and not self._missing:
-            self._remembered.set()
         answers = self.record.answers
         if key in answers or key in self._unread:
             # Also for a recorded answer: an await that sometimes does not yield surprises its
             # caller, and concurrent tasks get their turns in every run.
             await trio.lowlevel.checkpoint()
+        # No checkpoint from here until an answer is recorded: `_end` may seal at any.
+        self._missing.discard(key)
+        if self._remembered is not None and not self._missing:
+            self._remembered.set()
         if key in answers:
             return read(answers[key])
         value = self._read(key, read)
@@ -393,10 +398,10 @@ class RoundAsker:
             given: The answers that it brings, to any questions.
         """
         self._unread |= self._meant(given)
-        reopened, self._reopened = self._reopened, None
+        reopened: Any = self._reopened
+        self._reopened = None
         self._pause.end()
-        if reopened is not None:
-            reopened.set()
+        reopened.set()
         for key, question in self._pending.items():
             if key in self._unread:
                 question.woken.set()
@@ -406,7 +411,7 @@ class RoundAsker:
 
     async def stay_open(self) -> None:
         """Wait until a request is in flight that can take the result of the handler."""
-        if self._reopened is not None:
+        while self._reopened is not None:
             try:
                 # A handler may end while it is parked: it may give its questions up.
                 await self._reopened.wait()
@@ -453,7 +458,7 @@ def _code_before() -> CodeType | None:
     """
     found: CodeType | None = None
     before = False
-    for frame in _own_frames(inspect.currentframe()):
+    for frame in _own_frames():
         found = frame.f_code
         lines = (line for _, _, line in found.co_lines() if line)
         first = next((line for line in lines if line > found.co_firstlineno), frame.f_lineno)
@@ -461,12 +466,13 @@ def _code_before() -> CodeType | None:
     return found if before else None
 
 
-def _own_frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """Yield the author's frames of this task, the innermost first."""
-    while frame is not None:
-        package, _, rest = str(frame.f_globals.get("__name__", "")).partition(".")
-        if package == "trio" and rest == "_core._run":
-            return  # the loop, and below it the program that runs it
-        if package not in ("noizu_mcp", "trio"):
-            yield frame
-        frame = frame.f_back
+def _own_frames() -> list[FrameType]:
+    """List the author's frames of this task, the innermost first."""
+    # Below the loop of trio are the frames of the program that runs it.
+    frames = (frame for frame, _ in traceback.walk_stack(None))
+    of_task = takewhile(lambda frame: _module_of(frame) != "trio._core._run", frames)
+    return [each for each in of_task if _module_of(each).partition(".")[0] not in _NOT_OWN]
+
+
+def _module_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))

@@ -22,6 +22,7 @@ from ._unknown import not_found
 
 if TYPE_CHECKING:
     from ...types import ReadResult
+    from .._request_context import RequestContext
     from .._server import Server
     from .._server_context import ServerContext
 
@@ -166,10 +167,9 @@ async def settle(invoke: Callable[[], Awaitable[Any]], context: Context | None) 
     try:
         value = await invoke()
     finally:
-        # Its questions may have been answered with a round, and it may have ended without them.
-        if context is not None:
-            # Not on `Context`: handlers do not call it, and every context here is one of a server.
-            await cast("ServerContext", context).stay_open()
+        # It may have ended without the answers to its questions, while no request is in flight.
+        if context is not None and cast("RequestContext", context).parked:
+            await cast("RequestContext", context).stay_open()
     while isinstance(value, InputRequired):
         if context is None:
             raise TypeError("a handler that returns InputRequired must take ctx, for the answers")

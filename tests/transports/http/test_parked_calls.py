@@ -89,6 +89,13 @@ async def test_a_client_that_leaves():
         await office.desk.ended.wait()
 
 
+class Cancelling:
+    """Cancels a POST in the moment in which its request begins."""
+
+    def __call__(self, event):
+        self.exchange.cancel.cancel()
+
+
 async def test_a_host_that_cancels():
     """A POST that is cancelled before its handler runs, or while it does, ends it."""
     office = Office()
@@ -97,6 +104,16 @@ async def test_a_host_that_cancels():
         exchange.cancel.cancel()
         await exchange.ended.wait()
         assert office.desk.done == []
+        # The two tasks begin in any order, and trio shuffles them.
+        office.telemetry.add(cancel := Cancelling())
+        before = len(wire.tasks)
+        for _ in range(30):
+            cancel.exchange = exchange = wire.modern(call("work", **ASKABLE))
+            await exchange.ended.wait()
+            await settled()
+            assert len(wire.tasks) == before
+        assert len(office.desk.done) < 30
+        office.telemetry.remove(cancel)
         exchange = wire.modern(call("stay", **ASKABLE))
         await exchange.ended.wait()
         again = wire.modern(retry(exchange.json, "stay", **ASKABLE))
