@@ -226,10 +226,14 @@ def test_a_server_that_crashes_ends_the_block():
 
     async def main():
         server = Breaks()
-        with pytest.raises(ValueError, match="broken"):
+
+        async def block():
             async with asyncio.timeout(60), aio.connect(server):
                 server.fail()
                 await asyncio.Event().wait()
+
+        with pytest.raises(ValueError, match="broken"):
+            await block()
 
     run(main)
 
@@ -238,15 +242,19 @@ def test_an_exception_of_the_block_passes():
     """The block raises it, and the connection is closed in order."""
 
     async def main():
-        server, tap = Calculator(), Transcript()
-        with pytest.raises(KeyError):
+        server, tap, calls = Calculator(), Transcript(), []
+
+        async def block():
             async with aio.connect(server, tap=tap) as client:
-                calling = asyncio.create_task(client.call_tool("wait"))
+                calls.append(asyncio.create_task(client.call_tool("wait")))
                 await asyncio.to_thread(server.state.started.wait, 30)
                 raise KeyError
+
+        with pytest.raises(KeyError):
+            await block()
         assert server.state.ended.is_set()
         with pytest.raises((ConnectionClosed, RuntimeError)):
-            await calling
+            await calls[0]
         assert any("notifications/cancelled" in str(entry) for entry in tap.entries)
 
     run(main)

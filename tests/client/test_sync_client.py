@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import contextlib
 import contextvars
 import inspect
 import signal
@@ -203,6 +204,28 @@ def test_closing_ends_running_calls():
         with pytest.raises(ConnectionClosed):
             calling.result(30)
     assert server.ended.is_set()
+
+
+def test_a_block_that_outlives_the_client():
+    """Leaving it says that the client is closed."""
+    client = SyncClient(Calculator, version="2025-11-25")
+    with contextlib.ExitStack() as stack:
+        with client:
+            stack.enter_context(client.listen(tools=True))
+        with pytest.raises(ConnectionClosed):
+            stack.close()
+
+
+def test_a_call_while_the_client_closes():
+    """It ends at once, also if its thread comes too late."""
+
+    def use():
+        with SyncClient(Calculator) as client:
+            client._thread.soon(client._thread.stopped.set)
+            client.ping()
+
+    with pytest.raises(ConnectionClosed, match="the client is closed"):
+        use()
 
 
 def test_ctrl_c_cancels_the_call():

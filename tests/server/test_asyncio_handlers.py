@@ -46,7 +46,10 @@ ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 async def library():
     """Wait on the current loop, and name it."""
     name = sniffio.current_async_library()
-    await (asyncio.sleep(0) if name == "asyncio" else trio.lowlevel.checkpoint())
+    if name == "asyncio":
+        await asyncio.sleep(0)
+    else:
+        await trio.lowlevel.checkpoint()
     return name
 
 
@@ -432,7 +435,7 @@ async def test_failures_and_timeouts(version):
 @ERAS
 async def test_a_thousand_calls_cancelled_at_random_leave_nothing(version):
     """Each cancelled call ends in its handler; no task and no thread is left."""
-    choose = random.Random(5)  # noqa: S311
+    choose = random.Random(5)
     Failing.waiting = Failing.ended = 0
     async with connect(Fails, version=version) as client:
         await client.call_tool("many")
@@ -502,7 +505,8 @@ class WrongLoop(Toolkit):
     @mcp
     async def times_out(self) -> str:
         async with asyncio.timeout(1):
-            return "never"
+            await trio.lowlevel.checkpoint()
+        return "never"
 
     @mcp
     async def waits(self, ctx: Context) -> str:
