@@ -18,7 +18,7 @@ from contextlib import (
 )
 from functools import partial, update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 import trio
 
@@ -30,6 +30,8 @@ from ._connect import connect
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
+
+_CLOSED: Final = "the client is closed"
 
 
 class _TrioThread:
@@ -61,20 +63,24 @@ class _TrioThread:
         if threading.get_ident() == self._thread:
             raise RuntimeError("a SyncClient cannot be used in its own handler or callbacks")
         ended: Future[Result] = Future()
-        begin = partial(self._nursery.start_soon, _settle, work, scope or trio.CancelScope(), ended)
+
+        def begin() -> None:
+            if self.stopped.is_set():  # it was, before the loop came to this
+                ended.set_exception(ConnectionClosed(_CLOSED))
+            else:
+                surrounded = scope or trio.CancelScope()
+                self._nursery.start_soon(_settle, work, surrounded, ended)
+
         try:
-            self.soon(partial(contextvars.copy_context().run, begin))
+            self._token.run_sync_soon(partial(contextvars.copy_context().run, begin))
         except trio.RunFinishedError:
-            raise ConnectionClosed("the client is closed") from None
+            raise ConnectionClosed(_CLOSED) from None
         return ended
 
     def soon(self, function: Callable[[], object]) -> None:
-        """Call a function in the loop.
-
-        Raises:
-            trio.RunFinishedError: The loop has ended.
-        """
-        self._token.run_sync_soon(function)
+        """Call a function in the loop; once that has ended, nothing happens."""
+        with suppress(trio.RunFinishedError):
+            self._token.run_sync_soon(function)
 
     def run(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Run a task, and wait for it; Ctrl-C cancels it.
@@ -89,8 +95,7 @@ class _TrioThread:
             return ended.result()
         finally:
             if not ended.done():
-                with suppress(trio.RunFinishedError):
-                    self.soon(scope.cancel)
+                self.soon(scope.cancel)
 
 
 async def _settle(
@@ -103,7 +108,7 @@ async def _settle(
             value = await work()
     except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
         crash, going_on = split_cancellation(error)
-        ended.set_exception(crash or ConnectionClosed("the client was closed"))
+        ended.set_exception(crash or ConnectionClosed(_CLOSED))
         if going_on is not None:
             raise going_on from None
     else:

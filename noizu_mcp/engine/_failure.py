@@ -187,7 +187,7 @@ async def run_user_code(work: Awaitable[Result]) -> Result:
     try:
         return await work
     except BaseException as error:
-        if isinstance(error, RuntimeError | TypeError):
+        if isinstance(error, RuntimeError | TypeError | BaseExceptionGroup):
             _explain(error)
         # A coroutine is closed from outside of its task; then every exception may pass.
         if _is_running(task):
@@ -216,13 +216,14 @@ _WRONG_LOOP: Final = {
 }
 
 
-def _explain(error: Exception) -> None:
-    """Add the cure to an error that comes from code of the other loop, for its traceback."""
-    text = str(error)
-    for part, cure in _WRONG_LOOP.items():
-        # A task group may raise one error in several places.
-        if part in text and cure not in getattr(error, "__notes__", ()):
-            error.add_note(cure)
+def _explain(error: BaseException) -> None:
+    """Add the cure to errors that come from code of the other loop, for their tracebacks."""
+    for each in _leaves(error):
+        text = str(each)
+        for part, cure in _WRONG_LOOP.items():
+            # An error may pass here more than once.
+            if part in text and cure not in getattr(each, "__notes__", ()):
+                each.add_note(cure)
 
 
 def check_on_trio(name: str, cure: str) -> None:

@@ -258,7 +258,7 @@ async def enter_asyncio(manager: AbstractAsyncContextManager[Result]) -> AsyncIt
     call = Call()
     entered = trio.Event()
     values: list[Result] = []
-    leave: asyncio.Future[BaseException | None] = loop_of_this_run().create_future()
+    leave: asyncio.Future[None] = loop_of_this_run().create_future()
     # Until the block has ended: what it does when it is cancelled may need the manager.
     shield = trio.CancelScope(shield=True)
 
@@ -266,9 +266,7 @@ async def enter_asyncio(manager: AbstractAsyncContextManager[Result]) -> AsyncIt
         async with manager as value:
             values.append(value)
             entered.set()
-            error = await leave
-            if error is not None:
-                raise error
+            await leave  # raises the failure of the block
 
     async def held() -> None:
         with shield:
@@ -287,7 +285,8 @@ async def enter_asyncio(manager: AbstractAsyncContextManager[Result]) -> AsyncIt
                 yield values[0]
             except BaseException as error:  # noqa: BLE001 - raised by the manager
                 crash, going_on = split_cancellation(error)
-                leave.set_result(crash)
+                if crash is not None:
+                    leave.set_exception(crash)
                 if going_on is not None:
                     shield.shield = False
                     raise going_on from None

@@ -153,8 +153,8 @@ async def enter_trio(
         async with manager as value:
             entered.set_result(value)
             await leave.wait()
-            if failures:
-                raise failures[0]
+            for failure in failures:
+                raise failure
 
     holding = asyncio.ensure_future(side.run_trio(hold))
     try:
@@ -167,23 +167,23 @@ async def enter_trio(
     if not entered.done():
         await holding
     interruption = _Interruption(holding, leave)
-    failure: BaseException | None = None
+    left_with: BaseException | None = None
     try:
         yield entered.result()
     except GeneratorExit:  # nobody waits for the end of the block
         leave.set()
         raise
     except BaseException as error:  # noqa: BLE001 - raised below
-        failure = error
-    if isinstance(failure, Exception):
-        failures.append(failure)
+        left_with = error
+    if isinstance(left_with, Exception):
+        failures.append(left_with)
     leave.set()
     await _wait_for_end(holding)
     interruption.take_back()
     # Raises the failure of the block, or what the manager has made of it.
     holding.result()
-    if isinstance(failure, asyncio.CancelledError | KeyboardInterrupt | SystemExit):
-        raise failure
+    if left_with is not None and not failures:  # a cancellation, or Ctrl-C
+        raise left_with
 
 
 class _Interruption:

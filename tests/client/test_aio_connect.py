@@ -1,0 +1,309 @@
+"""`aio.connect`: the client in programs on asyncio."""
+
+import asyncio
+import inspect
+import threading
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+import sniffio
+import trio
+import uvloop
+
+import noizu_mcp
+from noizu_mcp import (
+    Accept,
+    Client,
+    ClientHandler,
+    ConnectionClosed,
+    Context,
+    McpError,
+    RequestTimeout,
+    Schema,
+    Server,
+    Stdio,
+    Toolkit,
+    TransportError,
+    aio,
+    mcp,
+)
+from noizu_mcp.testing import Transcript
+
+ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+
+
+class Form(Schema):
+    """The form of the questions."""
+
+    name: str
+
+
+class Kit(Toolkit):
+    """Tools on trio."""
+
+    @mcp
+    async def add(self, a: int, b: int, ctx: Context) -> int:
+        await ctx.report_progress(1)
+        return a + b
+
+    @mcp
+    async def ask(self, ctx: Context) -> str:
+        answer = await ctx.elicit("who?", Form)
+        ctx.notify.tools()
+        return answer.content.name
+
+    @mcp
+    async def wait(self, ctx: Context) -> str:
+        ctx.state.started.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            ctx.state.ended.set()
+        return "never"
+
+    @mcp(loop="asyncio")
+    async def on_asyncio(self) -> int:
+        return id(asyncio.get_running_loop())
+
+
+class State:
+    """The running call, as tests see it."""
+
+    def __init__(self):
+        self.started = threading.Event()
+        self.ended = threading.Event()
+
+
+class Calculator(Server, name="calculator", version="1"):
+    """A server in memory."""
+
+    tools = [Kit]
+
+    def __init__(self):
+        self.state = State()
+
+    @asynccontextmanager
+    async def lifespan(self):
+        yield self.state
+
+
+class Human(ClientHandler, sampling_tools=True):
+    """A handler on asyncio, but for one method."""
+
+    def __init__(self):
+        self.notices = asyncio.Queue()
+
+    async def handle_elicitation(self, params):
+        assert sniffio.current_async_library() == "asyncio"
+        await asyncio.sleep(0)
+        return Accept({"name": params["message"]})
+
+    async def handle_notification(self, method, params):
+        await self.notices.put(method)
+
+    def list_roots(self):
+        return ["file:///work"]
+
+
+def run(main):
+    asyncio.run(main())
+
+
+@ERAS
+@pytest.mark.parametrize("runner", [asyncio.run, uvloop.run])
+def test_a_client_on_asyncio(version, runner):
+    """Calls, questions, progress, notices, errors and listening work, in the program's own loop."""
+
+    async def main():
+        handler, seen = Human(), []
+        async with (
+            asyncio.timeout(60),
+            aio.connect(Calculator, handler=handler, version=version) as client,
+        ):
+            assert isinstance(client, Client)
+            assert client.protocol_version == version
+            assert client.server_info.name == "calculator"
+            assert len(await client.list_tools()) == 4
+            result = await client.call_tool("add", {"a": 1, "b": 2}, progress=seen.append)
+            assert result.content[0].text == "3"
+            assert [each.progress for each in seen] == [1]
+            where = await client.call_tool("on_asyncio")
+            assert where.content[0].text == str(id(asyncio.get_running_loop()))
+            async with client.listen(tools=True) as agreed:
+                assert agreed == {"toolsListChanged": True}
+                assert (await client.call_tool("ask")).content[0].text == "who?"
+                assert await handler.notices.get() == "notifications/tools/list_changed"
+            with pytest.raises(McpError, match="Unknown tool"):
+                await client.call_tool("nothing")
+            await client.ping()
+
+    runner(main())
+
+
+@ERAS
+def test_any_task_may_call(version):
+    """Tasks share the client; a timeout of asyncio cancels the call at the server."""
+
+    async def main():
+        server = Calculator()
+        async with asyncio.timeout(60), aio.connect(server, version=version) as client:
+            async with asyncio.TaskGroup() as group:
+                calls = [
+                    group.create_task(client.call_tool("add", {"a": n, "b": n})) for n in range(20)
+                ]
+            assert [each.result().content[0].text for each in calls] == [
+                str(2 * n) for n in range(20)
+            ]
+            waiting = asyncio.create_task(client.call_tool("wait"))
+            await asyncio.to_thread(server.state.started.wait, 30)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            await asyncio.to_thread(server.state.ended.wait, 30)
+            with pytest.raises(RequestTimeout):
+                await client.call_tool("wait", timeout=0.01)
+
+    run(main)
+
+
+def test_another_task_may_close():
+    """Fixtures and exit stacks enter and leave in different tasks."""
+
+    async def main():
+        stack = AsyncExitStack()
+        client = await asyncio.create_task(stack.enter_async_context(aio.connect(Calculator)))
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).content[0].text == "3"
+        await asyncio.create_task(stack.aclose())
+        with pytest.raises((ConnectionClosed, RuntimeError)):
+            await client.ping()
+
+    run(main)
+
+
+def test_two_clients_at_a_time():
+    """They share one trio loop, whatever the order in which they end."""
+
+    async def main():
+        async with AsyncExitStack() as first:
+            one = await first.enter_async_context(aio.connect(Calculator))
+            async with aio.connect(Calculator) as two:
+                await two.ping()
+                await first.aclose()
+                await two.ping()
+            with pytest.raises((ConnectionClosed, RuntimeError)):
+                await one.ping()
+        assert not trio.lowlevel.in_trio_run()
+
+    run(main)
+
+
+def test_a_server_that_cannot_be_reached():
+    """One error, the same as on trio."""
+
+    async def main():
+        with pytest.raises(TransportError):
+            async with aio.connect(Stdio("/nonexistent/command")):
+                pass
+        with pytest.raises(TypeError, match="handler must be an instance"):
+            async with aio.connect(Calculator, handler=Human):
+                pass
+
+    run(main)
+
+
+def test_a_server_that_crashes_ends_the_block():
+    """The failure of a server in memory is raised by the block that waits for something else."""
+
+    class Breaks(Server, name="breaks", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            async with trio.open_nursery() as nursery:
+                self.fail = lambda: nursery.start_soon(self.broken)
+                yield
+
+        async def broken(self):
+            raise ValueError("broken")
+
+    async def main():
+        server = Breaks()
+
+        async def block():
+            async with asyncio.timeout(60), aio.connect(server):
+                server.fail()
+                await asyncio.Event().wait()
+
+        with pytest.raises(ValueError, match="broken"):
+            await block()
+
+    run(main)
+
+
+def test_an_exception_of_the_block_passes():
+    """The block raises it, and the connection is closed in order."""
+
+    async def main():
+        server, tap, calls = Calculator(), Transcript(), []
+
+        async def block():
+            async with aio.connect(server, tap=tap) as client:
+                calls.append(asyncio.create_task(client.call_tool("wait")))
+                await asyncio.to_thread(server.state.started.wait, 30)
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            await block()
+        assert server.state.ended.is_set()
+        with pytest.raises((ConnectionClosed, RuntimeError)):
+            await calls[0]
+        assert any("notifications/cancelled" in str(entry) for entry in tap.entries)
+
+    run(main)
+
+
+def test_a_client_inside_of_an_asyncio_handler():
+    """A handler on asyncio calls another server, in a program of trio."""
+
+    class Gateway(Server, name="gateway", version="1", loop="asyncio"):
+        @asynccontextmanager
+        async def lifespan(self):
+            async with aio.connect(Calculator) as client:
+                yield client
+
+    @mcp(loop="asyncio")
+    async def forward(ctx: Context) -> str:
+        result = await ctx.state.call_tool("add", {"a": 1, "b": 2})
+        async with aio.connect(Calculator) as client:
+            await client.ping()
+        return result.content[0].text
+
+    async def main():
+        server = Gateway()
+        server.tools.add(forward)
+        async with noizu_mcp.connect(server) as client:
+            return (await client.call_tool("forward")).content[0].text
+
+    assert trio.run(main) == "3"
+
+
+def test_the_client_of_trio_says_what_to_write():
+    """`asyncio.run` around `connect` ends in one sentence."""
+
+    async def main():
+        async with noizu_mcp.connect(Calculator):
+            pass
+
+    with pytest.raises(RuntimeError, match=r"noizu_mcp\.aio\.connect") as caught:
+        run(main)
+    assert caught.value.__cause__ is None
+
+
+def test_it_has_the_options_of_connect():
+    """The two signatures are one."""
+    assert inspect.signature(aio.connect) == inspect.signature(noizu_mcp.connect)
+
+
+async def test_in_a_trio_task_it_is_refused():
+    """There `connect` itself belongs."""
+    with pytest.raises(RuntimeError):
+        async with aio.connect(Calculator):
+            pass

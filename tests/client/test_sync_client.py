@@ -1,0 +1,269 @@
+"""`SyncClient`: the client in plain code."""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import contextvars
+import inspect
+import signal
+import threading
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+
+from noizu_mcp import (
+    Accept,
+    Client,
+    ClientHandler,
+    ConnectionClosed,
+    Context,
+    McpError,
+    Schema,
+    Server,
+    Stdio,
+    SyncClient,
+    Toolkit,
+    TransportError,
+    connect,
+    mcp,
+)
+
+
+class Form(Schema):
+    """The form of the questions."""
+
+    name: str
+
+
+class Kit(Toolkit):
+    """Tools."""
+
+    @mcp
+    async def add(self, a: int, b: int, ctx: Context) -> int:
+        await ctx.report_progress(1)
+        return a + b
+
+    @mcp
+    async def ask(self, ctx: Context) -> str:
+        return (await ctx.elicit("who?", Form)).content.name
+
+    @mcp
+    async def wait(self, ctx: Context) -> str:
+        ctx.state.started.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            ctx.state.ended.set()
+        return "never"
+
+    @mcp(loop="asyncio")
+    async def on_asyncio(self) -> str:
+        await asyncio.sleep(0)
+        return "asyncio"
+
+
+class Calculator(Server, name="calculator", version="1", instructions="Count."):
+    """A server in memory."""
+
+    tools = [Kit]
+
+    def __init__(self):
+        self.started, self.ended = threading.Event(), threading.Event()
+
+    @asynccontextmanager
+    async def lifespan(self):
+        yield self
+
+
+class Human(ClientHandler):
+    """Answers in a thread."""
+
+    def handle_elicitation(self, params):
+        return Accept({"name": params["message"]})
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+def test_a_client_without_a_loop(version):
+    """The methods wait; attributes, errors and questions are those of `Client`."""
+    seen = []
+    with SyncClient(Calculator, handler=Human(), version=version, timeout=30) as client:
+        assert client.protocol_version == version
+        assert client.server_info.name == "calculator"
+        assert client.capabilities.has("tools.listChanged")
+        assert client.instructions == "Count."
+        assert len(client.list_tools()) == 4
+        result = client.call_tool("add", {"a": 1, "b": 2}, progress=seen.append)
+        assert (result.content[0].text, seen[0].progress) == ("3", 1)
+        assert client.call_tool("ask").content[0].text == "who?"
+        assert client.call_tool("on_asyncio").content[0].text == "asyncio"
+        with client.listen(tools=True) as agreed:
+            assert agreed == {"toolsListChanged": True}
+        with pytest.raises(McpError, match="Unknown tool"):
+            client.call_tool("nothing")
+    with pytest.raises(ConnectionClosed, match="the client is closed"):
+        client.ping()
+    assert "noizu-mcp client" not in {each.name for each in threading.enumerate()}
+
+
+def test_it_has_every_method_and_attribute_of_client():
+    """Whatever `Client` can do, plain code can do."""
+    public = {name for name in vars(Client) if not name.startswith("_")}
+    named = {"server_info", "capabilities", "instructions"}
+
+    assert {name for name in vars(SyncClient) if not name.startswith("_")} == public | named
+    for name in public - {"protocol_version"}:
+        ours, theirs = getattr(SyncClient, name), getattr(Client, name)
+        assert inspect.signature(ours) == inspect.signature(theirs)
+        assert not inspect.iscoroutinefunction(ours)
+
+
+def test_it_has_the_options_of_connect():
+    """The two signatures are one."""
+    ours = inspect.signature(SyncClient).parameters
+
+    assert dict(ours) == dict(inspect.signature(connect).parameters)
+
+
+def test_many_threads_may_call():
+    """Their calls run beside each other; context variables of each are seen."""
+    variable = contextvars.ContextVar("variable", default=0)
+    seen = []
+
+    def call(client, number):
+        variable.set(number)
+        progress = lambda _: seen.append(variable.get() == number)  # noqa: E731
+        return client.call_tool("add", {"a": number, "b": 0}, progress=progress).content[0].text
+
+    with (
+        SyncClient(Calculator) as client,
+        concurrent.futures.ThreadPoolExecutor(8) as pool,
+    ):
+        texts = list(pool.map(lambda number: call(client, number), range(40)))
+    assert texts == [str(number) for number in range(40)]
+    assert len(seen) == 40
+
+
+def test_it_works_in_a_running_asyncio_loop():
+    """As in a cell of a notebook; it blocks that loop."""
+
+    async def cell():
+        with SyncClient(Calculator) as client:
+            return client.call_tool("on_asyncio").content[0].text
+
+    assert asyncio.run(cell()) == "asyncio"
+
+
+async def test_in_a_trio_task_it_is_refused():
+    """It would stop the loop, and `connect` is there; in a thread of the program it works."""
+    with pytest.raises(RuntimeError, match="async with connect"):
+        SyncClient(Calculator).__enter__()
+
+    def in_thread():
+        with SyncClient(Calculator) as client:
+            return client.call_tool("add", {"a": 1, "b": 2}).content[0].text
+
+    assert await trio.to_thread.run_sync(in_thread) == "3"
+
+
+def test_its_own_callbacks_cannot_call_it():
+    """They run in the loop of the client, which would wait for itself."""
+
+    def call_again(_):
+        with pytest.raises(RuntimeError, match="in its own handler or callbacks"):
+            client.ping()
+        told.append(True)
+
+    told = []
+    with SyncClient(Calculator) as client:
+        client.call_tool("add", {"a": 1, "b": 2}, progress=call_again)
+    assert told == [True]
+
+
+def test_a_server_that_cannot_be_reached():
+    """One error, and no thread is left."""
+    with pytest.raises(TransportError), SyncClient(Stdio("/nonexistent/command")):
+        pass
+    assert "noizu-mcp client" not in {each.name for each in threading.enumerate()}
+
+
+def test_an_exception_of_the_block_passes():
+    """The connection is closed in order."""
+    server = Calculator()
+    with pytest.raises(KeyError), SyncClient(server):
+        raise KeyError
+
+
+def test_closing_ends_running_calls():
+    """A call of another thread gets an error, and ends at the server."""
+    server = Calculator()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with SyncClient(server) as client:
+            calling = pool.submit(client.call_tool, "wait")
+            server.started.wait(30)
+        with pytest.raises(ConnectionClosed):
+            calling.result(30)
+    assert server.ended.is_set()
+
+
+def test_a_block_that_outlives_the_client():
+    """Leaving it says that the client is closed."""
+    client = SyncClient(Calculator, version="2025-11-25")
+    with contextlib.ExitStack() as stack:
+        with client:
+            stack.enter_context(client.listen(tools=True))
+        with pytest.raises(ConnectionClosed):
+            stack.close()
+
+
+def test_a_call_while_the_client_closes():
+    """It ends at once, also if its thread comes too late."""
+
+    def use():
+        with SyncClient(Calculator) as client:
+            client._thread.soon(client._thread.stopped.set)
+            client.ping()
+
+    with pytest.raises(ConnectionClosed, match="the client is closed"):
+        use()
+
+
+def test_ctrl_c_cancels_the_call():
+    """The server is told, and the client can go on."""
+    server = Calculator()
+    with SyncClient(server) as client:
+
+        def interrupt():
+            server.started.wait(30)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            client.call_tool("wait")
+        thread.join()
+        assert server.ended.wait(30)
+        client.ping()
+
+
+def test_ctrl_c_while_it_connects():
+    """The attempt is given up."""
+    began = threading.Event()
+
+    class Slow(Server, name="slow", version="1"):
+        @asynccontextmanager
+        async def lifespan(self):
+            began.set()
+            await trio.sleep_forever()
+            yield
+
+    def interrupt():
+        began.wait(30)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt), SyncClient(Slow):
+        raise AssertionError
+    thread.join()
+    assert "noizu-mcp client" not in {each.name for each in threading.enumerate()}

@@ -1,0 +1,31 @@
+"""Where calls between trio and asyncio are tested: on a loop of trio's, and of asyncio's."""
+
+import asyncio
+
+import pytest
+import trio
+import uvloop
+
+from noizu_mcp.engine.aio import trio_side
+
+
+def on_trio(main):
+    trio.run(main)
+
+
+def on_guest(main, run=asyncio.run):
+    async def host():
+        async with trio_side() as side:
+            await side.run_trio(main)
+
+    run(host())
+
+
+def on_uvloop(main):
+    on_guest(main, uvloop.run)
+
+
+@pytest.fixture(params=[on_trio, on_guest, on_uvloop])
+def run(request):
+    """Run a coroutine function of trio, where trio owns the thread and where it is a guest."""
+    return request.param

@@ -1,0 +1,282 @@
+"""The asyncio loop of a trio program, and the trio loop of an asyncio program."""
+
+import asyncio
+import signal
+import threading
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from noizu_mcp import aio
+from noizu_mcp.engine.aio import _own_loop as own_loop
+from noizu_mcp.engine.aio import (
+    enter_trio,
+    trio_side,
+)
+
+
+@asynccontextmanager
+async def nursery_of_trio():
+    async with trio.open_nursery() as nursery:
+        yield nursery
+        nursery.cancel_scope.cancel()
+
+
+# The loop of a trio program
+
+
+def test_its_timers_follow_the_clock_of_trio():
+    """A test clock that jumps moves asyncio's timers, too."""
+
+    async def hour():
+        async with asyncio.timeout(7200):
+            await asyncio.sleep(3600)
+
+    async def main():
+        begun = trio.current_time()
+        await aio.run(hour)
+        assert trio.current_time() - begun >= 3600
+
+    trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+def test_its_end_is_that_of_asyncio_run():
+    """Tasks are cancelled, async generators closed, and the loop with its descriptors."""
+    said, loops = [], []
+
+    async def numbers():
+        try:
+            yield 1
+        finally:
+            said.append("generator")
+
+    kept = numbers()
+
+    async def leave():
+        loops.append(asyncio.get_running_loop())
+        await anext(kept)
+        await asyncio.to_thread(len, "")
+        tasks.append(asyncio.create_task(forever()))
+        await asyncio.sleep(0)
+
+    async def forever():
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            said.append("task")
+            raise
+
+    tasks = []
+
+    async def main():
+        await aio.run(leave)
+
+    trio.run(main)
+    assert said == ["task", "generator"]
+    assert loops[0].is_closed()
+    assert tasks[0].cancelled()
+
+
+def test_tasks_that_resist_are_abandoned(monkeypatch):
+    """The end of the trio loop is bounded."""
+    monkeypatch.setattr(own_loop, "PATIENCE", 0.01)
+    tasks, resisting = [], threading.Event()
+
+    async def leave():
+        tasks.append(asyncio.create_task(resist()))
+        await asyncio.sleep(0)
+
+    async def resist():
+        resisting.set()
+        while resisting.is_set():
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                continue
+
+    async def main():
+        await aio.run(leave)
+
+    trio.run(main)
+    assert not tasks[0].done()
+    # Python would complain that a pending task is dropped.
+    tasks[0]._log_destroy_pending = False
+    tasks[0].get_coro().close() if not resisting.clear() else None
+
+
+def test_a_task_that_would_end_the_loop_ends_alone(caplog):
+    """SystemExit in a task of the author's is logged; the loop goes on."""
+
+    async def leave():
+        tasks.append(asyncio.create_task(end()))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        return "went on"
+
+    async def end():
+        raise SystemExit(3)
+
+    tasks = []
+
+    async def main():
+        assert await aio.run(leave) == "went on"
+
+    trio.run(main)
+    assert isinstance(tasks[0].exception(), SystemExit)
+    assert "a task of asyncio failed" in caplog.text
+
+
+def test_a_trio_program_inside_of_an_asyncio_callback():
+    """`trio.run` in a running asyncio loop, as in a notebook, has an asyncio loop of its own."""
+
+    async def loop_of():
+        return asyncio.get_running_loop()
+
+    async def main():
+        return await aio.run(loop_of)
+
+    async def cell():
+        outer = asyncio.get_running_loop()
+        inner = trio.run(main)
+        assert asyncio.get_running_loop() is outer
+        assert inner is not outer
+
+    asyncio.run(cell())
+
+
+def test_ctrl_c_in_asyncio_code_reaches_trio():
+    """The signal is delivered by trio, and does not tear the asyncio loop."""
+
+    async def interrupt():
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.Event().wait()
+
+    async def main():
+        await aio.run(interrupt)
+
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main)
+
+
+# The guest of an asyncio program
+
+
+def test_users_of_one_loop_share_the_guest():
+    """The trio loop ends with its last user, and another one can begin."""
+
+    async def main():
+        async with trio_side() as first:
+            async with trio_side() as second:
+                assert first is second
+            await first.run_trio(trio.lowlevel.checkpoint)
+        async with trio_side() as third:
+            assert third is not first
+            with pytest.raises(RuntimeError, match="has ended"):
+                await first.run_trio(trio.lowlevel.checkpoint)
+
+    asyncio.run(main())
+
+
+def test_a_user_that_comes_while_the_guest_ends():
+    """It waits for the end, and begins anew; two of them begin one."""
+    ending, release = threading.Event(), threading.Event()
+
+    async def slow_end():
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                ending.set()
+                await trio.to_thread.run_sync(release.wait, 30)
+
+    async def use():
+        async with trio_side() as side:
+            await side.run_trio(trio.lowlevel.checkpoint)
+            return side
+
+    async def first():
+        async with trio_side() as side:
+            asyncio.get_running_loop().create_task(left(side))
+            await side.run_trio(trio.lowlevel.checkpoint)
+            await asyncio.sleep(0)
+
+    async def left(side):
+        with pytest.raises(RuntimeError, match="was cancelled"):
+            await side.run_trio(slow_end)
+
+    async def main():
+        async with asyncio.timeout(60):
+            one = asyncio.create_task(first())
+            await asyncio.to_thread(ending.wait, 30)
+            others = [asyncio.create_task(use()) for _ in range(2)]
+            await asyncio.sleep(0)
+            release.set()
+            await one
+            assert len(await asyncio.gather(*others)) == 2
+
+    asyncio.run(main())
+
+
+def test_a_guest_in_the_loop_of_a_trio_program():
+    """In a trio program, asyncio code has trio beside it already, and uses that loop."""
+
+    async def inside():
+        async with trio_side() as side:
+            return await side.run_trio(token)
+
+    async def token():
+        return trio.lowlevel.current_trio_token()
+
+    async def main():
+        assert await aio.run(inside) is trio.lowlevel.current_trio_token()
+
+    trio.run(main)
+
+
+def test_asyncio_run_in_a_trio_task_is_refused():
+    """It would stop the trio loop that it needs."""
+
+    async def inside():
+        async with trio_side():
+            raise AssertionError
+
+    async def main():
+        with pytest.raises(RuntimeError, match=r"await noizu_mcp\.aio\.run\(function\)"):
+            asyncio.run(inside())
+
+    trio.run(main)
+
+
+def test_ctrl_c_in_trio_code_of_an_asyncio_program():
+    """The program ends with KeyboardInterrupt, and trio with it."""
+
+    async def interrupt():
+        signal.raise_signal(signal.SIGINT)
+        await trio.sleep_forever()
+
+    async def main():
+        async with trio_side() as side:
+            await side.run_trio(interrupt)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(main())
+    assert not trio.lowlevel.in_trio_run()
+
+
+def test_ctrl_c_where_nobody_else_handles_it():
+    """The signal goes to trio, as in a notebook: the block ends, and raises it."""
+
+    async def main():
+        async with trio_side() as side, enter_trio(side, nursery_of_trio()):
+            signal.raise_signal(signal.SIGINT)
+            await asyncio.Event().wait()
+
+    loop = asyncio.new_event_loop()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(main())
+    finally:
+        loop.close()
