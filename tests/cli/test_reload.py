@@ -118,7 +118,7 @@ async def test_it_looks_until_something_changes(tmp_path, monkeypatch, autojump_
 
     monkeypatch.setattr(_reload, "snapshot", look)
     before = snapshot([tmp_path])
-    assert await _reload._wait_for_change(before, [tmp_path]) == relative_path(str(file))
+    assert await _reload.wait_for_change(before, [tmp_path]) == relative_path(str(file))
     assert len(looks) == 3
 
 
