@@ -5,7 +5,7 @@
     noizu-mcp call docs/examples/upstream.py read_issue number=7
     noizu-mcp call docs/examples/upstream.py comment number=7 text='It works again.'
 
-It needs the extra `http`, for httpx2.
+It needs the extra `http`, for httpx2, and pydantic.
 """
 
 import os
@@ -14,8 +14,9 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
 import httpx2
+from pydantic import BaseModel
 
-from noizu_mcp import Annotations, Context, Schema, Server, ToolError, Toolkit, field, mcp
+from noizu_mcp import Annotations, Context, Server, ToolError, Toolkit, field, mcp
 
 URL = os.environ.get("TRACKER_URL", "http://127.0.0.1:8080/")
 REASONS = {
@@ -25,16 +26,13 @@ REASONS = {
 }
 
 
-class Issue(Schema):
+class Issue(BaseModel):
+    """The fields that the tools show; the tracker sends more."""
+
     number: int
     title: str
     state: Literal["open", "closed"]
     body: str | None = None
-
-
-def issue(sent: dict[str, Any]) -> Issue:
-    """Take the fields that the tools show; the tracker sends more."""
-    return Issue(**{key: sent[key] for key in ("number", "title", "state", "body")})
 
 
 async def ask(tracker: httpx2.AsyncClient, method: str, path: str, **options: Any) -> Any:
@@ -67,12 +65,15 @@ class Tracker(Toolkit, annotations=Annotations(read_only_hint=True, open_world_h
     ) -> list[Issue]:
         """List the issues, the newest first."""
         query = {"state": state, "limit": limit}
-        return [issue(each) for each in await ask(ctx.state, "GET", "issues", params=query)]
+        return [
+            Issue.model_validate(each)
+            for each in await ask(ctx.state, "GET", "issues", params=query)
+        ]
 
     @mcp
     async def read_issue(self, number: int, ctx: Context) -> Issue:
         """Read one issue with its text."""
-        return issue(await ask(ctx.state, "GET", f"issues/{number}"))
+        return Issue.model_validate(await ask(ctx.state, "GET", f"issues/{number}"))
 
     @mcp(annotations=Annotations(read_only_hint=False, destructive_hint=False))
     async def comment(

@@ -146,19 +146,7 @@ def code_lines(file: Path) -> int:
     return count
 
 
-#: Examples that are longer, and the reason.
-LONGER = {
-    "upstream": "no method of a Schema class builds it from a mapping with unknown keys",
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=pytest.mark.xfail(reason=LONGER[name]) if name in LONGER else ())
-        for name in PAIRS
-    ],
-)
+@pytest.mark.parametrize("name", PAIRS)
 def test_code_is_not_longer(name: str) -> None:
     """Each example has at most as many lines of code as its counterpart."""
     assert code_lines(OURS / f"{name}.py") <= code_lines(THEIRS / f"{name}_fastmcp.py")
