@@ -206,7 +206,7 @@ class Chart:
 class Photo:
     """What an image of Pillow offers."""
 
-    def save(self, fp: object, format: str | None = None, **options: Any) -> None:
+    def save(self, fp: object, **options: Any) -> None:
         raise NotImplementedError
 
     def convert(self, mode: str | None = None, colors: int = 256) -> "Photo":
