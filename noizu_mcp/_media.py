@@ -18,16 +18,23 @@ FilePath: TypeAlias = str | os.PathLike[str]
 
 
 class Figure(Protocol):
-    """A figure of matplotlib; `savefig` takes a file, and `format` by name."""
+    """A figure of matplotlib."""
 
-    savefig: Callable[..., object]
+    @property
+    def savefig(self) -> Callable[..., object]:
+        """The method that saves it into a file, in the `format` of a keyword."""
 
 
 class Picture(Protocol):
-    """An image of Pillow; `save` takes a file, and `format` by name."""
+    """An image of Pillow."""
 
-    save: Callable[..., object]
-    convert: Callable[..., Any]
+    @property
+    def save(self) -> Callable[..., object]:
+        """The method that saves it into a file, in the `format` of a keyword."""
+
+    @property
+    def convert(self) -> Callable[..., Any]:
+        """The method that returns it with other colours."""
 
 
 #: Bytes of the largest file that a block takes: base64 adds a third, and a message has 16 MiB.

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pydantic
 import pytest
+from pydantic_core import core_schema
 
 from noizu_mcp.schema import dump_value, read_shape
 
@@ -127,6 +128,18 @@ def test_types_of_pydantic():
     """They are written by pydantic: a secret is not told."""
     assert dump_value(pydantic.SecretStr("word")) == "**********"
     assert dump_value([pydantic.HttpUrl("http://x.example")]) == ["http://x.example/"]
+
+
+def test_types_that_pydantic_can_describe():
+    """One of a third library is written by pydantic, too."""
+
+    class Oid:
+        @classmethod
+        def __get_pydantic_core_schema__(cls, source, handler):
+            write = core_schema.plain_serializer_function_ser_schema(lambda value: "oid")
+            return core_schema.any_schema(serialization=write)
+
+    assert dump_value({"id": Oid()}) == {"id": "oid"}
 
 
 @pytest.mark.parametrize(

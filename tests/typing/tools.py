@@ -196,6 +196,33 @@ assert_type(prepare(SPECS[0], {})[1], ToolResult | None)
 assert_type(SearchDocs.definition(), dict[str, Any])
 
 
+class Chart:
+    """What a figure of matplotlib offers."""
+
+    def savefig(self, fname: object, *, transparent: bool | None = None, **options: Any) -> None:
+        raise NotImplementedError
+
+
+class Photo:
+    """What an image of Pillow offers."""
+
+    def save(self, fp: object, **options: Any) -> None:
+        raise NotImplementedError
+
+    def convert(self, mode: str | None = None, colors: int = 256) -> "Photo":
+        raise NotImplementedError
+
+
+def pictures() -> list[Content]:
+    return [
+        Content.image(Chart()),
+        Content.image(Photo(), "image/jpeg"),
+        Content.image(Path("a.png")),
+        Content.audio("a.wav"),
+        Content.file("a.md", uri="notes://a"),
+    ]
+
+
 # One name makes a block on the class and reads it on an instance.
 BLOCK = Content.text("x", meta={"k": 1})
 assert_type(BLOCK, Content)
