@@ -388,7 +388,7 @@ class RoundAsker:
         # Together with the clocks of the questions: the handler may give those up by itself.
         self._pause.begin()
         self._reopened = trio.Event()
-        ctx.park(ctx.running.parked.seconds)
+        ctx.park()
         return True
 
     def reopen(self, given: Mapping[str, Any]) -> None:
