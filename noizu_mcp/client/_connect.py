@@ -1,6 +1,6 @@
 """`connect`: a client of a server in memory, of a command, or of a URL."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Final
@@ -84,6 +84,12 @@ async def connect(
     if listed is not None and overrides(handler, "list_roots"):
         # Neither could win without a surprise: `set_roots` would change one and not the other.
         raise TypeError("give roots= or a handler that overrides list_roots, not both")
+    remote = isinstance(target, Stdio | Http | str | MessageStream)
+    if principal is not None and remote:
+        raise TypeError("principal= is for a server in memory; others find out who is calling")
+    if replay and remote:
+        raise TypeError("replay= is for a server in memory; others have Limits(parked=0)")
+    in_memory = partial(serve, transport="memory", principal=principal, parks=not replay)
     given = (capabilities or ClientCapabilities()).to_wire()
     offered = {**abilities(handler, roots=roots is not None), **given}
     # A server in memory that crashes closes its stream, too: its own failure says more.
@@ -91,7 +97,7 @@ async def connect(
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                stream = await _open(target, stack, nursery, background, principal, replay)
+                stream = await _open(target, stack, nursery, background, in_memory)
                 if tap is not None:
                     stream = TappedStream(stream, tap)
                 session = ClientSession(stream, info, offered, handler, Limits())
@@ -130,14 +136,8 @@ async def _open(
     stack: AsyncExitStack,
     nursery: trio.Nursery,
     background: trio.Nursery,
-    principal: Principal | None,
-    replay: bool,
+    in_memory: Callable[[Server, MessageStream], Awaitable[None]],
 ) -> MessageStream:
-    remote = isinstance(target, Stdio | Http | str | MessageStream)
-    if principal is not None and remote:
-        raise TypeError("principal= is for a server in memory; others find out who is calling")
-    if replay and remote:
-        raise TypeError("replay= is for a server in memory; others have Limits(parked=0)")
     if isinstance(target, Stdio):
         stream, _ = await stack.enter_async_context(open_process(target))
         return stream
@@ -146,14 +146,13 @@ async def _open(
     if isinstance(target, str):
         target = Http(target)
     if isinstance(target, Http):
-        http = transports.HttpStream(target)
-        await background.start(http.run)
-        return http
+        remote = transports.HttpStream(target)
+        await background.start(remote.run)
+        return remote
     # In the caller's nursery, so that a server that crashes ends the block with its own error.
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
         raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
     ours, theirs = memory_pair(theirs=server.options.limits)
-    run = partial(serve, transport="memory", principal=principal, parks=not replay)
-    nursery.start_soon(run, server, theirs)
+    nursery.start_soon(in_memory, server, theirs)
     return ours
