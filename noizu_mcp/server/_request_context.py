@@ -187,6 +187,8 @@ class RequestContext(InboundRequest, ServerContext):
             retry: The retry; whoever began it goes on with its `taken_over`.
         """
         retry.taken_over = self
+        if self.running.transport == "http":
+            self.running.working[self] = None
         self.parked = self.answered = self.withdrawn = False
         self.in_flight, self.key = retry.in_flight, retry.key
         self.request, self.envelope = retry.request, retry.envelope
