@@ -179,16 +179,11 @@ class RequestContext(InboundRequest, ServerContext):
 
     # Parking
 
-    def park(self, seconds: float) -> None:
-        """Keep the handler after the answer, for the retry that brings the answers of the client.
-
-        Args:
-            seconds: The time after which the handler is cancelled.
-        """
+    def park(self) -> None:
+        """Keep the handler after the answer, until a retry brings the answers of the client."""
         self.parked = True
         # It waits for a person, and not for the program.
         self.running.working.pop(self, None)
-        self.expire_at(trio.current_time() + seconds)
 
     def go_on_as(self, retry: "RequestContext") -> None:
         """Let the parked handler go on, with a retry as the request in flight.
@@ -197,12 +192,13 @@ class RequestContext(InboundRequest, ServerContext):
             retry: The retry; whoever began it goes on with its `taken_over`.
         """
         retry.taken_over = self
+        if self.running.transport == "http":
+            self.running.working[self] = None
         self.parked = self.answered = self.withdrawn = False
         self.in_flight, self.key = retry.in_flight, retry.key
         self.request, self.envelope = retry.request, retry.envelope
         self.channel, self.observer, self.size = retry.channel, retry.observer, retry.size
         self._progress = None  # the retry has a progress token of its own
-        self.expire_at(math.inf)  # its clock stands still until the last question is answered
 
     def weigh(self) -> int:
         """Return the bytes of memory that its message takes, or a few more."""
@@ -215,11 +211,6 @@ class RequestContext(InboundRequest, ServerContext):
         """True if its handler may ask the client, and then be parked."""
         offered = self.envelope.client_capabilities
         return self.request.method in ASKING and not ASKED.isdisjoint(offered)
-
-    @property
-    def is_stopped(self) -> bool:
-        """True once its work was cancelled, or has ended."""
-        return self.scope is None or self.scope.cancel_called
 
     async def stay_open(self) -> None:
         """Wait until a request is in flight that can take the result of the handler."""

@@ -126,7 +126,7 @@ class RunningServer:
 
         options = self.server.options
         limits = options.limits if self._parks else attrs.evolve(options.limits, parked=0)
-        parked = ParkedHandlers(limits, options.state_ttl)
+        parked = ParkedHandlers(limits, options.state_ttl, self.linger)
         self.server.telemetry.count_parked(parked)
         return parked
 

@@ -5,26 +5,31 @@ stays in the nursery that it runs in, and goes on waiting at its questions. The 
 request under the very text of the state that the answer carried, which nobody else can make: it is
 sealed with a random nonce. The entry leaves the table once, in one of three ways: `take` gives it
 to the first retry that brings this text and has the owner that the state is bound to; `discard`
-removes it when its task ends, at its deadline or with the server; or it is given up to make room. A
-retry that comes later finds nothing. It opens the state, and runs the handler from the start: the
-state has everything that this needs.
+removes it when its task ends, by itself or with the server; or it is given up, after its time or to
+make room, and its task is cancelled. A retry that comes later finds nothing. It opens the state,
+and runs the handler from the start: the state has everything that this needs.
 
 Number, bytes and time are bounded, and one client may have a part of the first two only. The oldest
-handler makes room: its user has most likely gone.
+handler makes room: its user has most likely gone. All are parked for equally long, so the oldest is
+also the first whose time is over, and one task, `_expire`, waits for it.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
+
+import trio
 
 from ..._limits import PART, Limits
 from ..._value import JSONObject
 
 if TYPE_CHECKING:
     from .._request_context import RequestContext
+    from .._running import Spawn
 
 
 class _Parked(NamedTuple):
     ctx: "RequestContext"
     binding: JSONObject
+    expires: float
     client: str | None
     size: int
 
@@ -65,13 +70,13 @@ class ParkedHandlers:
     Args:
         limits: The limits of number, bytes and time.
         ttl: Seconds that a state is valid.
-
-    Attributes:
-        seconds: The time for which a handler may be parked.
+        spawn: Runs the task that gives handlers up after their time.
     """
 
-    def __init__(self, limits: Limits, ttl: float) -> None:
-        self.seconds = min(limits.parked_seconds, ttl)
+    def __init__(self, limits: Limits, ttl: float, spawn: "Spawn") -> None:
+        self._seconds = min(limits.parked_seconds, ttl)
+        self._spawn = spawn
+        self._expiring = False
         self._all = _Share(limits.parked, limits.parked_memory)
         # Rounded up: a client may have one where there is one.
         self._part = -(-limits.parked // PART), limits.parked_memory // PART
@@ -102,11 +107,14 @@ class ParkedHandlers:
         for share in shares:
             while not share.has_room(size):
                 self._give_up(next(iter(share.parked)))
-        parked = _Parked(ctx, binding, client, size)
+        parked = _Parked(ctx, binding, trio.current_time() + self._seconds, client, size)
         for share in shares:
             share.add(state, parked)
         if client is not None:
             self._shares[client] = shares[0]
+        if not self._expiring:
+            self._expiring = True
+            self._spawn(self._expire)
         return True
 
     def take(self, state: str, binding: JSONObject) -> "RequestContext | None":
@@ -124,8 +132,7 @@ class ParkedHandlers:
         if parked is None or parked.binding != binding:
             return None
         self.discard(state)
-        # Its deadline may have passed a moment ago, and its task not have heard of it yet.
-        return None if parked.ctx.is_stopped else parked.ctx
+        return parked.ctx
 
     def discard(self, state: str) -> None:
         """Forget a handler, if it is still there."""
@@ -139,6 +146,17 @@ class ParkedHandlers:
             # Clients come and go for as long as the server runs.
             if not share.parked:
                 del self._shares[parked.client]
+
+    async def _expire(self) -> None:
+        """Give handlers up after their time, while there are any."""
+        while self._all.parked:
+            state, oldest = next(iter(self._all.parked.items()))
+            if trio.current_time() < oldest.expires:
+                await trio.sleep_until(oldest.expires)
+            else:
+                self._give_up(state)
+        # No checkpoint since the table was seen empty: the next handler starts a new task.
+        self._expiring = False
 
     def _give_up(self, state: str) -> None:
         ctx = self._all.parked[state].ctx

@@ -143,6 +143,12 @@ async def test_the_end_of_the_application():
     async with serving(office) as wire:
         await wire.send_modern(call("stay", **ASKABLE))
         assert wire.app.working == []
+        again = wire.modern(retry((await wire.send_modern(call("stay", **ASKABLE))).json, "stay"))
+        await settled()
+        assert [each.params["name"] for each in wire.app.working] == ["stay"]
+        again.leave()
+        await settled()
+        assert wire.app.working == []
         began = trio.current_time()
     assert office.desk.ended.is_set()
     assert trio.current_time() - began < 1
