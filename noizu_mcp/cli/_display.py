@@ -37,7 +37,7 @@ class Display:
     def __init__(self, out: TextIO | None) -> None:
         self._out = out
         self._bar = ""
-        self._kept: deque[str] | None = None  # while a person is asked
+        self._kept: deque[tuple[TextIO, str]] | None = None  # while a person is asked
 
     @property
     def active(self) -> bool:
@@ -58,12 +58,13 @@ class Display:
 
         Not a handler of notifications: those wait in a queue, which may be behind the answer.
         """
-        if self._out is None or direction == "sent" or b'"notifications/message"' not in message:
+        out = self._out
+        if out is None or direction == "sent" or b'"notifications/message"' not in message:
             return
         decoded = decode(message)
         for each in decoded.messages if isinstance(decoded, Batch) else (decoded,):
             if isinstance(each, Notification) and each.method == "notifications/message":
-                self._print(line_of(each.params or {}))
+                self._print(out, line_of(each.params or {}))
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -74,25 +75,23 @@ class Display:
             yield
         finally:
             kept, self._kept = self._kept, None
-            for line in kept:
-                self._print(line)
+            for out, line in kept:
+                self._print(out, line)
 
     def clear(self) -> None:
         """Erase the bar."""
         if self._out is not None:
             self._draw(self._out, "")
 
-    def _print(self, line: str) -> None:
-        if self._out is None:
-            return
+    def _print(self, out: TextIO, line: str) -> None:
         if self._kept is not None:
-            self._kept.append(line)
+            self._kept.append((out, line))
             return
         bar = self._bar
         self.clear()
         # A message may have megabytes.
-        print(printable(line[:_LOG_WIDTH], self._out, ""), file=self._out, flush=True)
-        self._draw(self._out, bar)
+        print(printable(line[:_LOG_WIDTH], out, ""), file=out, flush=True)
+        self._draw(out, bar)
 
     def _draw(self, out: TextIO, bar: str) -> None:
         # One column stays free: many terminals begin a new line behind the last one.

@@ -270,6 +270,22 @@ def test_schemas_in_words(schema, words):
     assert in_words(schema, root) == words
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {"$ref": "#/$defs/a"}},
+        {"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]},
+    ],
+)
+def test_fields_of_inner_objects(schema):
+    """Objects in a list, or in one of several forms, have their fields below them."""
+    inner = {"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]}
+    root = {"$defs": {"a": inner}, "properties": {"outer": schema}}
+    rows = [*fields_in_words(root, root)]
+    assert [name for name, _, _ in rows] == ["outer", "  x"]
+    assert rows[1] == ("  x", "text (needed)", "")
+
+
 NUMBERS = st.integers(-5, 5)
 SCHEMAS = st.recursive(
     st.sampled_from(

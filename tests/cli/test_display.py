@@ -5,6 +5,7 @@ import os
 import pty
 import threading
 from functools import partial
+from math import inf
 
 import pytest
 import trio
@@ -133,6 +134,9 @@ async def test_progress_keeps_a_call_alive(autojump_clock):
                 person.report(Progress(number))
         return "there"
 
+    with person._unhurried():  # the clock stands still during a question
+        person.report(Progress(1))
+        assert person._scope.deadline == inf
     async with connect(Quiet) as client:
         assert await person.during(client, partial(work, True)) == "there"
         person = Person(Terminal(0, io.StringIO()), 1.0, Display(None))
@@ -153,6 +157,20 @@ def test_a_change_alone_is_drawn():
     for number in range(1000):
         display.report(Progress(number, 10**9))
     assert screen.getvalue().count("\r") == 1
+
+
+def test_nothing_is_shown_during_a_question():
+    """No bar is drawn, and log messages come afterwards, the newest hundred."""
+    screen = Screen()
+    display = Display(screen)
+    note = '{"jsonrpc":"2.0","method":"notifications/message","params":{"data":%d}}'
+    with display.paused():
+        display.report(Progress(1, 2))
+        for number in range(150):
+            display.tap("received", (note % number).encode())
+        assert screen.getvalue() == ""
+    lines = screen.getvalue().splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("[log] 50", "[log] 149", 100)
 
 
 def test_a_long_message_is_cut():

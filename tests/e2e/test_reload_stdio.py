@@ -194,6 +194,7 @@ def test_the_answers_after_the_end(tmp_path, app):
             {"jsonrpc": "2.0", "id": 3, "method": "ping"},
         ],
         {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": []}},
+        {"jsonrpc": "2.0", "id": 5, "result": 3},
     ]  # fmt: skip
     lines = "".join(f"{json.dumps(each)}\n" for each in requests) + "{\n"
     done = subprocess.run(
@@ -211,6 +212,26 @@ def test_the_answers_after_the_end(tmp_path, app):
     ]
     assert sorted(ids, key=str) == [1, 2, 3, None]
     assert done.stderr.decode() == f"noizu-mcp: watching {tmp_path}\n"
+
+
+def test_a_change_in_the_middle_of_a_handshake(start, command, tmp_path, app):
+    """The new server gets as much of it as the client has sent."""
+    command = command("run", "app.py", "--reload")
+    peer = start(command, cwd=tmp_path, env={"PYTHONPATH": ROOT})
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    hello["clientInfo"] = {"name": "x", "version": "1"}
+    peer.write({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+    assert peer.read()["id"] == 1
+    app("two")
+    while b"has changed" not in peer.process.stderr.readline():
+        pass
+    peer.write({"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    assert peer.read() == {"jsonrpc": "2.0", "id": 2, "result": {}}
+    peer.write({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    peer.write({"jsonrpc": "2.0", "id": 3, "method": "tools/list"})
+    assert peer.read()["result"]["tools"][0]["name"] == "two"
+    peer.close()
+    assert peer.end()[0] == 0
 
 
 async def test_a_client_that_is_gone():

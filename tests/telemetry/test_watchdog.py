@@ -410,6 +410,16 @@ def test_a_program_on_stdio(tmp_path):
         assert ("tools/call block: Kit.block (" in done.stderr) == (tool == "block")
 
 
+async def test_a_child_forgets(monkeypatch):
+    """Of the loops of its parent nothing is left."""
+    monkeypatch.setattr(module, "_watch", module._watch)
+    with watching(THRESHOLD):
+        before = module._watch
+        module._forget()
+        assert module._watch is not before
+        module._watch = before
+
+
 def _in_a_child(found):
     async def watched():
         with watching(THRESHOLD):
