@@ -71,6 +71,7 @@ def test_every_example_is_here() -> None:
     """A new example needs a test."""
     tested = {"asking", "dynamic", "everything", "gated", "prompts", "raw_schema", "resources"}
     tested |= {"search", "toolkit", "weather"}
+    tested |= {"fastapi_app"}  # of `test_application.py`: it serves over HTTP
 
     assert tested == {path.stem for path in EXAMPLES.glob("*.py")}
 
