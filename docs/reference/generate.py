@@ -77,10 +77,17 @@ PAGES = (
         "See [write a client](../../how-to/client.md) and "
         "[HTTP](../../how-to/http.md#in-a-program).",
         {
-            "Connections": "connect Client ClientHandler",
+            "Connections": "connect Client ClientHandler SyncClient",
             "Targets": "Stdio Http",
             "Values": "Reference Progress Implementation",
         },
+    ),
+    Page(
+        "aio",
+        "noizu_mcp.aio",
+        "noizu_mcp.aio",
+        "See [asyncio](../../how-to/asyncio.md).",
+        {"asyncio": "connect run"},
     ),
     Page(
         "exceptions",
@@ -222,6 +229,7 @@ FOLDERS = """## Public folders
 | folder | contents |
 |---|---|
 | `noizu_mcp.testing` | [transcripts of messages](api/testing.md), assertions about notifications |
+| `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
 | `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes` |
 | `noizu_mcp.telemetry` | [events](api/telemetry.md), spans, metrics |
 | `noizu_mcp.transports.http` | [serving over HTTP](api/http.md), its options and limits |
@@ -237,6 +245,7 @@ names too |
 | `noizu_mcp.engine` | [`MessageStream`](api/advanced.md#class-messagestream): the contract of a \
 transport |
 | `noizu_mcp.components`, `noizu_mcp.uri`, `noizu_mcp.skills`, `noizu_mcp.client`, \
+`noizu_mcp.engine.aio`, \
 `noizu_mcp.server.features`, `noizu_mcp.protocol`, `noizu_mcp.jsonrpc`, `noizu_mcp.cli` | the \
 layers, for code that builds on them |
 """
@@ -302,7 +311,8 @@ def expanded(signature: inspect.Signature) -> Iterator[inspect.Parameter]:
     for parameter in signature.parameters.values():
         if parameter.name in TRAPS | {"self", "cls"}:
             continue
-        if typing.get_origin(parameter.annotation) is typing.Unpack:
+        named = parameter.kind is parameter.VAR_KEYWORD
+        if named and typing.get_origin(parameter.annotation) is typing.Unpack:
             (options,) = typing.get_args(parameter.annotation)
             for name, kind in options.__annotations__.items():
                 keyword = inspect.Parameter.KEYWORD_ONLY

@@ -72,6 +72,7 @@ def test_every_example_is_here() -> None:
     """A new example needs a test."""
     tested = {"asking", "dynamic", "everything", "gated", "prompts", "raw_schema", "resources"}
     tested |= {"library", "pydantic_shop", "search", "toolkit", "upstream", "weather"}
+    tested |= {"fastapi_app"}  # of `test_application.py`: it serves over HTTP
 
     assert tested == {path.stem for path in EXAMPLES.glob("*.py")}
 
