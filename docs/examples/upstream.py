@@ -9,8 +9,6 @@ It needs the extra `http`, for httpx2, and pydantic.
 """
 
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Annotated, Any, Literal
 
 import httpx2
@@ -87,16 +85,14 @@ class Tracker(Toolkit, annotations=Annotations(read_only_hint=True, open_world_h
 class Upstream(Server, name="tracker", version="1.0.0", tool_timeout=20.0):
     tools = [Tracker]
 
-    @asynccontextmanager
-    async def lifespan(self) -> AsyncGenerator[httpx2.AsyncClient]:
+    def lifespan(self) -> httpx2.AsyncClient:
         token = os.environ.get("TRACKER_TOKEN", "")
-        async with httpx2.AsyncClient(
+        return httpx2.AsyncClient(
             base_url=URL,
             headers={"Authorization": f"Bearer {token}"},
             limits=httpx2.Limits(max_connections=10),
             timeout=httpx2.Timeout(10.0),
-        ) as tracker:
-            yield tracker
+        )
 
 
 if __name__ == "__main__":

@@ -42,14 +42,16 @@ from ..types import (
 from ._server_context import EMPTY, ServerContext, no_task
 from .calls._invoke import TIMED_OUT, timed_out
 from .calls._scope_checks import admit, denial, needed
-from .calls._time_limit import Timed
 from .events._recording import RequestRecording, observe_request
 
 if TYPE_CHECKING:
+    from ..components import PromptSpec, ResourceSpec, TemplateSpec, ToolSpec
     from ._session import Session
     from .asking._live import LiveAsker
     from .asking._rounds import RoundAsker
     from .changes._feed import ChangeFeed
+
+    Component = ToolSpec | PromptSpec | ResourceSpec | TemplateSpec
 
 #: Methods that may be answered with questions (2026-07-28 `basic/patterns/mrtr`); in every era.
 ASKING: Final = frozenset({"tools/call", "prompts/get", "resources/read"})
@@ -75,6 +77,7 @@ class RequestContext(InboundRequest, ServerContext):
         completion_arguments: In a completion: the arguments that are filled in already.
         input_responses: The answers to the questions of a handler that asks by hand.
         request_state: The state of a handler that asks by hand.
+        component: The registration that answers it; None if it is not known.
         asker: Asks the client; None until something is asked.
         taken_over: The request whose parked handler goes on with this one; None if there is none.
         begin_task: Begins the task of a tool that does so by itself.
@@ -88,6 +91,7 @@ class RequestContext(InboundRequest, ServerContext):
     completion_arguments: Mapping[str, str] = EMPTY
     input_responses: Mapping[str, Any] = EMPTY
     request_state: str | None = None
+    component: "Component | None" = None
     asker: "LiveAsker | RoundAsker | None" = None
     taken_over: "RequestContext | None" = None
     begin_task: BeginTask | None = None
@@ -138,19 +142,20 @@ class RequestContext(InboundRequest, ServerContext):
 
         return take_up(self)
 
-    def limit_time(self, component: Timed | None) -> None:
+    def limit_time(self, component: "Component | None") -> None:
         """Set the deadline of the request.
 
         Args:
             component: Its timeout overrides the server's; None for no registered component.
         """
+        self.component = component
         timeout = UNSET if component is None else component.timeout
         if isinstance(timeout, Unset):
             timeout = self.running.server.options.tool_timeout
         self.deadline = math.inf if timeout is None else trio.current_time() + timeout
 
     def in_time(
-        self, work: Callable[[], Coroutine[Any, Any, None]], component: Timed | None = None
+        self, work: Callable[[], Coroutine[Any, Any, None]], component: "Component | None" = None
     ) -> Job:
         """Make the rest of the work on the request from a call of the author's code.
 
@@ -209,8 +214,12 @@ class RequestContext(InboundRequest, ServerContext):
     @property
     def may_be_parked(self) -> bool:
         """True if its handler may ask the client, and then be parked."""
-        offered = self.envelope.client_capabilities
-        return self.request.method in ASKING and not ASKED.isdisjoint(offered)
+        offered, spec = self.envelope.client_capabilities, self.component
+        if self.request.method not in ASKING or ASKED.isdisjoint(offered):
+            return False
+        # A sync handler cannot wait for an answer; an override asks in the place of any.
+        asks = spec is None or (spec.takes_context and spec.mode == "async")
+        return asks or bool(self.running.server.registry.overridden)
 
     async def stay_open(self) -> None:
         """Wait until a request is in flight that can take the result of the handler."""

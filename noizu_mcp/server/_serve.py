@@ -181,7 +181,10 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
     try:
         if job is not None and ctx.may_be_parked:
             # The task of the POST ends with the answer, and a parked handler goes on after it.
-            ctx.running.linger(partial(_serve_beside, ctx, job))
+            waits = trio.Event()
+            ctx.running.linger(partial(_serve_beside, ctx, job, waits))
+            # Most handlers answer before they wait, and then nobody need watch the client.
+            await waits.wait()
         elif job is not None:
             await _work_on(ctx, job, reply.entered, reply.attend)
         await reply.finish()
@@ -192,13 +195,18 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
             ctx.withdraw()  # the host has cancelled the task
 
 
-async def _serve_beside(ctx: RequestContext, job: Job) -> None:
-    """Do the rest of the work on a request in a task of its own."""
-    task = TaskScope()
-    if ctx.answered or ctx.withdrawn:  # before the task began
-        task.__exit__(None, None, None)
-    else:
-        await task.run(_work_on(ctx, job, task))
+async def _serve_beside(ctx: RequestContext, job: Job, waits: trio.Event) -> None:
+    """Do the rest of the work on a request in a task of its own.
+
+    Args:
+        ctx: The request.
+        job: The rest of the work.
+        waits: Set once the work waits, or is done.
+    """
+    if not (ctx.answered or ctx.withdrawn):  # before the task began
+        task = TaskScope()
+        await task.run(_work_on(ctx, job, task, waits.set))
+    waits.set()
 
 
 async def _work_on(

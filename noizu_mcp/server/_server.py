@@ -1,8 +1,7 @@
 """`Server`: tools, resources, prompts and options as a class; it holds no connection."""
 
 import inspect
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -32,7 +31,7 @@ from .features._complete import complete_registered
 from .features._prompts import get_registered
 from .features._resources import read_registered
 from .features._tools import call_registered
-from .registry._class_checks import OVERRIDABLE, check_statement, positional
+from .registry._class_checks import ASYNC_MANAGER, OVERRIDABLE, check_statement, positional
 from .registry._collection import RunningSet
 from .registry._registry import Registry
 from .registry._server_options import SERVER_OPTIONS, STATEMENT_ONLY, ServerOptions
@@ -53,7 +52,7 @@ def _is_override(name: str, value: Any) -> bool:
 
 def _is_lifespan(value: Any) -> bool:
     """Tell whether a method could be meant to be the lifespan: `asynccontextmanager` made it."""
-    return getattr(value, "__code__", None) is Server.lifespan.__code__
+    return getattr(value, "__code__", None) is ASYNC_MANAGER
 
 
 class Server(metaclass=ComponentMeta):
@@ -188,13 +187,13 @@ class Server(metaclass=ComponentMeta):
 
     # Methods that a subclass may override
 
-    @asynccontextmanager
-    async def lifespan(self) -> AsyncIterator[Any]:
+    def lifespan(self) -> AbstractAsyncContextManager[Any]:
         """Set up resources for as long as the server is served; yields `ctx.state`.
 
-        Entered once for each `run` or `serve`, and for each connection in memory.
+        Entered once for each `run` or `serve`, and for each connection in memory. A subclass
+        writes `@asynccontextmanager async def lifespan(self)`, or returns a context manager.
         """
-        yield None
+        return nullcontext()
 
     async def init(self, ctx: Context) -> None:
         """Set a session up, once its handshake is complete; requests wait for it.

@@ -8,17 +8,17 @@ Theory of operation. A `RoundAsker` belongs to one run of a handler. It is *open
 in flight. The handler runs until each of its tasks waits for an unanswered question or has ended.
 The first such question starts `_end` as a task that outlives the request. `_end` waits until no new
 question comes and no step runs, seals answers and steps into `requestState`, and answers the
-request. A handler of one task needs no waiting: its question does this itself. Then the handler is *parked*, if `ParkedHandlers` has room for it: its tasks go on waiting,
-its clocks stand still and its steps are held, until `take_up` of the retry opens it again under the
-id of that request. Answers wake the questions that wait for them; if others are left the round
-ends again.
+request. A handler of one task needs no waiting: its question does this itself. Then the handler is
+*parked*, if `ParkedHandlers` has room for it: its tasks go on waiting, its clocks stand still and
+its steps are held, until `take_up` of the retry opens it again under the id of that request.
+Answers wake the questions that wait for them; if others are left the round ends again.
 
 Without room, and if the parked handler is gone by then, the handler is *replayed*: it was
 cancelled, it runs again from its start with the retry, and each question finds its recorded answer.
 The answers on the wire are the same either way, since the state is always complete: no step runs
 while the handler is parked. Only a task that works beside a question may be further than in a
-replay, and ask in an earlier round. A state may come back more than once; the first retry gets the parked
-handler, and each later one is a replay.
+replay, and ask in an earlier round. A state may come back more than once; the first retry gets the
+parked handler, and each later one is a replay.
 
 A task that asks sleeps until a retry wakes it, or the end of the handler cancels it: it holds no
 lock, so it cannot block another task. `MAX_ROUNDS`, `MAX_REASKS` and `MAX_STATE` bound the rounds,

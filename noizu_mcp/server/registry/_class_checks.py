@@ -3,7 +3,7 @@
 import inspect
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -45,8 +45,9 @@ OVERRIDABLE: Final = (
 _NO_OPTIONS: Final = ("auth", "middleware", "policies", "providers", "resource_templates")
 #: The one form that a lifespan is sure to have.
 _LIFESPAN: Final = "`@asynccontextmanager async def lifespan(self)`, and yield once"
-# Every function that `contextmanager` makes runs this code object: the one way to recognise them.
+# Every function that these decorators make runs this code object: the one way to recognise them.
 _SYNC_MANAGER: Final = contextmanager(lambda: iter(())).__code__
+ASYNC_MANAGER: Final = asynccontextmanager(aiter).__code__
 #: The lists of a server, and the methods that compute each of them instead.
 _COMPUTED: Final = {
     "tools": ("list_tools", "call_tool"),
@@ -169,7 +170,7 @@ def _check_lifespan(declaration: Declaration, base: Any) -> None:
         text = f"is a coroutine, not an async context manager; write {_LIFESPAN}"
     elif inspect.isasyncgenfunction(method):
         text = f"lacks its decorator; write {_LIFESPAN}"
-    elif method.__code__ is base.lifespan.__code__:
+    elif method.__code__ is ASYNC_MANAGER:
         if inspect.isasyncgenfunction(method.__wrapped__):
             return
         text = f"has no `async def` with a yield under @asynccontextmanager; write {_LIFESPAN}"
