@@ -77,6 +77,7 @@ PETS = {
         (PETS, '{"kind": "cat", "age": "3", "tags": []}', {"kind": "cat", "age": 3, "tags": []}),
         ({"anyOf": [of(a=INTEGER), of(b=TEXT)]}, {"a": "1"}, {"a": 1}),
         ({"anyOf": [of(a=INTEGER), INTEGER]}, {"a": "1"}, {"a": 1}),
+        ({"anyOf": [of(v={"const": 1}), of(v={"const": 2})]}, {"v": "2"}, {"v": 2}),
     ],
 )
 def test_what_is_read(schema, sent, meant):

@@ -65,7 +65,8 @@ class Options:
         kinds: The JSON types that one of them allows.
         marks: For each alternative, the values that tell it: names, with the choices of each.
         members: The options of members, by name; None where anything is allowed.
-        items: The options of items, by index up to the last that has a schema of its own.
+        first: The number of first items that have schemas of their own.
+        items: The options of items, by index; those of all that are left come after the first.
         chosen: The options that are left of these, by the alternatives that fit.
     """
 
@@ -74,6 +75,7 @@ class Options:
         self.kinds = frozenset[str]().union(*map(_kinds_together, alternatives))
         self.marks = [_marks(each) for each in alternatives] if len(alternatives) > 1 else []
         self.members: dict[str | None, Options | None] = {}
+        self.first = max((len(node.get("prefixItems", ())) for node in _nodes(self)), default=0)
         self.items: dict[int, Options | None] = {}
         self.chosen: dict[tuple[int, ...], Options] = {}
 
@@ -135,6 +137,8 @@ class TextReader:
 
     def member(self, options: Options, name: str) -> Options | None:
         """Return the options of a member; None where anything is allowed."""
+        if name in options.members:
+            return options.members[name]
         declared = any(name in node.get("properties", ()) for node in _nodes(options))
         # Names that are not declared are chosen by a client: they share one entry.
         key = name if declared else None
@@ -148,8 +152,7 @@ class TextReader:
 
     def item(self, options: Options, index: int) -> Options | None:
         """Return the options of an item; None where anything is allowed."""
-        most = max((len(node.get("prefixItems", ())) for node in _nodes(options)), default=0)
-        key = min(index, most)
+        key = min(index, options.first)
         if key not in options.items:
             found = [
                 [_item_schema(node, key) for node in alternative]
