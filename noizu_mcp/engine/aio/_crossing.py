@@ -169,7 +169,9 @@ class Call(TrioSide):
         Raises:
             BaseException: Raised by the code.
         """
-        self._task = task = self._loop.create_task(self._captured(work), context=self._context)
+        coroutine = self._captured(work)
+        # Not `create_task`: a factory of the host may start tasks at once, inside of the trio task.
+        self._task = task = asyncio.Task(coroutine, loop=self._loop, context=self._context)
         task.add_done_callback(self._wake)
         for _ in range(self._turns):
             if not task.done() and not self._begun:

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, TypeVar
-from weakref import WeakKeyDictionary
 
 import trio
 
@@ -80,9 +79,11 @@ class _Guest(TrioSide):
         try:
             await self._main()
         finally:
+            del _GUESTS[self._loop]
             self.ended.set_result(None)
 
     def _end(self, outcome: Any) -> None:
+        del _GUESTS[self._loop]
         try:
             outcome.unwrap()
         except BaseException as error:  # noqa: BLE001 - Ctrl-C; the last user raises it
@@ -97,7 +98,8 @@ class _Guest(TrioSide):
         self._nursery.start_soon(work)
 
 
-_GUESTS: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Guest]] = WeakKeyDictionary()
+#: The guest of each loop that has one.
+_GUESTS: Final[dict[asyncio.AbstractEventLoop, _Guest]] = {}
 
 
 @asynccontextmanager
@@ -109,14 +111,14 @@ async def trio_side() -> AsyncIterator[TrioSide]:
     """
     loop = asyncio.get_running_loop()
     while (guest := _GUESTS.get(loop)) is not None and not guest.users:
-        await asyncio.wait([guest.ended])
-        # A thread has one trio loop at a time.
-        if _GUESTS.get(loop) is guest:
-            del _GUESTS[loop]
+        await asyncio.wait([guest.ended])  # a thread has one trio loop at a time
     if guest is None:
-        guest = _Guest(loop)
-        guest.open()
-        _GUESTS[loop] = guest
+        guest = _GUESTS[loop] = _Guest(loop)
+        try:
+            guest.open()
+        except BaseException:
+            del _GUESTS[loop]
+            raise
     guest.users += 1
     try:
         await asyncio.wait([guest.ready, guest.ended], return_when=asyncio.FIRST_COMPLETED)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from ...engine import single_failure
+from ...engine import check_on_trio, single_failure
 from ...server import GRACE, PipeSession, Server, open_session
 from .._process_end import ending_on_signals, parent_exit
 from ._claimed_stdio import claimed_stdio, release
@@ -37,7 +37,11 @@ async def serve_stdio(
         principal: The client at the other end, `ctx.auth`; the parent process knows it. None:
             nobody is verified, and components that require scopes refuse calls.
         task_status: Started with the connection, whose `stop` ends it in order.
+
+    Raises:
+        RuntimeError: No trio task runs here.
     """
+    check_on_trio("serve_stdio", "without a loop write `Name().run()`")
     with claimed_stdio() as (read_fd, write_fd):
         await serve_descriptors(
             server,

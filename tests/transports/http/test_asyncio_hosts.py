@@ -10,7 +10,7 @@ import pytest
 import trio
 import uvloop
 
-from noizu_mcp import Server, Tool
+from noizu_mcp import Server, Tool, serve_http, serve_stdio
 from noizu_mcp.engine.aio import from_asyncio, trio_side
 from noizu_mcp.transports.http.server._app import HttpApp
 from noizu_mcp.transports.http.server._http_options import HttpLimits, HttpOptions
@@ -323,5 +323,17 @@ def test_failures_cross_both_loops():
         async with trio_side() as side:
             with pytest.raises(OSError, match="gone"):
                 await side.run_trio(from_asyncio(receive))
+
+    asyncio.run(main())
+
+
+def test_serving_on_trio_says_what_to_write_under_asyncio():
+    """The functions for trio programs are refused with one sentence."""
+
+    async def main():
+        with pytest.raises(RuntimeError, match=r"serve `Name\(\)\.asgi\(\)`"):
+            await serve_http(Host())
+        with pytest.raises(RuntimeError, match=r"write `Name\(\)\.run\(\)`"):
+            await serve_stdio(Host())
 
     asyncio.run(main())

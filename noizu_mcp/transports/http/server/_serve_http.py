@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import attrs
 import trio
 
-from ....engine import logger, single_failure
+from ....engine import check_on_trio, logger, single_failure
 from ....server import Server
 from ..._process_end import ending_on_signals
 from ...host import Host, HostOptions, serve_asgi, serve_hypercorn
@@ -76,11 +76,16 @@ async def serve_http(
         task_status: Started with the `Host`, once it listens.
 
     Raises:
+        RuntimeError: No trio task runs here.
         ImportError: httptools is not installed, or prometheus_client, which metrics need.
         TypeError: The `auth` of the options is no `BearerAuth`.
         OSError: It cannot listen, or a file of TLS cannot be read; the text says why, in one line.
         BaseException: Raised by the lifespan of the server.
     """
+    check_on_trio(
+        "serve_http",
+        "under asyncio serve `Name().asgi()`, without a loop write `Name().run_http()`",
+    )
     await serve_app(
         make_app(server, options or HttpOptions(health=True), host),
         host,
