@@ -132,7 +132,9 @@ def test_pages_are_kept_for_each_revision():
     shelf = Registry(expand([Titled])).tools
     for _ in range(2):
         titles = {
-            name: json.loads(b"{%b}" % shelf.rendered(None, REVISIONS[name]))["tools"][0].get("title")
+            name: json.loads(b"{%b}" % shelf.rendered(None, REVISIONS[name]))["tools"][0].get(
+                "title"
+            )
             for name in ("2025-03-26", "2025-06-18", "2026-07-28")
         }
         assert titles == {"2025-03-26": None, "2025-06-18": "A", "2026-07-28": "A"}

@@ -33,6 +33,8 @@ HandOver = Callable[[Callable[[], object]], Callable[[], None]]
 #: without them, and so is not bypassed.
 WRITE_NOWAIT: Final = "write_nowait"
 HAND_OVER: Final = "hand_over"
+#: Another one: True if the whole body of the request has come, so that nobody has to wait for it.
+HAS_BODY: Final = "has_body"
 
 #: The header that names the revision of a request, in lower case as ASGI hands it over.
 VERSION: Final = b"mcp-protocol-version"
@@ -181,6 +183,11 @@ class HttpRequest:
     def hand_over(self) -> HandOver | None:
         """Lets the answer go on without its task, where the host can do that; see `HandOver`."""
         return getattr(self.send, HAND_OVER, None)
+
+    @property
+    def has_body(self) -> bool:
+        """True if it is known that the whole body is there already; see `HAS_BODY`."""
+        return getattr(self.send, HAS_BODY, False)
 
     async def read(self, limit: int) -> bytes:
         """Read the whole body; `hold` counts it.
