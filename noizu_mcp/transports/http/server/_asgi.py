@@ -116,6 +116,7 @@ class HttpRequest:
         headers: The headers by lower-case name, as they came; the values of a repeated one are
             joined by commas. `header` reads one of them.
         version: The value of `MCP-Protocol-Version`; None if it was not sent.
+        has_body: True if it was known at the start that the whole body has come; see `HAS_BODY`.
         principal: The verified principal; None where nobody is verified.
         extra: Headers that every answer to it has.
         size: Bytes of the body that was read.
@@ -149,6 +150,7 @@ class HttpRequest:
         if len(self.headers) < len(pairs):
             self.headers = _join(pairs)
         self.version = self.header(VERSION)
+        self.has_body: bool = getattr(send, HAS_BODY, False)
 
     def header(self, name: bytes) -> str | None:
         """Read a header, as text without white space around it; None if it was not sent.
@@ -183,11 +185,6 @@ class HttpRequest:
     def hand_over(self) -> HandOver | None:
         """Lets the answer go on without its task, where the host can do that; see `HandOver`."""
         return getattr(self.send, HAND_OVER, None)
-
-    @property
-    def has_body(self) -> bool:
-        """True if it is known that the whole body is there already; see `HAS_BODY`."""
-        return getattr(self.send, HAS_BODY, False)
 
     async def read(self, limit: int) -> bytes:
         """Read the whole body; `hold` counts it.

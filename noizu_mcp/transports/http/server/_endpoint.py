@@ -140,8 +140,8 @@ class Endpoint:
             # RFC 9110 section 15.5.16 asks to say which codings are taken.
             text = "Content-Encoding must be identity: the body is not decoded here"
             raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
-        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`). A body
-        # that is there already needs none.
+        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`). For a
+        # body that is there already none is needed.
         http.entered = entered = TaskScope()
         if not http.has_body:
             entered.on_wait = partial(self._start_clock, entered.enter())
