@@ -51,18 +51,18 @@ Job = Callable[[], Coroutine[Any, Any, None]]
 
 
 class TaskScope:
-    """A cancel scope that is entered at once, and left by the block that gets it.
+    """A cancel scope that a task enters if it needs one, and that is left by an inner block.
 
     A scope costs as much as an echo (9 µs). With this one a task can read something under a
-    timeout, and then run a handler under another, for the price of one scope. It must be left in
-    the task that made it, and after all scopes that were entered later. Leaving it again does
-    nothing, so the task can surround both with a block.
+    timeout, and then run a handler under another, for the price of one scope; a task that needs
+    neither pays nothing. It must be left in the task that made it, and after all scopes that were
+    entered later. Leaving it again does nothing, so the task can surround both with a block.
 
-    It cannot be entered later, when something waits: trio wants scopes nested, and a handler may
-    have entered scopes of its own by then.
+    It cannot be entered when something waits: trio wants scopes nested, and a handler may have
+    entered scopes of its own by then.
 
     Attributes:
-        scope: The scope.
+        scope: The scope; None while it was not entered.
         on_wait: Called before the work of `run` waits, and before each later wait for as long as it
             returns something true; None: nothing.
     """
@@ -72,8 +72,14 @@ class TaskScope:
     def __init__(self) -> None:
         self._left = False
         self.on_wait: Callable[[], object] | None = None
-        self.scope = trio.CancelScope()
-        self.scope.__enter__()
+        self.scope: trio.CancelScope | None = None
+
+    def enter(self) -> trio.CancelScope:
+        """Enter the scope, unless that was done before."""
+        if self.scope is None:
+            self.scope = trio.CancelScope()
+            self.scope.__enter__()
+        return self.scope
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Awaitable[Result]:
         """Run the work of the task; see `on_wait`."""
@@ -92,8 +98,10 @@ class TaskScope:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        left, self._left = self._left, True
-        return not left and self.scope.__exit__(kind, error, traceback)
+        if self._left or self.scope is None:
+            return False
+        self._left = True
+        return self.scope.__exit__(kind, error, traceback)
 
 
 @types.coroutine
@@ -373,13 +381,13 @@ class InboundRequest:
 
         Args:
             job: The work.
-            entered: The scope of the task, which runs this method and is left here.
+            entered: The scope of the task that runs this method; entered, and left, here.
             on_wait: Called before the work waits for the first time.
 
         Raises:
             trio.Cancelled: A scope around the task was cancelled. Failures are answered and logged.
         """
-        self.scope = scope = entered.scope
+        self.scope = scope = entered.enter()
 
         def detach() -> None:
             # Not earlier: a scope with a deadline costs more, and most handlers never wait.

@@ -52,6 +52,10 @@ class Body:
         self._size = 0
         self._trailers = 0
 
+    def is_in(self, size: int) -> bool:
+        """Tell whether so many received bytes hold the rest of it; unknown where it has chunks."""
+        return self._chunks < 0 and size >= self._left
+
     def read(self, data: bytes) -> tuple[bytes, bytes]:
         """Read the received part of the body.
 

@@ -158,6 +158,11 @@ class Exchange:
                 await self._wait_for_body()
         return {"type": "http.disconnect"}
 
+    @property
+    def has_body(self) -> bool:
+        """True if the whole body has come; see `HAS_BODY`."""
+        return self._body.is_in(len(self._connection.data))
+
     async def _wait_for_body(self) -> None:
         """Wait for more of the body, as long as the pace of its client allows.
 

@@ -33,6 +33,8 @@ HandOver = Callable[[Callable[[], object]], Callable[[], None]]
 #: without them, and so is not bypassed.
 WRITE_NOWAIT: Final = "write_nowait"
 HAND_OVER: Final = "hand_over"
+#: Another one: True if the whole body of the request has come, so that nobody has to wait for it.
+HAS_BODY: Final = "has_body"
 
 #: The header that names the revision of a request, in lower case as ASGI hands it over.
 VERSION: Final = b"mcp-protocol-version"
@@ -114,6 +116,7 @@ class HttpRequest:
         headers: The headers by lower-case name, as they came; the values of a repeated one are
             joined by commas. `header` reads one of them.
         version: The value of `MCP-Protocol-Version`; None if it was not sent.
+        has_body: True if it was known at the start that the whole body has come; see `HAS_BODY`.
         principal: The verified principal; None where nobody is verified.
         extra: Headers that every answer to it has.
         size: Bytes of the body that was read.
@@ -147,6 +150,7 @@ class HttpRequest:
         if len(self.headers) < len(pairs):
             self.headers = _join(pairs)
         self.version = self.header(VERSION)
+        self.has_body: bool = getattr(send, HAS_BODY, False)
 
     def header(self, name: bytes) -> str | None:
         """Read a header, as text without white space around it; None if it was not sent.

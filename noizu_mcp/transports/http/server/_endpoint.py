@@ -140,8 +140,11 @@ class Endpoint:
             # RFC 9110 section 15.5.16 asks to say which codings are taken.
             text = "Content-Encoding must be identity: the body is not decoded here"
             raise Refused(415, text, code=INVALID_REQUEST, headers=[_IDENTITY])
-        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`).
+        # One scope for the body, and then for the handler, which leaves it (see `TaskScope`). For a
+        # body that is there already none is needed.
         http.entered = entered = TaskScope()
+        if not http.has_body:
+            entered.on_wait = partial(self._start_clock, entered.enter())
         with entered:
             await entered.run(self._read(http))
             return
@@ -149,23 +152,21 @@ class Endpoint:
         text = f"The body took over {self.app.limits.body_time:g} seconds"
         raise Refused(408, text, code=INVALID_REQUEST)
 
+    def _start_clock(self, scope: trio.CancelScope) -> bool:
+        """Limit the time of a body that must be waited for."""
+        # Not earlier: a deadline costs as much as parsing the body.
+        if scope.deadline == math.inf:
+            scope.deadline = trio.current_time() + self.app.limits.body_time
+        return True  # the handler has a use for its first wait, too
+
     async def _read(self, http: HttpRequest) -> None:
         """Read the body of a POST in time, and answer it."""
-        task = http.entered
         hold = http.hold = Hold(self.app.accounts.of(http))
-        scope = task.scope
-
-        def start_clock() -> bool:
-            if scope.deadline == math.inf:
-                scope.deadline = trio.current_time() + self.app.limits.body_time
-            return True  # the handler has a use for its first wait, too
-
-        # A body that is there already needs no deadline, which would cost as much as parsing it.
-        task.on_wait = start_clock
+        scope = http.entered.scope
         try:
             body = await http.read(self._messages.message_size)
-            task.on_wait = None
-            if scope.deadline != math.inf:
+            http.entered.on_wait = None
+            if scope is not None and scope.deadline != math.inf:
                 scope.deadline = math.inf
                 self._check_running()  # it came slowly
             # Counted before the values exist. They stay until the answer is written.
