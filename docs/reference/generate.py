@@ -20,6 +20,8 @@ from typing import Any, ForwardRef, NamedTuple
 
 import attrs
 
+from noizu_mcp import SyncClient
+
 HERE = Path(__file__).resolve().parent
 WIDTH = 88
 SECTION = r"^(Args|Attributes|Returns|Yields|Raises):\n"
@@ -357,6 +359,8 @@ def function_lines(name: str, function: Callable[..., Any], *, head: str = "") -
     entered = bool(wrapped)
     awaited = inspect.iscoroutinefunction(bare)
     before = wrapped[0] if entered else "async def " if awaited else "def "
+    if name in vars(SyncClient) and function is vars(SyncClient)[name]:
+        before = before.removeprefix("async ")  # it waits for a method of `Client`
     lines = []
     for each in typing.get_overloads(bare) or [bare]:
         signature = inspect.signature(each)
