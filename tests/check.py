@@ -1,7 +1,14 @@
 """The checks of the project: format, lint, types, tests and their coverage.
 
-`python tests/check.py` runs all of them, as the CI does. With `--quick` it leaves out the tests
-that are marked `slow`, and coverage.
+`python tests/check.py` runs all of them, as the CI does:
+
+1. format and lint,
+2. the quick tests, under coverage: they must reach every line and every branch,
+3. the tests that are marked `slow`, without coverage: they show no other line, and tracing them
+   and the processes that they start would take minutes,
+4. types, beside the tests.
+
+With `--quick` it leaves out the slow tests, and coverage.
 """
 
 import os
@@ -20,8 +27,9 @@ TYPES = "mypy"
 # with an equal part of the tests, so that fixtures of a module are made once, and a worker that has
 # finished takes over tests of another one.
 TESTS = f"pytest -n {(os.cpu_count() or 1) + 1} --dist worksteal"
-FULL = ("coverage erase", f"coverage run -m {TESTS}", "coverage combine -q", "coverage report")
-QUICK = (f'{TESTS} -m "not slow"',)
+QUICK = f'{TESTS} -m "not slow"'
+SLOW = f"{TESTS} -m slow"
+COVERED = ("coverage erase", f"coverage run -m {QUICK}", "coverage combine -q", "coverage report")
 USAGE = "usage: python tests/check.py [--quick]"
 
 
@@ -40,7 +48,7 @@ def main(arguments: list[str]) -> int:
     if not run(STATIC):
         return 1
     with subprocess.Popen(command(TYPES), cwd=ROOT, stdout=subprocess.PIPE, text=True) as types:
-        passed = run(QUICK if arguments else FULL)
+        passed = run((QUICK,) if arguments else (*COVERED, SLOW))
         print(f"$ python -m {TYPES}\n{types.communicate()[0]}", end="")
     return int(not passed or types.returncode != 0)
 

@@ -14,8 +14,6 @@ SLOW_FOLDERS = ("benchmarks", "conformance", "e2e", "interop")
 #: The quick scenarios of `behaviour`: in memory, on the newest revision of each era, or on the
 #: newest that a scenario of older ones has. Every other revision and transport repeats those.
 NEWEST = {"2025-11-25", "2026-07-28"}
-# What their processes do is what other tests do too: tracing them shows no other line.
-UNTRACED_FOLDERS = ("benchmarks", "conformance", "docs", "interop")
 
 
 @cache
@@ -62,10 +60,3 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def untraced(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Start processes without coverage where it would take time and show nothing."""
-    with pytest.MonkeyPatch.context() as patch:
-        if folder_of(request.path) in UNTRACED_FOLDERS:
-            patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-        yield

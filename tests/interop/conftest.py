@@ -1,5 +1,6 @@
 """Starts the drivers of the official clients, and finds the packages that they need."""
 
+import fcntl
 import importlib.util
 import json
 import os
@@ -177,27 +178,34 @@ def drive() -> Callable[[str, Sequence[dict[str, Any]]], dict[str, Any]]:
     return run
 
 
+@pytest.fixture(scope="session")
+def folder_of_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if hasattr(request.config, "workerinput") else base
+
+
 @pytest.fixture(scope="module")
 def run_once(
-    drive: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, drive: Callable[..., dict[str, Any]], folder_of_run: Path
 ) -> Callable[..., dict[str, Any]]:
-    """Run a client over a transport; a worker may be given its tests in two parts.
+    """Run a client over a transport once for a module, whichever workers have its tests.
 
     Takes the client, the transport, and what makes the connections for the folder of the journals
     of the servers. The report has them all beside its own keys.
     """
-    root = tmp_path_factory.mktemp("journals")
-    runs: dict[Any, dict[str, Any]] = {}
 
     def run(
         client: str, transport: str, connections: Callable[[Path], Sequence[dict[str, Any]]]
     ) -> dict[str, Any]:
-        if (client, transport) not in runs:
-            folder = root / f"{client} {transport}"
-            folder.mkdir()
-            report = drive(client, connections(folder))
-            more = {"client": client, "transport": transport, "journals": folder}
-            runs[client, transport] = {**report, **more}
-        return runs[client, transport]
+        folder = folder_of_run / f"{request.module.__name__} {client} {transport}"
+        folder.mkdir(exist_ok=True)
+        report = folder / "report.json"
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not report.exists():
+                report.write_text(json.dumps(drive(client, connections(folder))), encoding="utf-8")
+        found = json.loads(report.read_text(encoding="utf-8"))
+        return {**found, "client": client, "transport": transport, "journals": folder}
 
     return run

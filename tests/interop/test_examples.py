@@ -131,25 +131,26 @@ pytestmark = pytest.mark.parametrize(
 @pytest.fixture(scope="module")
 def reports(
     request: pytest.FixtureRequest,
-    drive: Callable[..., dict[str, Any]],
+    run_once: Callable[..., dict[str, Any]],
     serve_command: Callable[..., list[str]],
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Any]:
     """Report of one client on all examples, in each of its revisions."""
-    journal = tmp_path_factory.mktemp("journal") / "unused"
-    connections = [
-        {
-            "label": f"{target} {version}",
-            "kind": KINDS[version],
-            "version": version,
-            "command": serve_command(f"{EXAMPLES}/{target}"),
-            "journal": str(journal),
-            "scenarios": scenarios,
-        }
-        for target, scenarios in TARGETS.items()
-        for version in VERSIONS[request.param]
-    ]
-    return drive(request.param, connections)
+
+    def connections(folder: Path) -> list[dict[str, Any]]:
+        return [
+            {
+                "label": f"{target} {version}",
+                "kind": KINDS[version],
+                "version": version,
+                "command": serve_command(f"{EXAMPLES}/{target}"),
+                "journal": str(folder / "unused"),
+                "scenarios": scenarios,
+            }
+            for target, scenarios in TARGETS.items()
+            for version in VERSIONS[request.param]
+        ]
+
+    return run_once(request.param, "stdio", connections)
 
 
 @pytest.fixture
