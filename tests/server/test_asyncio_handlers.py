@@ -26,6 +26,8 @@ from noizu_mcp import (
     SamplingResult,
     Schema,
     Server,
+    Task,
+    TaskStarted,
     Tool,
     ToolError,
     Toolkit,
@@ -39,6 +41,7 @@ from noizu_mcp import (
     tool,
 )
 from noizu_mcp.testing import Transcript, assert_notification, assert_progress
+from noizu_mcp.types import ClientCapabilities
 
 ERAS = pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
 
@@ -640,3 +643,70 @@ async def test_a_lifespan_on_the_wrong_loop_is_explained():
         async with connect(Confused):
             pass
     assert 'write loop="asyncio"' in "".join(caught.value.__notes__)
+
+
+class Jobs(Toolkit, loop="asyncio"):
+    """Tools whose calls go on as tasks."""
+
+    @mcp(task="required")
+    async def asks(self, ctx: Context) -> str:
+        answer = await ctx.elicit("inside", Form)
+        return f"{answer.content.name} {await library()}"
+
+    @mcp(task="optional", starts_task=True)
+    async def starts(self, ctx: Context) -> str:
+        before = await ctx.elicit("before", Form)
+        await ctx.start_task()
+        after = await ctx.elicit("after", Form)
+        return f"{before.content.name} {after.content.name} {await library()}"
+
+    @mcp(task="required")
+    async def hangs(self) -> str:
+        Failing.waiting = 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            Failing.waiting = 0
+        return "never"
+
+
+class Office(Server, name="office", version="1"):
+    """A server with tasks on asyncio."""
+
+    tools = [Jobs]
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "text"),
+    [("asks", "inside", "inside asyncio"), ("starts", "after", "before after asyncio")],
+)
+async def test_calls_that_go_on_as_tasks(name, asked, text):
+    """Questions of the request and of the task reach the handler on asyncio."""
+    extensions = {"io.modelcontextprotocol/tasks": {}}
+    knows = ClientCapabilities(extensions=extensions, elicitation={})
+    async with connect(Office, version="2026-07-28", capabilities=knows, handler=Human()) as client:
+        with pytest.raises(TaskStarted) as started:
+            await client.call_tool(name)
+        which = {"taskId": started.value.task.task_id}
+        await trio.testing.wait_all_tasks_blocked()
+        task = Task.from_wire(await client.request("tasks/get", which))
+        ((key, question),) = task.input_requests.items()
+        assert question["params"]["message"] == asked
+        answers = {key: {"action": "accept", "content": {"name": asked}}}
+        await client.request("tasks/update", {**which, "inputResponses": answers})
+        await trio.testing.wait_all_tasks_blocked()
+        task = Task.from_wire(await client.request("tasks/get", which))
+        assert task.result["content"][0]["text"] == text
+
+
+async def test_a_task_can_be_cancelled():
+    """Its handler on asyncio ends."""
+    knows = ClientCapabilities(extensions={"io.modelcontextprotocol/tasks": {}})
+    async with connect(Office, version="2026-07-28", capabilities=knows) as client:
+        with pytest.raises(TaskStarted) as started:
+            await client.call_tool("hangs")
+        await trio.testing.wait_all_tasks_blocked()
+        assert Failing.waiting == 1
+        await client.request("tasks/cancel", {"taskId": started.value.task.task_id})
+        await trio.testing.wait_all_tasks_blocked()
+        assert Failing.waiting == 0
