@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 import aiosqlite
 from fastapi import FastAPI
 
-from noizu_mcp import Context, Server, Toolkit, mcp
+from noizu_mcp import Context, Server
 
 
 class Shop:
@@ -46,25 +46,21 @@ class Shop:
                     number.set_result(written)
 
 
-class Orders(Toolkit, loop="asyncio"):
-    """Tools over the objects of the application."""
-
-    @mcp
-    async def order(self, item: str, ctx: Context) -> str:
-        """Order something."""
-        shop: Shop = app.state.shop
-        await ctx.info(f"{shop.waiting.qsize()} orders are before yours")
-        return f"order {await shop.order(item)}"
-
-    @mcp
-    async def orders(self) -> list[str]:
-        """List everything that was ordered."""
-        shop: Shop = app.state.shop
-        return await shop.orders()
+async def order(item: str, ctx: Context) -> str:
+    """Order something."""
+    shop: Shop = app.state.shop
+    await ctx.info(f"{shop.waiting.qsize()} orders are before yours")
+    return f"order {await shop.order(item)}"
 
 
-class ShopServer(Server, name="shop", version="1.0.0"):
-    tools = [Orders]
+async def orders() -> list[str]:
+    """List everything that was ordered."""
+    shop: Shop = app.state.shop
+    return await shop.orders()
+
+
+class ShopServer(Server, name="shop", version="1.0.0", loop="asyncio"):
+    tools = [order, orders]
 
 
 server = ShopServer().asgi(path="/mcp")
@@ -85,7 +81,7 @@ app = FastAPI(lifespan=lifespan)
 
 
 @app.post("/orders/{item}")
-async def order(item: str) -> int:
+async def post_order(item: str) -> int:
     shop: Shop = app.state.shop
     return await shop.order(item)
 

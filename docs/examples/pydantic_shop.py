@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, SecretStr, computed_field, field_validator
 
-from noizu_mcp import Accept, Context, Server, ToolError, Toolkit, mcp
+from noizu_mcp import Accept, Context, Server, ToolError
 
 
 class Product(BaseModel):
@@ -71,35 +71,30 @@ PRODUCTS = {
 }
 
 
-class Shop(Toolkit):
-    """A shop for tea."""
+def find(text: str = "", limit: Annotated[int, Field(ge=1, le=50)] = 10) -> list[Product]:
+    """Find products by a part of their name."""
+    found = [each for each in PRODUCTS.values() if text.lower() in each.name.lower()]
+    return found[:limit]
 
-    @mcp
-    def find(self, text: str = "", limit: Annotated[int, Field(ge=1, le=50)] = 10) -> list[Product]:
-        """Find products by a part of their name."""
-        found = [each for each in PRODUCTS.values() if text.lower() in each.name.lower()]
-        return found[:limit]
 
-    @mcp
-    async def order(
-        self,
-        lines: Annotated[list[Line], Field(min_length=1)],
-        payment: Annotated[Card | Invoice, Field(discriminator="method")],
-        ctx: Context,
-    ) -> Receipt:
-        """Order products, and ask who gets them."""
-        unknown = [line.sku for line in lines if line.sku not in PRODUCTS]
-        if unknown:
-            raise ToolError(f"No product {unknown[0]}; there are: {', '.join(PRODUCTS)}")
-        answer = await ctx.elicit("Who gets the parcel?", Delivery)
-        if not isinstance(answer, Accept):
-            raise ToolError("The customer did not say who gets it; nothing was ordered")
-        total = sum((PRODUCTS[line.sku].price * line.quantity for line in lines), Decimal(0))
-        return Receipt(lines=lines, total=total, paid_by=payment, delivery=answer.content)
+async def order(
+    lines: Annotated[list[Line], Field(min_length=1)],
+    payment: Annotated[Card | Invoice, Field(discriminator="method")],
+    ctx: Context,
+) -> Receipt:
+    """Order products, and ask who gets them."""
+    unknown = [line.sku for line in lines if line.sku not in PRODUCTS]
+    if unknown:
+        raise ToolError(f"No product {unknown[0]}; there are: {', '.join(PRODUCTS)}")
+    answer = await ctx.elicit("Who gets the parcel?", Delivery)
+    if not isinstance(answer, Accept):
+        raise ToolError("The customer did not say who gets it; nothing was ordered")
+    total = sum((PRODUCTS[line.sku].price * line.quantity for line in lines), Decimal(0))
+    return Receipt(lines=lines, total=total, paid_by=payment, delivery=answer.content)
 
 
 class PydanticShop(Server, name="pydantic-shop", version="1.0.0"):
-    tools = [Shop]
+    tools = [find, order]
 
 
 if __name__ == "__main__":

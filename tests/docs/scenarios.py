@@ -7,23 +7,46 @@ from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
+import httpx2
 import trio
 
-from noizu_mcp import Accept, Client, ClientHandler, McpError, ToolResult
+from noizu_mcp import Accept, Client, ClientHandler, Decline, McpError, ToolResult
 from noizu_mcp.transports.http import serve_asgi
 
 
 class Reader(ClientHandler):
-    """Agrees to every question, or declines the form."""
+    """Agrees to every question, or declines the form; gives a name where a form has one.
+
+    Attributes:
+        agrees: Whether the next questions are agreed to.
+        asked: The messages of all questions.
+        site: The URL of the application, if the server is mounted in one.
+    """
 
     def __init__(self) -> None:
         self.agrees = True
         self.asked: list[str] = []
+        self.site = ""
+        self._send, self._logs = trio.open_memory_channel[Any](100)
 
-    async def handle_elicitation(self, params: Mapping[str, Any]) -> Accept[dict[str, bool]]:
+    async def handle_elicitation(
+        self, params: Mapping[str, Any]
+    ) -> Accept[dict[str, Any]] | Decline:
         self.asked.append(params["message"])
-        (name,) = params["requestedSchema"]["properties"]
+        fields = params["requestedSchema"]["properties"]
+        if "name" in fields:
+            return Accept({"name": "Ada"}) if self.agrees else Decline()
+        (name,) = fields
         return Accept({name: self.agrees})
+
+    async def handle_notification(self, method: str, params: Mapping[str, Any]) -> None:
+        if method == "notifications/message":
+            self._send.send_nowait(params["data"])
+
+    async def log_message(self) -> Any:
+        """Wait for a log message; FastMCP puts its text into an object."""
+        data = await self._logs.receive()
+        return data["msg"] if isinstance(data, dict) else data
 
 
 def outcome(result: ToolResult) -> Any:
@@ -41,8 +64,8 @@ async def listing(client: Client) -> dict[str, Any]:
     return {
         tool.name: [
             tool.description,
-            tool.annotations.read_only_hint,
-            tool.annotations.destructive_hint,
+            tool.annotations and tool.annotations.read_only_hint,
+            tool.annotations and tool.annotations.destructive_hint,
             sorted(tool.input_schema["required"]) if "required" in tool.input_schema else [],
             {
                 name: {
@@ -50,7 +73,7 @@ async def listing(client: Client) -> dict[str, Any]:
                     for key, value in schema.items()
                     if key in {"type", "enum", "default", "minimum", "maximum", "minLength"}
                 }
-                for name, schema in tool.input_schema["properties"].items()
+                for name, schema in tool.input_schema.get("properties", {}).items()
             },
         ]
         for tool in await client.list_tools()
@@ -156,4 +179,63 @@ async def upstream(client: Client, _: Reader) -> dict[str, Any]:
         # Each framework words a violation of the schema in its own way.
         value = "refused" if arguments == {"limit": 0} and result.is_error else outcome(result)
         report[f"{tool} {arguments}"] = value
+    return report
+
+
+#: Orders that the models of the shop refuse; the last one by a validator of its own.
+WRONG_ORDERS: tuple[dict[str, Any], ...] = (
+    {"lines": [], "payment": {"method": "card", "number": "1"}},
+    {"lines": [{"sku": "MUG-1", "quantity": 100}], "payment": {"method": "card", "number": "1"}},
+    {"lines": [{"sku": "MUG-1"}], "payment": {"method": "cash"}},
+    {"lines": [{"sku": "MUG-1"}], "payment": {"method": "invoice", "due": "2027-01-01"}},
+)
+
+
+async def pydantic_shop(client: Client, handler: Reader) -> dict[str, Any]:
+    """Find products, order them with each way to pay, and order wrongly."""
+    report: dict[str, Any] = {"tools": await listing(client)}
+    for arguments in ({}, {"text": "tea", "limit": 1}, {"text": "TEA", "limit": "2"}):
+        report[f"find {arguments}"] = outcome(await client.call_tool("find", arguments))
+    report["too many"] = (await client.call_tool("find", {"limit": 51})).is_error
+    lines = [{"sku": "TEA-1", "quantity": 2}, {"sku": "MUG-1"}]
+    card = {"method": "card", "number": "4111111111111111"}
+    invoice = {"method": "invoice", "due": "2026-01-15"}
+    for handler.agrees, payment in ((True, card), (True, invoice), (False, invoice)):
+        ordered = await client.call_tool("order", {"lines": lines, "payment": payment})
+        report[f"{payment['method']} {handler.agrees}"] = outcome(ordered)
+    unknown = await client.call_tool("order", {"lines": [{"sku": "X"}], "payment": card})
+    report["unknown"] = outcome(unknown)
+    report["asked"] = handler.asked
+    for place, arguments in enumerate(WRONG_ORDERS):
+        refused = await client.call_tool("order", arguments)
+        # Each framework has its own words around those of the validator.
+        report[f"wrong {place}"] = (
+            refused.is_error,
+            "due within 30 days" in refused.content[0].text,
+        )
+    return report
+
+
+async def fastapi_app(client: Client, handler: Reader) -> dict[str, Any]:
+    """Order by the route and by the tool, in turns and at once, and list the orders."""
+    report: dict[str, Any] = {"tools": await listing(client)}
+
+    async def order(item: str) -> None:
+        report[f"order {item}"] = outcome(await client.call_tool("order", {"item": item}))
+
+    async with httpx2.AsyncClient(base_url=handler.site) as routes:
+        posted = await routes.post("/orders/milk")
+        report["route"] = posted.status_code, posted.json()
+        await order("tea")
+        report["log"] = await handler.log_message()
+        report["second route"] = (await routes.post("/orders/salt")).json()
+        report["no route"] = (await routes.get("/orders")).status_code
+    report["nothing"] = (await client.call_tool("order")).is_error
+    report["orders"] = outcome(await client.call_tool("orders"))
+    async with trio.open_nursery() as nursery:
+        for number in range(20):
+            nursery.start_soon(order, f"cup {number}")
+    # They arrive in any order, and each has a number of its own.
+    cups = [report.pop(f"order cup {number}") for number in range(20)]
+    report["cups"] = sorted(int(each.removeprefix("order ")) for each in cups)
     return report

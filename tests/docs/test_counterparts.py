@@ -2,9 +2,11 @@
 
 import ast
 import importlib.util
+import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,32 @@ Run = Callable[[Client, scenarios.Reader], Awaitable[dict[str, Any]]]
 
 
 @asynccontextmanager
+async def hosted(file: Path) -> AsyncIterator[str]:
+    """Serve an application with uvicorn; gives its URL."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        # Its requests wait in the queue of the socket until uvicorn takes them.
+        folder, application = str(file.parent), f"{file.stem}:app"
+        options = ["--fd", str(listener.fileno()), "--log-level", "error", "--lifespan", "on"]
+        command = [sys.executable, "-m", "uvicorn", "--app-dir", folder, application, *options]
+        async with trio.open_nursery() as nursery:
+            run = partial(trio.run_process, command, pass_fds=[listener.fileno()])
+            nursery.start_soon(run)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
 async def started(file: Path, version: str, **env: str) -> AsyncIterator[tuple[Client, Any]]:
-    """Start a server as a process, and connect to it."""
+    """Start a server as a process, or an application under uvicorn, and connect to it."""
     handler = scenarios.Reader()
+    if file.stem.startswith("fastapi_app"):
+        with trio.fail_after(60):
+            async with (
+                hosted(file) as handler.site,
+                connect(f"{handler.site}/mcp", version=version, handler=handler) as client,
+            ):
+                yield client, handler
+        return
     ours = ["-m", "noizu_mcp", "run"] if file.parent == OURS else []
     command = Stdio(
         sys.executable, *ours, str(file), env={"FASTMCP_SHOW_SERVER_BANNER": "0", **env}
@@ -97,6 +122,48 @@ async def test_upstream(version: str) -> None:
     said = report["comment {'number': 7, 'text': 'It works.'}"]
     assert said == "The comment stands under issue 7"
     assert report["upstream"] == ([(7, "It works.")], {"Bearer secret"}, 1)
+
+
+@pytest.mark.parametrize("version", [SESSION, LATEST])
+async def test_pydantic_shop(version: str) -> None:
+    """Text for a number, both ways to pay, a form that is declined, and four wrong orders."""
+    report = await report_of(OURS / "pydantic_shop.py", version)
+    tea = {"sku": "TEA-1", "name": "Green tea", "price": "4.50"}
+    receipt = {
+        "lines": [{"sku": "TEA-1", "quantity": 2}, {"sku": "MUG-1", "quantity": 1}],
+        "total": "21.00",
+        "delivery": {"name": "Ada", "gift": False},
+        "summary": "3 items for Ada",
+    }
+
+    assert len(report["find {}"]) == 3
+    assert report["find {'text': 'tea', 'limit': 1}"] == [tea]
+    assert len(report["find {'text': 'TEA', 'limit': '2'}"]) == 2
+    assert report["too many"] is True
+    card = {"method": "card", "number": "**********"}
+    assert report["card True"] == {**receipt, "paid_by": card}
+    invoice = {"method": "invoice", "due": "2026-01-15"}
+    assert report["invoice True"] == {**receipt, "paid_by": invoice}
+    declined = "error: The customer did not say who gets it; nothing was ordered"
+    assert report["invoice False"] == declined
+    assert report["unknown"] == "error: No product X; there are: TEA-1, TEA-2, MUG-1"
+    assert report["asked"] == ["Who gets the parcel?"] * 3
+    wrong = [report[f"wrong {place}"] for place in range(4)]
+    assert wrong == [(True, False), (True, False), (True, False), (True, True)]
+
+
+async def test_fastapi_app() -> None:
+    """Routes and tools share one queue and one database, in turns and at once."""
+    report = await report_of(OURS / "fastapi_app.py", SESSION)
+
+    assert report["route"] == (200, 1)
+    assert report["order tea"] == "order 2"
+    assert report["log"] == "0 orders are before yours"
+    assert report["second route"] == 3
+    assert report["no route"] == 404
+    assert report["nothing"] is True
+    assert report["orders"] == ["milk", "tea", "salt"]
+    assert report["cups"] == [*range(4, 24)]
 
 
 async def test_a_tracker_that_is_away() -> None:
