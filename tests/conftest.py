@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import os
 import signal
 from collections import defaultdict
 from collections.abc import Iterator
@@ -47,6 +48,22 @@ def param_of(item: pytest.Item, name: str) -> str:
     return "" if callspec is None else callspec.params.get(name, "")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Save what was covered while nobody waits for the end of this process.
+
+    pytest-xdist kills a worker that has not ended after ten seconds, which happens on a machine
+    that is busy, and what is saved at the very end would be lost.
+    """
+    if "COVERAGE_PROCESS_CONFIG" in os.environ:
+        from coverage import Coverage
+
+        running = Coverage.current()
+        if running is not None:
+            running.stop()
+            running.save()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
     """Let SIGINT reach what tests start, also where they run in the background of a shell.
@@ -58,5 +75,3 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-
