@@ -8,6 +8,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Hypothesis fails a test whose examples take long, which says more about the machine.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 HERE = Path(__file__).parent
 # Their tests start processes, many of them programs of other projects.
