@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import os
 import signal
 from collections import defaultdict
 from collections.abc import Iterator
@@ -7,6 +8,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Hypothesis fails a test whose examples take long, which says more about the machine.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 HERE = Path(__file__).parent
 # Their tests start processes, many of them programs of other projects.
@@ -47,6 +53,22 @@ def param_of(item: pytest.Item, name: str) -> str:
     return "" if callspec is None else callspec.params.get(name, "")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish() -> None:
+    """Save what was covered while nobody waits for the end of this process.
+
+    pytest-xdist kills a worker that has not ended after ten seconds, which happens on a machine
+    that is busy, and what is saved at the very end would be lost.
+    """
+    if "COVERAGE_PROCESS_CONFIG" in os.environ:
+        from coverage import Coverage
+
+        running = Coverage.current()
+        if running is not None:
+            running.stop()
+            running.save()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
     """Let SIGINT reach what tests start, also where they run in the background of a shell.
@@ -58,5 +80,3 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
-
-

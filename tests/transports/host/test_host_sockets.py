@@ -256,7 +256,9 @@ async def test_a_handshake_makes_room(serve, connect, echo, certificate, caplog,
     assert caplog.records == []
 
 
-async def test_busy_hosts_say_nothing_without_a_handshake(serve, connect, held, certificate):
+async def test_busy_hosts_say_nothing_without_a_handshake(
+    serve, connect, held, certificate, autojump_clock
+):
     """One connection too many is closed."""
     host = await serve(held, certfile=certificate, max_connections=1)
     async with _in_tls(await connect(host), certificate) as client:
