@@ -78,6 +78,7 @@ class RunningServer:
         portal: The way in for other threads.
         merger: Tells changes to those who hear them.
         listeners: The listeners to the server's telemetry.
+        encoding: Held by the request whose large result is encoded next.
         working: The requests whose handlers run; they may have been refused by now.
         on_denied: Called before a request is answered with a lack of scopes.
     """
@@ -101,6 +102,7 @@ class RunningServer:
         self._memory = memory
         self.merger = Merger(self._find_task, linger)
         self.listeners = server.telemetry.listeners
+        self.encoding = trio.Lock()
         self.working: dict[RequestContext, None] = {}
         self.on_denied: Callable[[RequestContext, McpError], None] | None = None
 
