@@ -35,7 +35,7 @@ class Limits(Value):
         message_size: Bytes of one message, enough for a photograph in base64. A larger message is
             answered with error -32600.
         message_values: Members and elements in one message, at any depth. A value can be two
-            bytes of text, and each takes time to parse: this many take half a second.
+            bytes of text, and each takes time to parse: this many take a tenth of a second.
         message_depth: Nesting of one message. Real messages stay below 20; validators recurse.
         batch: Messages in one array (2025-03-26). Each message may start a task.
         in_flight: Requests of one peer that have no answer yet. The next request gets an error.
@@ -63,7 +63,7 @@ class Limits(Value):
     """
 
     message_size: int = _limit(16 * MIB)
-    message_values: int = _limit(500_000)
+    message_values: int = _limit(100_000)
     message_depth: int = _limit(128)
     batch: int = _limit(100)
     in_flight: int = _limit(1000)

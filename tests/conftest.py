@@ -3,7 +3,7 @@
 import os
 import signal
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -67,6 +67,16 @@ def pytest_sessionfinish() -> None:
         if running is not None:
             running.stop()
             running.save()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Put handlers of signals back after each test: a program that ends takes the default ones."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    result = yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+    return result
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -264,6 +264,7 @@ class InboundRequest:
 
     __slots__ = (
         "_left",
+        "_reserved",
         "answered",
         "batch",
         "channel",
@@ -303,6 +304,7 @@ class InboundRequest:
         self.stays_open = False
         self.observer: RequestObserver | None = None
         self._left = math.inf
+        self._reserved = 0  # bytes of the answer that were counted before it was there
 
     @property
     def id(self) -> Id:
@@ -329,6 +331,18 @@ class InboundRequest:
         """Answer with an error of the protocol."""
         self._finish(encode_error(ErrorResponse(self.request.id, code, message, data)), code)
 
+    def reserve(self, size: int) -> bool:
+        """Count bytes of a result that is to be encoded later.
+
+        Returns:
+            False if there is no room for them: then an error is the answer.
+        """
+        if not self.channel.reserve(size):
+            self.send_error(INTERNAL_ERROR, NO_ROOM)
+            return False
+        self._reserved = size
+        return True
+
     def _finish(self, answer: bytes, code: int | None) -> None:
         """Send the one answer; every request that is answered ends here."""
         # The first answer counts (JSON-RPC 2.0 section 5: one response for a request); a handler
@@ -339,7 +353,8 @@ class InboundRequest:
         self.answered = True
         # Struck out first: the outbox writes at once if nothing else is in flight.
         self.in_flight.strike_out(self)
-        if not self.channel.reserve(len(answer)):
+        more = len(answer) - self._reserved
+        if more > 0 and not self.channel.reserve(more):
             code = INTERNAL_ERROR
             answer = encode_error(ErrorResponse(self.request.id, code, NO_ROOM))
         if self.batch is None:

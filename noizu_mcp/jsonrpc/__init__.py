@@ -1,6 +1,7 @@
 """JSON-RPC 2.0: messages, their bytes, and newline framing. No I/O."""
 
 from .._util import publish as _publish
+from ._decode import LARGE as LARGE
 from ._decode import decode as decode
 from ._decode import holds_more_values as holds_more_values
 from ._decode import is_larger as is_larger

@@ -10,6 +10,7 @@ error for an answer, since its id is one of ours.
 """
 
 import json
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -34,6 +35,11 @@ from ._messages import (
     Response,
 )
 
+#: Bytes of the largest message that is parsed in a few milliseconds, whatever is in it.
+LARGE: Final = 256 * 1024
+#: Digits of the longest integer in a larger one: reading them takes quadratic time. CPython's own
+#: limit cannot be set lower.
+MAX_DIGITS: Final = sys.int_info.str_digits_check_threshold
 _SPACE: Final = " \t\n\r"  # RFC 8259 section 2
 _BOM: Final = "\ufeff"
 _BEFORE_JSON: Final = frozenset((*_SPACE, _BOM))
@@ -81,8 +87,17 @@ def _finite(text: str) -> float:
     return value
 
 
+def _short_integer(text: str) -> int:
+    if len(text) > MAX_DIGITS:
+        raise ValueError(f"an integer has over {MAX_DIGITS} digits, in a large message")
+    return int(text)
+
+
 # Made once; `json.loads` with these options makes a decoder for every call.
 _read = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite).raw_decode
+_read_large = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_finite, parse_int=_short_integer
+).raw_decode
 
 
 def parse_json(
@@ -112,7 +127,7 @@ def parse_json(
     # `raw_decode` accepts nothing before the value.
     if text[:1] in _BEFORE_JSON:
         text = text.removeprefix(_BOM).lstrip(_SPACE)
-    value, end = _read(text)
+    value, end = (_read if len(data) <= LARGE else _read_large)(text)
     if end != len(text) and text[end:].strip(_SPACE):
         raise ValueError(f"extra data after the first JSON value (char {end})")
     # A level takes two bytes, so short text cannot be too deep, nor can text with few brackets.
@@ -375,7 +390,12 @@ def holds_more_values(data: bytes, limit: int) -> bool:
         data: The text. It need not be valid JSON; the marks outside of strings are counted.
         limit: The most values.
     """
-    return sum(map(_count_marks, _outside_strings(_without_escapes(data)))) > limit
+    values = 0
+    for part in _outside_strings(_without_escapes(data)):
+        values += sum(map(part.count, _MARKS))
+        if values > limit:
+            return True
+    return False
 
 
 def _without_escapes(data: bytes) -> bytes:
@@ -395,10 +415,6 @@ def _outside_strings(data: bytes) -> Iterator[bytes]:
         inside ^= (len(parts) - 1) & 1
 
 
-def _count_marks(text: bytes) -> int:
-    return sum(map(text.count, _MARKS))
-
-
 # The most bytes of CPython's objects for each mark in the text, with the value behind it: a list
 # of one number, an object with one member, one more element or member. Growing tables reserve up
 # to three times the space that they use. A string has two quotes, and its characters come on top.
@@ -411,7 +427,7 @@ _SHORT: Final = 1024
 _DENSITY: Final = 64
 
 
-def memory_bound(data: bytes) -> int:
+def memory_bound(data: bytes, most: float = math.inf) -> int:
     """Bound the memory that the values of JSON text will take, without reading them.
 
     The bound of real messages is about twice the memory, that of the worst ones up to four times.
@@ -419,6 +435,7 @@ def memory_bound(data: bytes) -> int:
 
     Args:
         data: The text. It need not be valid JSON.
+        most: The bound is no longer looked for once it is known to be above this.
     """
     if len(data) <= _SHORT:
         return _DENSITY * len(data)
@@ -433,6 +450,8 @@ def memory_bound(data: bytes) -> int:
     size += quote * data.count(b'"')
     for part in _outside_strings(data):
         size += sum(weight * part.count(mark) for mark, weight in _BYTES_OF.items())
+        if size > most:
+            break
     return size
 
 

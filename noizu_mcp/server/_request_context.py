@@ -62,6 +62,9 @@ SMALL: Final = 64 * 1024
 #: Capabilities of clients that can be asked something.
 ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
 
+#: Characters or bytes of the largest result that is encoded at once: a millisecond of work. Larger
+#: ones take turns, so that many of them do not stop the loop for all.
+LARGE: Final = 256 * 1024
 #: Begins the task of a call; does not return if it has begun one.
 BeginTask = Callable[["RequestContext"], Awaitable[None]]
 
@@ -227,6 +230,22 @@ class RequestContext(InboundRequest, ServerContext):
         await asker.stay_open()
 
     # Answers
+
+    async def take_turn(self, size: int) -> bool:
+        """Wait until a large result may be encoded: one in each round of the loop.
+
+        Args:
+            size: Bytes of the result, about. They are counted while it waits.
+
+        Returns:
+            False if there is no room for them: then an error was the answer.
+        """
+        if not self.reserve(size):
+            return False
+        # Who gets the lock passes it on in the next round, and encodes before that.
+        async with self.running.encoding:
+            pass
+        return True
 
     def complete(self, result: Mapping[str, Any]) -> None:
         """Answer with a complete result, in the form of its era."""

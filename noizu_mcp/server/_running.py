@@ -82,6 +82,7 @@ class RunningServer:
         portal: The way in for other threads.
         merger: Tells changes to those who hear them.
         listeners: The listeners to the server's telemetry.
+        encoding: Held by the request whose large result is encoded next.
         working: The requests whose handlers run; they may have been refused by now.
         replayed: The handlers that the log has named because they ran again.
         on_denied: Called before a request is answered with a lack of scopes.
@@ -108,6 +109,7 @@ class RunningServer:
         self._parks = parks
         self.merger = Merger(self._find_task, linger)
         self.listeners = server.telemetry.listeners
+        self.encoding = trio.Lock()
         self.working: dict[RequestContext, None] = {}
         self.replayed: set[CodeType] = set()
         self.on_denied: Callable[[RequestContext, McpError], None] | None = None

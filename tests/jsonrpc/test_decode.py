@@ -8,6 +8,7 @@ import pytest
 from noizu_mcp import Limits
 from noizu_mcp.jsonrpc import (
     INVALID_REQUEST,
+    LARGE,
     PARSE_ERROR,
     Batch,
     ErrorResponse,
@@ -17,10 +18,12 @@ from noizu_mcp.jsonrpc import (
     Response,
     decode,
     malformed,
+    memory_bound,
     parse_json,
     too_deep,
     too_large,
 )
+from noizu_mcp.jsonrpc._decode import MAX_DIGITS
 
 NOT_JSONRPC = "Expected a JSON-RPC 2.0 object"
 NOT_A_MESSAGE = "Not a valid JSON-RPC request, notification, or response"
@@ -207,6 +210,19 @@ def test_no_json(data, reason):
     assert refused.answer
 
 
+@pytest.mark.parametrize("size", [LARGE, LARGE + 1])
+@pytest.mark.parametrize("digits", [MAX_DIGITS, MAX_DIGITS + 1])
+def test_long_integers_of_large_messages(size, digits):
+    """Reading them takes quadratic time, so only short ones are read in a large message."""
+    data = wire(id=1, method="m", params={"a": int("9" * digits)})
+    read = decode(data + b" " * (size - len(data)))
+    if size > LARGE and digits > MAX_DIGITS:
+        text = "Parse error: an integer has over 640 digits, in a large message"
+        assert read == malformed(PARSE_ERROR, text, read.error.id)
+    else:
+        assert len(str(read.params["a"])) == digits
+
+
 def test_depth():
     """Nesting counts arrays and objects, empty ones too, up to the limit."""
     limits = Limits(message_depth=3)
@@ -248,10 +264,18 @@ def test_what_is_over_the_limit_of_values_is_not_made():
     data = b'{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[' + b"[]," * 1_000_000 + b"1]}}"
     tracemalloc.start()
     try:
-        assert decode(data).error.message == "Parse error: more than 500000 values"
+        assert decode(data).error.message == "Parse error: more than 100000 values"
         assert tracemalloc.get_traced_memory()[1] < len(data) / 4
     finally:
         tracemalloc.stop()
+
+
+def test_the_search_for_a_bound_of_memory_ends_early():
+    """Once it is above what there is room for, the rest of the text does not matter."""
+    data = b"[" + b"[]," * 100_000 + b"1]"
+    whole = memory_bound(data)
+    assert memory_bound(data, whole) == whole
+    assert whole // 4 < memory_bound(data, whole // 4) < whole // 2
 
 
 def test_size():

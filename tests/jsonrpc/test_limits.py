@@ -16,7 +16,7 @@ def test_defaults():
         DEFAULTS.message_values,
         DEFAULTS.message_depth,
         DEFAULTS.batch,
-    ) == (16 * MIB, 500_000, 128, 100)
+    ) == (16 * MIB, 100_000, 128, 100)
     assert Limits() == DEFAULTS
 
 

@@ -11,7 +11,7 @@ from ...engine import Job
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
 from ...types import ToolResult
-from .._request_context import RequestContext
+from .._request_context import LARGE, RequestContext
 from ..calls._invoke import (
     CRASHED,
     TIMED_OUT,
@@ -111,8 +111,18 @@ async def _answer(
         answer = await work(ctx)
     except (McpError, InsufficientScope) as error:
         ctx.send_failure(error)
-    else:
+        return
+    size = _size_of(answer)
+    if size <= LARGE or await ctx.take_turn(size):
         _reply(ctx, spec, answer)
+
+
+def _size_of(answer: Answer) -> int:
+    """Count the characters and bytes of an answer, but for structured content."""
+    if isinstance(answer, str):
+        return len(answer)
+    values = (value for block in answer.content for value in block.fields.values())
+    return sum(len(value) for value in values if isinstance(value, str | bytes))
 
 
 def _reply(ctx: RequestContext, spec: ToolSpec | None, result: Answer) -> None:

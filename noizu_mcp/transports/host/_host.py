@@ -35,6 +35,8 @@ _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 FILES: Final = 128
 #: Places for health checks: beside those of `max_connections`, and on a health port.
 KEPT_PLACES: Final = 8
+#: Connections accepted in one turn of the loop: a few milliseconds of work.
+ACCEPTED_AT_ONCE: Final = 64
 #: Seconds for a head on such a place. A probe needs far less, and nobody else is served there.
 PROBE_TIMEOUT: Final = 2.0
 
@@ -170,7 +172,12 @@ class Host:
         while True:
             await listener.wait()
             try:
-                accepted = listener.accept()
+                # With one in each turn of a busy loop, many would wait in the queue of the system.
+                for _ in range(ACCEPTED_AT_ONCE):
+                    accepted = listener.accept()
+                    if accepted is None:
+                        break
+                    self._place(*accepted, places)
             except OSError as error:
                 if error.errno not in _NO_ROOM:
                     raise
@@ -178,21 +185,21 @@ class Host:
                 # A connection that is closed gives back its descriptor at once.
                 if not self._pool.drop_one():
                     await trio.sleep(NO_ROOM_PAUSE)
-                continue
-            if accepted is None:
-                continue
-            client = endpoint(accepted[1])
-            address: Hashable = object()  # each client of a proxy counts for itself
-            if not self._proxies.trust(client):
-                address = network_of(client[0]) if client else "unix"
-            found = next((each for each in places if each.pool.make_room(address)), None)
-            if found is not places[0]:
-                text = "connections are turned away: max_connections=%d are busy"
-                self._log.warning("crowd", text, self._options.max_connections)
-            if found is None:
-                accepted[0].close()
-            else:
-                self._open(accepted[0], client, address, found)
+
+    def _place(self, accepted: socket.socket, peer: Any, places: "tuple[Shared, ...]") -> None:
+        """Find a place for a connection, or close it."""
+        client = endpoint(peer)
+        address: Hashable = object()  # each client of a proxy counts for itself
+        if not self._proxies.trust(client):
+            address = network_of(client[0]) if client else "unix"
+        found = next((each for each in places if each.pool.make_room(address)), None)
+        if found is not places[0]:
+            text = "connections are turned away: max_connections=%d are busy"
+            self._log.warning("crowd", text, self._options.max_connections)
+        if found is None:
+            accepted.close()
+        else:
+            self._open(accepted, client, address, found)
 
     def _open(
         self, accepted: socket.socket, client: Any, address: Hashable, shared: "Shared"

@@ -16,6 +16,7 @@ from ....jsonrpc import (
     HTTP_STATUS,
     INSUFFICIENT_SCOPE,
     INVALID_REQUEST,
+    LARGE,
     METHOD_NOT_FOUND,
     MISSING_CLIENT_CAPABILITY,
     UNSUPPORTED_VERSION,
@@ -47,8 +48,6 @@ from ._running_app import RunningApp
 
 #: Seconds to write the rest once nothing runs any more; a client that reads needs far less.
 DRAIN_TIMEOUT: Final = 2.0
-#: Bytes of the largest body that is decoded at once: a few milliseconds of work.
-LARGE: Final = 256 * 1024
 #: A 405 must list the methods of the path in `Allow` (RFC 9110 section 15.5.6).
 _METHODS: Final = b"GET, POST, DELETE"
 _IDENTITY: Final[Header] = (b"accept-encoding", b"identity")
@@ -169,13 +168,14 @@ class Endpoint:
             if scope is not None and scope.deadline != math.inf:
                 scope.deadline = math.inf
                 self._check_running()  # it came slowly
+            if len(body) > LARGE:
+                # One in each round of the loop: others are served before and after.
+                async with self._decoding:
+                    await trio.lowlevel.checkpoint()
             # Counted before the values exist. They stay until the answer is written.
-            if not hold.reserve(size := memory_bound(body)):
+            if not hold.reserve(size := memory_bound(body, self.app.accounts.part)):
                 raise http.too_large(size)
-            if len(body) <= LARGE:
-                message = decode(body, self._messages)
-            else:
-                message = await self._decode_alone(body)
+            message = decode(body, self._messages)
             # A request that runs for long would keep the body as long.
             del body
             hold.release(http.size)
@@ -187,12 +187,6 @@ class Endpoint:
         finally:
             if not http.handed_over:
                 hold.close()
-
-    async def _decode_alone(self, body: bytes) -> Decoded:
-        """Decode a large body, while others are served before and after."""
-        async with self._decoding:
-            await trio.lowlevel.checkpoint()
-            return decode(body, self._messages)
 
     def _answer(self, http: HttpRequest, message: Decoded) -> Awaitable[None]:
         """Choose what answers the message of a POST: the return value, to be awaited."""
