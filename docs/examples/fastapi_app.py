@@ -5,7 +5,7 @@ its queue as the routes do.
 
 Try it:
 
-    pip install fastapi uvicorn aiosqlite
+    pip install -e '.[http]' fastapi uvicorn aiosqlite
     uvicorn --app-dir docs/examples fastapi_app:app
     noizu-mcp call http://127.0.0.1:8000/mcp order item=tea
     noizu-mcp call http://127.0.0.1:8000/mcp orders

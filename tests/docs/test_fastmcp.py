@@ -96,3 +96,17 @@ def test_no_question_and_no_state_on_the_latest_version(server: FastMCP) -> None
     assert call(server, "ask").is_error
     assert asyncio.run(twice("auto")) == [1, 1]
     assert asyncio.run(twice("legacy")) == [1, 2]
+
+
+def test_text_for_a_number_is_read_unless_it_is_strict() -> None:
+    """`strict_input_validation` refuses what the default reads."""
+    refused = []
+    for strict in (False, True):
+        made = FastMCP("theirs", strict_input_validation=strict)
+
+        @made.tool
+        def double(a: int) -> int:
+            return 2 * a
+
+        refused.append(call(made, "double", {"a": "3"}).is_error)
+    assert refused == [False, True]
