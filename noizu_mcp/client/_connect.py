@@ -9,7 +9,7 @@ import trio
 
 from .. import transports
 from .._errors import ConnectionClosed, TransportError
-from .._limits import DEFAULTS, Limits
+from .._limits import Limits
 from .._value import JSONObject
 from .._version import __version__
 from ..engine import MessageStream, check_on_trio, single_failure
@@ -22,6 +22,8 @@ from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
 
+#: A server is chosen by its user, and a result may be a table; a client of a server is anybody.
+CLIENT_LIMITS: Final = Limits(message_values=500_000)
 #: Seconds that a request may take by default.
 TIMEOUT: Final = 60.0
 #: Seconds to wait for the answer to the first `server/discover`: old servers may ignore it.
@@ -50,7 +52,7 @@ async def connect(
     capabilities: ClientCapabilities | None = None,
     tap: Tap | None = None,
     principal: Principal | None = None,
-    limits: Limits = DEFAULTS,
+    limits: Limits = CLIENT_LIMITS,
     replay: bool = False,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
@@ -69,7 +71,8 @@ async def connect(
         tap: Called with every message, as bytes, in both directions.
         principal: The value of `ctx.auth` for a server in memory; None: no authentication.
         limits: The limits of what the server may send: `Limits(message_size=64 * 2**20)` takes
-            results of up to 64 MiB. Those of a `MessageStream` are its own.
+            results of up to 64 MiB. By default they are those of `Limits()`, with up to 500,000
+            values in a message. Those of a `MessageStream` are its own.
         replay: True to let a server in memory run each handler again for each answer of
             2026-07-28, as another process would: it finds side effects without `ctx.step`.
 
