@@ -218,7 +218,9 @@ class RequestContext(InboundRequest, ServerContext):
     def may_be_parked(self) -> bool:
         """True if its handler may ask the client, and then be parked."""
         offered, spec = self.envelope.client_capabilities, self.component
-        if self.request.method not in ASKING or ASKED.isdisjoint(offered):
+        if not self.envelope.revision.stateless or self.request.method not in ASKING:
+            return False  # a session asks while its request is open
+        if ASKED.isdisjoint(offered):
             return False
         # A sync handler cannot wait for an answer; an override asks in the place of any.
         asks = spec is None or (spec.takes_context and spec.mode == "async")

@@ -166,8 +166,12 @@ class Reply(ReplyChannel, Protocol):
     def attend(self) -> None:
         """Watch for the client's disconnect from now on: the answer takes time."""
 
-    async def finish(self) -> None:
-        """Wait until there is an answer, and send it, or wait until it is sent or handed over."""
+    async def finish(self, *, may_hand_over: bool = True) -> None:
+        """Wait until there is an answer, and send it, or wait until it is sent or handed over.
+
+        Args:
+            may_hand_over: False while a handler works on the request in another task.
+        """
 
 
 async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> None:
@@ -183,9 +187,11 @@ async def serve_in_task(ctx: RequestContext, job: Job | None, reply: Reply) -> N
             # The task of the POST ends with the answer, and a parked handler goes on after it.
             waits = trio.Event()
             ctx.running.linger(partial(_serve_beside, ctx, job, waits))
-            # Most handlers answer before they wait, and then nobody need watch the client.
             await waits.wait()
-        elif job is not None:
+            # Most handlers answer before they wait, and then nobody need watch the client.
+            await reply.finish(may_hand_over=False)
+            return
+        if job is not None:
             await _work_on(ctx, job, reply.entered, reply.attend)
         await reply.finish()
     finally:

@@ -163,10 +163,14 @@ class Reply:
         # An answer that is there at once needs neither this task nor a look at the client.
         self._watching = self._app.tasks.spawn(self._watch)
 
-    async def finish(self) -> None:
-        """Wait until there is an answer, and send it, or wait until it is sent or handed over."""
+    async def finish(self, *, may_hand_over: bool = True) -> None:
+        """Wait until there is an answer, and send it, or wait until it is sent or handed over.
+
+        Args:
+            may_hand_over: False while a handler works on the request in another task.
+        """
         if self._watching is None and not (self._over and self._writer is None):
-            await self._watch(may_hand_over=True)
+            await self._watch(may_hand_over=may_hand_over)
             if self._http.handed_over:
                 self.handed_over = True
                 del self._http  # a stream may last for hours: nobody reads the head any more
