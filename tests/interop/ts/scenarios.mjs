@@ -53,10 +53,10 @@ const kinds = {
         return { result, seen };
     },
 
-    async logging(client, { tool, level = 'warning' }) {
+    async logging(client, { tool, arguments: args = {}, level = 'warning' }) {
         const meta = await client.level(level);
         const before = client.hooks.logs.length;
-        const result = await client.call({ name: tool, arguments: {}, ...meta });
+        const result = await client.call({ name: tool, arguments: args, ...meta });
         return { result, seen: client.hooks.logs.slice(before) };
     },
 
