@@ -171,8 +171,9 @@ class Jobs(Toolkit):
                 begun.set()
 
         async def second():
-            with trio.move_on_after(0.01, shield=stubborn):
+            with trio.CancelScope(shield=stubborn) as scope:
                 await begun.wait()
+                scope.deadline = trio.current_time() + 0.01
                 await ctx.start_task()
 
         async with trio.open_nursery() as nursery:

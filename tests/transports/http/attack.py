@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,15 +32,15 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 #: Seconds for what should take no time, on a machine that is busy with other things.
-PATIENCE = 60
+PATIENCE = 180
 #: Connections that the server may have open, fewer than those who attack want.
 CONNECTIONS = 300
 #: Seconds without a request after which a session ends.
 IDLE = 5.0
-#: Seconds of CPU time of the server for an answer of `/healthz`, and for an honest call with all
-#: that its client has to repeat. Seconds of the clock would say how busy the machine is; after
-#: `PATIENT` of them even a busy machine is no excuse.
-HEALTHY, SERVED, PATIENT = 1.0, 4.0, 20.0
+#: Seconds of CPU time of the server for an answer of `/healthz`, for an honest call with all that
+#: its client has to repeat, and until either is given up. Seconds of the clock would say how busy
+#: the machine is; after `ENDLESS` of them even a busy machine is no excuse.
+HEALTHY, SERVED, PATIENT, ENDLESS = 1.0, 4.0, 20.0, 300.0
 WATCHING = "127.0.0.1"
 HONEST = {"127.0.0.20": "2025-11-25", "127.0.0.21": "2026-07-28"}
 
@@ -399,6 +399,24 @@ class Watch:
     def _since(self, start):
         return tuple(now - then for now, then in zip(self._now(), start, strict=True))
 
+    @asynccontextmanager
+    async def _patiently(self):
+        """Give the block up after so much CPU time of the server; yields its cancel scope."""
+        start = self._now()
+
+        async def give_up():
+            passed = used = 0.0
+            while passed < ENDLESS and used < PATIENT:
+                await trio.sleep(0.2)
+                passed, used = self._since(start)
+            scope.cancel()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(give_up)
+            with trio.CancelScope() as scope:
+                yield scope
+            nursery.cancel_scope.cancel()
+
     async def _weigh(self):
         while trio.current_time() < self._until:
             self.report.most = max(self.report.most, resident(self._pid))
@@ -408,7 +426,7 @@ class Watch:
         while trio.current_time() < self._until:
             start = self._now()
             status = "no answer"
-            with trio.move_on_after(PATIENT):
+            async with self._patiently():
                 try:
                     status, _ = await get(self._port, "/healthz")
                 except (OSError, trio.BrokenResourceError) as error:
@@ -423,7 +441,7 @@ class Watch:
         while trio.current_time() < self._until:
             start = self._now()
             client.said.clear()
-            with trio.move_on_after(PATIENT) as scope:
+            async with self._patiently() as scope:
                 while True:
                     if await client.call():
                         break
