@@ -65,8 +65,17 @@ ASKED: Final = frozenset({"elicitation", "sampling", "roots"})
 #: Characters or bytes of the largest result that is encoded at once: a millisecond of work. Larger
 #: ones take turns, so that many of them do not stop the loop for all.
 LARGE: Final = 256 * 1024
+#: Bytes around a large result, generously.
+_AROUND: Final = 1024
 #: Begins the task of a call; does not return if it has begun one.
 BeginTask = Callable[["RequestContext"], Awaitable[None]]
+
+
+def size_of(value: object) -> int:
+    """Estimate the bytes of JSON that a text, or bytes in base64, will take; 0 for the rest."""
+    if isinstance(value, str):
+        return len(value)
+    return len(value) * 4 // 3 if isinstance(value, bytes) else 0
 
 
 class RequestContext(InboundRequest, ServerContext):
@@ -242,7 +251,7 @@ class RequestContext(InboundRequest, ServerContext):
         Returns:
             False if there is no room for them: then an error was the answer.
         """
-        if not self.reserve(size):
+        if not self.reserve(size + _AROUND):
             return False
         # Who gets the lock passes it on in the next round, and encodes before that.
         async with self.running.encoding:

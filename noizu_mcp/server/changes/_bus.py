@@ -103,7 +103,7 @@ class Merger:
         else:
             self._tell(change, only)
 
-    def make_notice(self, change: Hashable) -> SubscriptionNotice | None:
+    def _make_notice(self, change: Hashable) -> SubscriptionNotice | None:
         """Make the notice of a change from the present state; None if there is none any more.
 
         Args:
@@ -119,7 +119,7 @@ class Merger:
 
     def _tell(self, change: Hashable, only: Hearer | None) -> None:
         # Made now, not when it was reported: a merged notice shows the latest state.
-        notice = self.make_notice(change)
+        notice = self._make_notice(change)
         if notice is None:
             return
         told = False

@@ -165,9 +165,7 @@ class ChangeFeed:
     async def _wait(self, change: Hashable) -> None:
         await self.channel.room()
         self._waiting -= {change}
-        notice = self.running.merger.make_notice(change)
-        if notice is not None:
-            self.tell(change, notice)
+        self.running.merger.report(change, self)
 
     # Listen requests
 

@@ -12,7 +12,7 @@ from ...components import Context
 from ...engine import Job, run_user_code
 from ...jsonrpc import INVALID_PARAMS
 from ...types import InputRequired
-from .._request_context import LARGE, RequestContext
+from .._request_context import LARGE, RequestContext, size_of
 from ..calls._invoke import read_any, read_found, settle, within
 from ..calls._unknown import not_found
 from ..changes._feed import ChangeFeed, leave
@@ -47,7 +47,7 @@ def read_resource(ctx: RequestContext) -> Job | None:
             # After the handler: only a complete result carries cache hints, an `InputRequired` must
             # not (2026-07-28 `server/utilities/caching`).
             caching = server.options.cache_of("read", guarded=guarded)
-            size = sum(len(each.text or each.blob or "") for each in result.contents)
+            size = sum(size_of(each.text) + size_of(each.blob) for each in result.contents)
             if size <= LARGE or await ctx.take_turn(size):
                 ctx.complete(_write(ctx, result.to_wire(), caching))
 

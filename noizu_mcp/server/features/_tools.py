@@ -11,7 +11,7 @@ from ...engine import Job
 from ...jsonrpc import HEADER_MISMATCH, INVALID_PARAMS, render
 from ...protocol import adapt_tool_result, param_fault
 from ...types import ToolResult
-from .._request_context import LARGE, RequestContext
+from .._request_context import LARGE, RequestContext, size_of
 from ..calls._invoke import (
     CRASHED,
     TIMED_OUT,
@@ -118,11 +118,10 @@ async def _answer(
 
 
 def _size_of(answer: Answer) -> int:
-    """Count the characters and bytes of an answer, but for structured content."""
+    """Estimate the bytes of an answer, without structured content; see `size_of`."""
     if isinstance(answer, str):
         return len(answer)
-    values = (value for block in answer.content for value in block.fields.values())
-    return sum(len(value) for value in values if isinstance(value, str | bytes))
+    return sum(size_of(value) for block in answer.content for value in block.fields.values())
 
 
 def _reply(ctx: RequestContext, spec: ToolSpec | None, result: Answer) -> None:

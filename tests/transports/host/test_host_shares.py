@@ -1,7 +1,8 @@
 """No client takes every place: shares by address, places for health checks, open files."""
 
 import resource
-from contextlib import AsyncExitStack
+import socket
+from contextlib import AsyncExitStack, ExitStack
 
 import pytest
 import trio
@@ -70,6 +71,28 @@ def ask(connect):
 async def _is_turned_away(client):
     await client.request()
     return (await client.rest()).startswith(b"HTTP/1.1 503")
+
+
+class Rounds(trio.abc.Instrument):
+    """Counts the rounds of the loop."""
+
+    count = 0
+
+    def before_io_wait(self, timeout):
+        self.count += 1
+
+
+async def test_many_connections_are_accepted_together(serve, waiting, until):
+    """A loop that is busy accepts more than one in each of its rounds."""
+    host = await serve(waiting)
+    rounds, count = Rounds(), 3 * _host.ACCEPTED_AT_ONCE // 2
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.enter_context(socket.create_connection(("127.0.0.1", host.port)))
+        trio.lowlevel.add_instrument(rounds)
+        await until(lambda: host.connections == count)
+        trio.lowlevel.remove_instrument(rounds)
+    assert rounds.count < count
 
 
 async def test_a_client_whose_calls_hang_keeps_nobody_out(serve, hang, ask, until, waiting):

@@ -368,6 +368,63 @@ async def test_idle_sessions_of_others_make_room_after_a_minute(autojump_clock):
             hold.close()
 
 
+class Notebook(ResourceTemplate, uri_template="n:{size}"):
+    """Text or bytes of any size."""
+
+    async def read(self, uri, args, ctx):
+        size = int(args["size"])
+        return "x" * size if size % 2 else b"x" * size
+
+
+class Library(Server, name="library", version="1"):
+    """Large answers of all kinds."""
+
+    tools = [Big]
+    resources = [Notebook]
+
+
+def _read(size, id_=1):
+    return message("resources/read", {"uri": f"n:{size}"}, id_)
+
+
+@pytest.mark.parametrize("ask", [big, _read])
+@pytest.mark.parametrize("size", [300_000, 300_001])
+async def test_large_results_are_encoded_in_turns(autojump_clock, ask, size):
+    """One in each round of the loop, so that many of them do not stop it for all others."""
+    turns, ended = Turns(), []
+
+    async def note(running):
+        await running.until(lambda running: running.sent)
+        ended.append(turns.count)
+
+    async with serving(Library()) as wire, trio.open_nursery() as nursery:
+        await wire.send_modern(ask(size))
+        trio.lowlevel.add_instrument(turns)
+        running = [wire.modern(ask(size)) for _ in range(4)]
+        for each in running:
+            nursery.start_soon(note, each)
+        for each in running:
+            await each.ended.wait()
+        trio.lowlevel.remove_instrument(turns)
+    assert len(set(ended)) == 4
+    assert [each.status for each in running] == [200] * 4
+    assert all(len(each.body) >= size for each in running)
+
+
+@pytest.mark.parametrize("ask", [big, _read])
+async def test_large_results_without_room_are_not_encoded(autojump_clock, ask):
+    """They count while they wait for their turn."""
+    async with serving(Library(), limits={"memory": 4_000_000}) as wire:
+        session = await wire.session("2025-03-26")
+        done = await session.post([ask(300_000, id_) for id_ in range(10)])
+        answers = {each["id"]: each for each in done.json}
+        errors = [each["error"] for each in answers.values() if "error" in each]
+        assert sorted(answers) == list(range(10))
+        assert 6 <= len(errors) < 10
+        assert {each["code"] for each in errors} == {-32603}
+        assert "ask for less" in errors[0]["message"]
+
+
 async def test_a_large_body_lets_others_pass(autojump_clock):
     """Bodies over 256 KiB are decoded one at a time, and others are answered in between."""
     large = json.dumps({**call("echo", {"text": "x"}), "x": "y" * 300_000}).encode()

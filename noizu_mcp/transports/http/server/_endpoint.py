@@ -4,9 +4,9 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 """
 
 import math
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import trio
 
@@ -181,7 +181,8 @@ class Endpoint:
             hold.release(http.size)
             if isinstance(message, Request):
                 http.id = message.id
-            if isinstance(message, Request | Batch):
+                hold.begin()
+            elif isinstance(message, Batch):
                 hold.begin()
             await self._answer(http, message)
         finally:
@@ -305,10 +306,9 @@ def _accepts_events(accepted: str) -> bool:
 
 def _names_stateless(message: Decoded) -> bool:
     """Tell whether the body of a POST names the stateless era."""
-    if not isinstance(message, Request | Notification) or not message.params:
-        return False
-    # Most params of the other era have no `_meta` at all.
-    return "_meta" in message.params and is_stateless(message.params)
+    # Not `isinstance`: all of these come here. Most params of the other era have no `_meta` at all.
+    params: Mapping[str, Any] | None = getattr(message, "params", None)
+    return params is not None and "_meta" in params and is_stateless(params)
 
 
 def _not_allowed(text: str, methods: bytes) -> Refused:
