@@ -81,5 +81,8 @@ class Limits(Value):
 
 #: The advice for an answer over a limit, which the caller on this side can raise.
 RAISE_LIMIT: Final = "limits=Limits({}=…) allows more"
-#: The limits of a server or a client without `limits`.
+#: The limits of a server without `limits`.
 DEFAULTS: Final = Limits()
+#: The limits of a client without `limits`. Its user has chosen the server, whose results may be
+#: tables; a client of a server is anybody.
+CLIENT_LIMITS: Final = Limits(message_values=500_000)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
-from .._limits import DEFAULTS, MIB, Limits
+from .._limits import CLIENT_LIMITS, MIB, Limits
 from .._version import __version__
 from ..client import TIMEOUT
 from ..protocol import REVISIONS
@@ -188,8 +188,8 @@ def _add_connection(parser: _Parser) -> None:
     known = tuple(REVISIONS)
     text = f"use one protocol revision: {', '.join(known)}"
     parser.add_argument("--protocol", metavar="VERSION", choices=known, help=text)
-    text = f"largest message of the server, like 64M; {DEFAULTS.message_size // MIB}M unless given"
-    parser.add_argument("--max-message", metavar="SIZE", type=_limits, default=DEFAULTS, help=text)
+    text = f"largest message of the server, like 64M; {CLIENT_LIMITS.message_size // MIB}M unless given"
+    parser.add_argument("--max-message", metavar="SIZE", type=_limits, default=CLIENT_LIMITS, help=text)
     text = f"for each answer of the server, {TIMEOUT:g} unless given"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=TIMEOUT, help=text)
 
@@ -210,8 +210,8 @@ def _limits(text: str) -> Limits:
     if not size:
         raise argparse.ArgumentTypeError(f"must be bytes, like 64M or 67108864, got {text!r}")
     # As many values for each byte as by default; a smaller message needs no limit of its own.
-    share = max(1.0, size / DEFAULTS.message_size)
-    return Limits(message_size=size, message_values=int(DEFAULTS.message_values * share))
+    share = max(1.0, size / CLIENT_LIMITS.message_size)
+    return Limits(message_size=size, message_values=int(CLIENT_LIMITS.message_values * share))
 
 
 def _run(args: argparse.Namespace) -> int:

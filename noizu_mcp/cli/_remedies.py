@@ -1,4 +1,4 @@
-"""What to do about a file of a user that cannot be imported."""
+"""Advice for files of users that cannot be imported."""
 
 import importlib.metadata
 import re

@@ -9,7 +9,7 @@ import trio
 
 from .. import transports
 from .._errors import ConnectionClosed, TransportError
-from .._limits import Limits
+from .._limits import CLIENT_LIMITS, Limits
 from .._value import JSONObject
 from .._version import __version__
 from ..engine import MessageStream, check_on_trio, single_failure
@@ -22,8 +22,6 @@ from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
 
-#: A server is chosen by its user, and a result may be a table; a client of a server is anybody.
-CLIENT_LIMITS: Final = Limits(message_values=500_000)
 #: Seconds that a request may take by default.
 TIMEOUT: Final = 60.0
 #: Seconds to wait for the answer to the first `server/discover`: old servers may ignore it.

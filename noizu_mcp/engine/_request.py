@@ -3,15 +3,12 @@
 States of a request: *open* (it has no answer yet), *answered*, *withdrawn* (the peer has cancelled
 it). Nothing leaves the last two: later answers and notices of the request are dropped. A request
 leaves the open state in one of two places only, `_finish` and `withdraw`. Both strike it out of
-the requests in flight, so the table holds exactly the open requests, and its size is bounded by the
-limit of the ledger.
+the requests in flight, so that table holds exactly the open ones.
 
 Eager tasks: a handler runs in the task that read its request, for as long as it does not wait.
-Starting a task for every request costs more than most handlers do (a task of trio takes about
-20 µs, an echo 5 µs). So the task that reads runs the handler itself. If the handler never waits,
-no task was needed. If it waits, `on_block` starts another reader, and the task is the handler's own
-from then on: cancel scopes and nurseries that the handler opens stay in one task throughout, which
-trio demands.
+A task of trio takes about 20 µs, an echo 5 µs, and a handler that never waits needs no other task.
+If it waits, `on_block` starts another reader, and the task is the handler's own from then on: its
+cancel scopes and nurseries stay in one task throughout, which trio demands.
 """
 
 import abc
@@ -53,10 +50,10 @@ Job = Callable[[], Coroutine[Any, Any, None]]
 class TaskScope:
     """A cancel scope that a task enters if it needs one, and that is left by an inner block.
 
-    A scope costs as much as an echo (9 µs). With this one a task can read something under a
-    timeout, and then run a handler under another, for the price of one scope; a task that needs
-    neither pays nothing. It must be left in the task that made it, and after all scopes that were
-    entered later. Leaving it again does nothing, so the task can surround both with a block.
+    A scope costs 9 µs, as much as an echo. With this one a task can read under a timeout, and then
+    run a handler under another, for the price of one; a task that needs neither pays nothing. It is
+    left in the task that made it, after all scopes that were entered later. Leaving it again does
+    nothing, so the task can surround both with a block.
 
     It cannot be entered when something waits: trio wants scopes nested, and a handler may have
     entered scopes of its own by then.
@@ -443,10 +440,9 @@ class InboundRequest:
             # Only now: no code of the handler runs any more that could send a message.
             self._abandon()
         elif self.answered or self.stays_open:
-            pass
+            return
         elif scope.cancelled_caught:
-            # Nothing else cancels the scope of an open request: `stop` follows an answer, and
-            # `withdraw` has set `withdrawn`.
+            # By the deadline: `stop` follows an answer, and `withdraw` has set `withdrawn`.
             self.expire()
         else:
             self.mark_ending("crashed")
@@ -464,13 +460,12 @@ class InboundRequest:
             self.scope.deadline = deadline
 
     def stop_clock(self) -> None:
-        """Stop the clock of the deadline; `resume_clock` continues with the time left."""
-        # The time that a person takes to answer is not time of the handler.
+        """Stop the clock of the deadline while a person answers; see `resume_clock`."""
         self._left = self.deadline - trio.current_time()
         self.expire_at(math.inf)
 
     def resume_clock(self) -> None:
-        """Let the clock of the deadline go on."""
+        """Continue the clock of the deadline with the time that was left."""
         self.expire_at(trio.current_time() + self._left)
 
     def stop(self) -> None:

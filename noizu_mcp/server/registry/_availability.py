@@ -1,4 +1,4 @@
-"""Who may list and use a registration: the `available` function of its author.
+"""The function `available` of a registration, which decides who may list and use it.
 
 On 2026-07-28 lists may differ by authorization only (`server/tools`). Requests of that revision
 have an empty session, so a function of the session decides there as for a new session.
