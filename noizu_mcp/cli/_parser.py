@@ -188,8 +188,11 @@ def _add_connection(parser: _Parser) -> None:
     known = tuple(REVISIONS)
     text = f"use one protocol revision: {', '.join(known)}"
     parser.add_argument("--protocol", metavar="VERSION", choices=known, help=text)
-    text = f"largest message of the server, like 64M; {CLIENT_LIMITS.message_size // MIB}M unless given"
-    parser.add_argument("--max-message", metavar="SIZE", type=_limits, default=CLIENT_LIMITS, help=text)
+    size = f"{CLIENT_LIMITS.message_size // MIB}M"
+    text = f"largest message of the server, like 64M; {size} unless given"
+    parser.add_argument(
+        "--max-message", metavar="SIZE", type=_limits, default=CLIENT_LIMITS, help=text
+    )
     text = f"for each answer of the server, {TIMEOUT:g} unless given"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=TIMEOUT, help=text)
 
