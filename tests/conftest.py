@@ -17,6 +17,8 @@ settings.load_profile("patient")
 HERE = Path(__file__).parent
 # Their tests start processes, many of them programs of other projects.
 SLOW_FOLDERS = ("benchmarks", "conformance", "e2e", "interop")
+#: Files in them whose tests reach lines that no quick test reaches.
+QUICK_FILES = ("test_reload_stdio.py",)
 #: The quick scenarios of `behaviour`: in memory, on the newest revision of each era, or on the
 #: newest that a scenario of older ones has. Every other revision and transport repeats those.
 NEWEST = {"2025-11-25", "2026-07-28"}
@@ -35,7 +37,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         folder = folder_of(item.path)
         if folder in SLOW_FOLDERS:
-            item.add_marker(pytest.mark.slow)
+            if item.path.name not in QUICK_FILES:
+                item.add_marker(pytest.mark.slow)
         elif folder == "behaviour":
             scenarios[item.nodeid.partition("[")[0]].append(item)
     for each in scenarios.values():
