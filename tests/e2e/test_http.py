@@ -378,7 +378,6 @@ def test_a_server_ends_with_the_process_that_reloads_it(app):
     ("words", "text"),
     [
         (["--port", "80"], "--port needs --http; on stdin and stdout it means nothing"),
-        (["--reload"], "--reload needs --http"),
         (["--http", "--port", "x"], "must be a number from 0 to 65535, got 'x'"),
         (["--http", "--keyfile", "x"], "--keyfile needs --certfile"),
         (["--http", "--certfile", "missing.pem"], "missing.pem"),
