@@ -38,7 +38,7 @@ from ..protocol import ACKNOWLEDGED, CHANGES
 from ..transports import LineStream, Stdio, ending_on_signals, open_process, take_stdio
 from ..types import META_SUBSCRIPTION_ID
 from ._errors import OK
-from ._reload import snapshot, wait_for_change, watched_folders
+from ._reload import PYTHON, snapshot, wait_for_change, watched_folders
 
 #: Seconds that running requests get before the server is ended.
 PATIENCE: Final = 5.0
@@ -61,7 +61,7 @@ def run_relay(target: str) -> int:
     """
     folders = watched_folders(target)
     sys.stderr.write(f"noizu-mcp: watching {', '.join(map(str, folders))}\n")
-    server = Stdio(sys.executable, "-m", "noizu_mcp", "run", target, env=dict(os.environ))
+    server = Stdio(*PYTHON, "run", target, env=dict(os.environ))
     read_fd, write_fd = take_stdio()
     trio.run(partial(_serve, server, folders, read_fd, write_fd))
     return OK

@@ -24,6 +24,9 @@ PATIENCE: Final = 12.0
 _SKIPPED: Final = frozenset({"__pycache__", "node_modules", "site-packages", ".git", ".venv"})
 
 Snapshot = Mapping[str, float]
+#: No bytecode is written: Python takes that of an older version for current if the file was changed
+#: within a second and is as long as before.
+PYTHON: Final = (sys.executable, "-B", "-m", "noizu_mcp")
 
 
 def run_reloading(words: list[str], target: str) -> int:
@@ -41,7 +44,7 @@ def run_reloading(words: list[str], target: str) -> int:
     folders = watched_folders(target)
     sys.stderr.write(f"noizu-mcp: watching {', '.join(map(str, folders))}\n")
     # Whatever ends this process, the server must not stay behind and keep its port.
-    command = [sys.executable, "-m", "noizu_mcp", *words, "--parent", str(os.getpid())]
+    command = [*PYTHON, *words, "--parent", str(os.getpid())]
     return trio.run(partial(_supervise, command, folders))
 
 
