@@ -78,6 +78,7 @@ PETS = {
         ({"anyOf": [of(a=INTEGER), of(b=TEXT)]}, {"a": "1"}, {"a": 1}),
         ({"anyOf": [of(a=INTEGER), INTEGER]}, {"a": "1"}, {"a": 1}),
         ({"anyOf": [of(v={"const": 1}), of(v={"const": 2})]}, {"v": "2"}, {"v": 2}),
+        ({"type": "array"}, "[0.5, 1]", [0.5, 1]),
     ],
 )
 def test_what_is_read(schema, sent, meant):
