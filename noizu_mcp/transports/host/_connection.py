@@ -227,7 +227,10 @@ class Connection:
 
     async def _open(self) -> None:
         """Do the handshake, and wait for the first bytes."""
-        if await self.wire.open():
+        self.host.pool.begin(self)
+        # Most clients have sent their request before they were accepted.
+        self.data = self.wire.receive_nowait()
+        if not self.data and await self.wire.open():
             with trio.move_on_after(self.host.options.header_timeout):
                 self.data = await self.wire.receive()
 

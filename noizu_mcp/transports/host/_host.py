@@ -177,7 +177,7 @@ class Host:
                     accepted = listener.accept()
                     if accepted is None:
                         break
-                    self._place(*accepted, places)
+                    await self._place(*accepted, places)
             except OSError as error:
                 if error.errno not in _NO_ROOM:
                     raise
@@ -186,13 +186,19 @@ class Host:
                 if not self._pool.drop_one():
                     await trio.sleep(NO_ROOM_PAUSE)
 
-    def _place(self, accepted: socket.socket, peer: Any, places: "tuple[Shared, ...]") -> None:
+    async def _place(
+        self, accepted: socket.socket, peer: Any, places: "tuple[Shared, ...]"
+    ) -> None:
         """Find a place for a connection, or close it."""
         client = endpoint(peer)
         address: Hashable = object()  # each client of a proxy counts for itself
         if not self._proxies.trust(client):
             address = network_of(client[0]) if client else "unix"
-        found = next((each for each in places if each.pool.make_room(address)), None)
+        try:
+            found = await _find_place(address, places)
+        except trio.Cancelled:
+            accepted.close()
+            raise
         if found is not places[0]:
             text = "connections are turned away: max_connections=%d are busy"
             self._log.warning("crowd", text, self._options.max_connections)
@@ -222,6 +228,19 @@ class Host:
             verbose = logger.isEnabledFor(logging.DEBUG)
             failure, text = unwrap_single(error), "a connection failed: %r"
             self._log.warning(type(failure).__name__, text, failure, exc_info=verbose and error)
+
+
+async def _find_place(address: Hashable, places: "tuple[Shared, ...]") -> "Shared | None":
+    """Return the first place with room for a connection of an address; None if there is none."""
+    for each in places:
+        while not each.pool.make_room(address):
+            if not each.pool.unbegun:
+                break
+            # The connections of this turn take the room, and may need it no more in the next one.
+            await trio.lowlevel.checkpoint()
+        else:
+            return each
+    return None
 
 
 def _allowed_connections(wanted: int) -> int:

@@ -49,12 +49,14 @@ class Pool(Generic[_Connection]):
             another deadline, since no request of theirs was answered yet or one has begun.
         owing: Connections whose clients owe a part of a body, and since when.
         working: Connections whose application waits for something, and since when.
+        unbegun: The number of those that were accepted and whose tasks have not begun.
     """
 
     def __init__(self, limit: int, idle_timeout: float) -> None:
         self.idle: Final[dict[_Connection, float]] = {}
         self.owing: Final[dict[_Connection, float]] = {}
         self.working: Final[dict[_Connection, float]] = {}
+        self.unbegun = 0
         self._all: Final[dict[_Connection, Hashable]] = {}
         self._counts: Final[Counter[Hashable]] = Counter()  # by address
         self._limit: Final = limit
@@ -66,9 +68,18 @@ class Pool(Generic[_Connection]):
         return len(self._all)
 
     def add(self, connection: _Connection, address: Hashable) -> None:
-        """Take in a new connection of an address; nothing has come from it yet."""
+        """Take in a new connection of an address.
+
+        It keeps its place until its task has looked for a request (`begin`): many connections are
+        accepted in one turn of the loop, and the last of them must not close the first.
+        """
         self._all[connection] = address
         self._counts[address] += 1
+        self.unbegun += 1
+
+    def begin(self, connection: _Connection) -> None:
+        """Note that the task of a new connection has begun; it is idle until it has a request."""
+        self.unbegun -= 1
         self.idle[connection] = inf
 
     def remove(self, connection: _Connection) -> None:
@@ -89,7 +100,8 @@ class Pool(Generic[_Connection]):
         No address with fewer connections than this one loses any. An idle one is closed first. A
         busy one is closed if its address has two more than this one: so a client that keeps its
         places busy, with calls or streams that hang, keeps nobody out, and two addresses never
-        take the same place from each other in turns.
+        take the same place from each other in turns. While `unbegun`, no busy one is closed: there
+        may be room in the next turn.
         """
         if len(self._all) < self._limit:
             return True
@@ -97,7 +109,7 @@ class Pool(Generic[_Connection]):
         if self.drop_one(max(own, 1)):
             return True
         heaviest, count = self._counts.most_common(1)[0]
-        if count < own + 2:
+        if self.unbegun or count < own + 2:
             return False
         self._drop(next(each for each, its in self._all.items() if its == heaviest))
         return True

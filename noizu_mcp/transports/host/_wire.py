@@ -42,6 +42,13 @@ class Wire:
         """Do the handshake of TLS, if there is one; False if the client failed at it."""
         return True
 
+    def receive_nowait(self) -> bytes:
+        """Return the bytes that have come before `open`; none if there are none, or with TLS."""
+        try:
+            return self._socket.recv(MAX_RECEIVE)
+        except OSError:
+            return b""
+
     async def receive(self) -> bytes:
         """Wait for bytes of the client; none come at the end of the connection, however it ends."""
         while not self.broken:
@@ -176,6 +183,9 @@ class TlsWire(Wire):
         stream = trio.SocketStream(trio.socket.from_stdlib_socket(connection))
         self._tls = trio.SSLStream(stream, context, server_side=True, https_compatible=True)
         self._outgoing = context.outgoing
+
+    def receive_nowait(self) -> bytes:
+        return b""
 
     async def open(self) -> bool:
         with trio.move_on_after(self._options.handshake_timeout) as scope:

@@ -232,6 +232,7 @@ def test_shares(limit, steps):
             if found:
                 live.append(_Counted(address))
                 pool.add(live[-1], address)
+                pool.begin(live[-1])
                 if state != "idle":
                     del pool.idle[live[-1]]
                 if state == "owing":
@@ -268,6 +269,52 @@ async def test_nobody_holds_the_places_for_health_checks(
     ends = [await each.rest() for each in silent]
     assert ends[0] == b""
     assert all(end == b"" or end.startswith(b"HTTP/1.1 408") for end in ends)
+
+
+@pytest.fixture
+def probe_at_once():
+    """Ask for the health from many addresses in one turn of the loop; gives the sockets."""
+    with ExitStack() as stack:
+
+        def probe(host):
+            probes = []
+            for number in range(8 * _host.KEPT_PLACES):
+                source, target = (f"127.0.1.{1 + number}", 0), ("127.0.0.1", host.port)
+                each = stack.enter_context(socket.create_connection(target, source_address=source))
+                each.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                each.setblocking(False)
+                probes.append(trio.socket.from_stdlib_socket(each))
+            return probes
+
+        yield probe
+
+
+async def test_a_health_check_is_not_closed_before_it_is_read(serve, hang, waiting, probe_at_once):
+    """Also if more than all kept places are asked for in one turn of the loop."""
+    host = await serve(waiting, max_connections=1, probes=PROBES)
+    await hang(host, 1)
+    with trio.fail_after(60):
+        for each in probe_at_once(host):
+            assert (await each.recv(1000)).startswith(b"HTTP/1.1 200")
+
+
+async def test_connections_that_wait_for_a_place_at_the_end_are_closed(
+    serve, hang, waiting, probe_at_once
+):
+    """The host stops while more wait than one turn has places for; each is answered or closed."""
+    host = await serve(waiting, max_connections=1, probes=PROBES)
+    await hang(host, 1)
+    probes = probe_at_once(host)
+    host.stop()
+    answers = []
+    with trio.fail_after(60):
+        for each in probes:
+            try:
+                answers.append(await each.recv(1000))
+            except ConnectionResetError:
+                answers.append(b"")
+    assert {answer[:12] for answer in answers} <= {b"", b"HTTP/1.1 200", b"HTTP/1.1 503"}
+    assert answers[-1] == b""
 
 
 async def test_health_checks_that_hang_are_bounded(serve, connect, endless):

@@ -9,6 +9,7 @@ import trio.testing
 
 from noizu_mcp import Server, Tool, serve_http
 from noizu_mcp.transports.host import HostOptions, serve_asgi
+from noizu_mcp.transports.http import HttpLimits, HttpOptions
 
 from .wire import META, NAMED, call, message
 
@@ -68,10 +69,11 @@ async def served(nursery):
     """Serve the server; gives a function that starts it, with the options of the host."""
     hosts = []
 
-    async def start(**options):
+    async def start(*, limits=None, **host_options):
         server = Small()
-        host_options = HostOptions(**options)
-        start_one = partial(serve_http, server, port=0, host_options=host_options)
+        options = HttpOptions(limits=limits or HttpLimits())
+        start_one = partial(serve_http, server, port=0, options=options)
+        start_one = partial(start_one, host_options=HostOptions(**host_options))
         hosts.append(await nursery.start(start_one))
         return server, hosts[-1]
 
@@ -90,9 +92,10 @@ async def _ask(host, data, *, half=False):
             return b"".join([bytes(part) async for part in stream])
 
 
-async def _session(host):
+async def _session(host, version="2025-11-25"):
     """Do the handshake; gives the id of the session."""
-    answer = await _ask(host, _bytes(INITIALIZE, Connection="close"))
+    initialize = {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": version}}
+    answer = await _ask(host, _bytes(initialize, Connection="close"))
     session = answer.partition(b"mcp-session-id: ")[2].partition(b"\r\n")[0].decode()
     ready = message("notifications/initialized")
     await _ask(host, _bytes(ready, Mcp_Session_Id=session), half=True)
@@ -167,6 +170,19 @@ async def test_a_host_in_the_target_is_no_way_around_the_allowed_ones(served, ta
     _, serving = await served()
     answer = await _ask(serving, _bytes(INITIALIZE, target, host, Connection="close"))
     assert answer.startswith(b"HTTP/1.1 %d" % status)
+
+
+async def test_the_calls_of_an_array_are_waited_for(served):
+    """Also those that take longer than the server is silent: their answers follow as events."""
+    server, host = await served(limits=HttpLimits(silence=0.01))
+    session = await _session(host, "2025-03-26")
+    calls = [call("long", id_=1), call("long", id_=2)]
+    async with await trio.open_tcp_stream("127.0.0.1", host.port) as stream:
+        await stream.send_all(_bytes(calls, Mcp_Session_Id=session))
+        await _read_until(stream, b"text/event-stream")
+        server.go_on.set()
+        answers = await _read_until(stream, b"0\r\n\r\n")
+    assert answers.count(b'"text":"done"') == 2
 
 
 @pytest.fixture

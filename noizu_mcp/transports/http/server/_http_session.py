@@ -206,7 +206,8 @@ class HttpSession(Session):
                 await serve_in_task(ctx, job, reply)
             else:
                 self.take(event, reply)
-                await reply.finish()
+                # A stream that is handed over would be closed here, before its answers.
+                await reply.finish(may_hand_over=False)
         finally:
             reply.close()
             del self.replies[reply]
