@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from .. import client
-from ..client import HANDLER_METHODS, Client, ClientHandler
+from ..client import HANDLER_METHODS, Client, ClientHandler, LiveList
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
 
 Params = ParamSpec("Params")
@@ -98,6 +98,26 @@ class _AsyncioClient(Client):
         """Receive notifications of changes while the block runs; see `Client`."""
         return enter_trio(self._side, self._inner.listen(**wanted))
 
+    def _live(self, kind: Any) -> LiveList[Any]:
+        return _AsyncioLiveList(self._inner._live(kind), self._side)
+
+
+class _AsyncioLiveList(LiveList[Any]):
+    """A live list whose methods are called by tasks of asyncio.
+
+    Args:
+        inner: The list on the trio side.
+        side: Runs its methods.
+    """
+
+    def __init__(self, inner: LiveList[Any], side: TrioSide) -> None:
+        vars(self).update(vars(inner))
+        self._inner = inner
+        self._side = side
+
+    def _follow(self) -> Any:
+        return enter_trio(self._side, self._inner)
+
 
 def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
@@ -107,6 +127,7 @@ def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
     return crossed
 
 
-for _name, _method in vars(Client).items():
-    if inspect.iscoroutinefunction(_method) and not _name.startswith("_"):
-        setattr(_AsyncioClient, _name, _on_trio(_method))
+for _base, _crossing in ((Client, _AsyncioClient), (LiveList, _AsyncioLiveList)):
+    for _name, _method in vars(_base).items():
+        if inspect.iscoroutinefunction(_method) and not _name.startswith("_"):
+            setattr(_crossing, _name, _on_trio(_method))

@@ -9,5 +9,7 @@ from ._connect import connect as connect
 from ._handlers import HANDLER_METHODS as HANDLER_METHODS
 from ._handlers import ClientHandler as ClientHandler
 from ._sync import SyncClient as SyncClient
+from ._sync import SyncLiveList as SyncLiveList
+from ._views import LiveList as LiveList
 
 _publish(globals())

@@ -17,6 +17,7 @@ from ..server import Server, serve
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
 from ._answers import read_roots
+from ._checks import Strictness
 from ._client import Client
 from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
@@ -52,6 +53,8 @@ async def connect(
     principal: Principal | None = None,
     limits: Limits = CLIENT_LIMITS,
     replay: bool = False,
+    strictness: Strictness = "warn",
+    cache: bool = True,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
@@ -73,6 +76,11 @@ async def connect(
             values in a message. Those of a `MessageStream` are its own.
         replay: True to let a server in memory run each handler again for each answer of
             2026-07-28, as another process would: it finds side effects without `ctx.step`.
+        strictness: The reaction to a result that breaks the output schema of its tool: `warn` logs
+            it, once for each tool, and lists `result.violations`; `strict` raises `ProtocolError`;
+            `off` checks nothing.
+        cache: False to keep no answers (2026-07-28), and to ignore which servers answered a probe
+            with a handshake before.
 
     Yields:
         The client, after the negotiation of the revision.
@@ -85,7 +93,8 @@ async def connect(
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
             server; or `limits` is no `Limits`.
-        ValueError: The URL is not valid, or a root has no `file://` URI.
+        ValueError: The URL is not valid, a root has no `file://` URI, or there is no such
+            `strictness`.
     """
     check_on_trio("connect", _ELSEWHERE)
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
@@ -109,8 +118,9 @@ async def connect(
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
-                    client = Client(session, timeout)
-                    await negotiate(client, session, version, probe_timeout)
+                    client = Client(session, timeout, strictness=strictness, cache=cache)
+                    address = stream.address if cache else None
+                    await negotiate(client, session, version, probe_timeout, address)
                     yield client
                 finally:
                     # A deadline although shielded: a server that takes nothing must not hold the
