@@ -98,9 +98,6 @@ class _AsyncioClient(Client):
         """Receive notifications of changes while the block runs; see `Client`."""
         return enter_trio(self._side, self._inner.listen(**wanted))
 
-    def _live(self, kind: Any) -> LiveList[Any]:
-        return _AsyncioLiveList(self._inner._live(kind), self._side)
-
 
 class _AsyncioLiveList(LiveList[Any]):
     """A live list whose methods are called by tasks of asyncio.
@@ -121,12 +118,21 @@ class _AsyncioLiveList(LiveList[Any]):
 
 def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    async def crossed(self: _AsyncioClient, *args: Any, **options: Any) -> Any:
+    async def crossed(self: _AsyncioClient | _AsyncioLiveList, *args: Any, **options: Any) -> Any:
         return await self._side.run_trio(partial(method, self._inner, *args, **options))
 
     return crossed
 
 
+def _live_on_asyncio(name: str) -> property:
+    def give(self: _AsyncioClient) -> LiveList[Any]:
+        return _AsyncioLiveList(getattr(self._inner, name), self._side)
+
+    return property(give)
+
+
+for _name in ("tools", "prompts", "resources", "resource_templates"):
+    setattr(_AsyncioClient, _name, _live_on_asyncio(_name))
 for _base, _crossing in ((Client, _AsyncioClient), (LiveList, _AsyncioLiveList)):
     for _name, _method in vars(_base).items():
         if inspect.iscoroutinefunction(_method) and not _name.startswith("_"):

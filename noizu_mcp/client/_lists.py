@@ -85,7 +85,7 @@ class ListReader:
         """
         page = await self._page(kind, cursor or None)
         if page.next_cursor == "":
-            # It would mean the first page here (2026-07-28 `server/utilities/pagination` allows it).
+            # 2026-07-28 `server/utilities/pagination` allows it, but here it means the first page.
             raise ProtocolError(
                 f"{kind.method} uses the empty text as a cursor; read the list without page="
             )

@@ -29,7 +29,7 @@ from typing import Any, Final
 
 import trio
 
-from .._errors import PEER_FAILURES, McpError, ProtocolError, RequestTimeout, TransportError
+from .._errors import McpError, ProtocolError, RequestTimeout, TransportError
 from ..jsonrpc import MODERN_CODES, UNSUPPORTED_VERSION, Notification
 from ..protocol import (
     CHANGES,
@@ -72,18 +72,23 @@ class HandshakeServers:
         with self._lock:
             return self._until.get(address, -math.inf) > self._clock()
 
-    def add(self, address: Hashable) -> None:
-        """Note that a server has shaken hands after a probe."""
+    def add(self, address: Hashable, until: float | None = None) -> None:
+        """Note that a server has shaken hands.
+
+        Args:
+            address: Its address.
+            until: The time at which it is forgotten; `KNOWN` seconds from now by default.
+        """
         with self._lock:
             self._until.pop(address, None)
-            self._until[address] = self._clock() + KNOWN
+            self._until[address] = self._clock() + KNOWN if until is None else until
             if len(self._until) > MAX_KNOWN:
                 del self._until[next(iter(self._until))]
 
-    def discard(self, address: Hashable) -> None:
-        """Forget a server: it did not shake hands."""
+    def discard(self, address: Hashable) -> float | None:
+        """Forget a server, and return the time at which it would have been forgotten."""
         with self._lock:
-            self._until.pop(address, None)
+            return self._until.pop(address, None)
 
     def clear(self) -> None:
         """Forget all servers."""
@@ -127,23 +132,32 @@ async def negotiate(
         else:
             await _initialize(client, session, revision, pinned=True)
         return
-    if address in HANDSHAKE_SERVERS:
-        try:
-            await _shake_hands(client, session, LATEST_HANDSHAKE)
-        except PEER_FAILURES as error:
-            HANDSHAKE_SERVERS.discard(address)
-            is_refusal = isinstance(error, TransportError) and _is_refusal(error)
-            if not is_refusal and not isinstance(error, McpError):
-                raise
-        else:
-            if session.peer.revision.stateless:
-                HANDSHAKE_SERVERS.discard(address)
-            return
+    if address in HANDSHAKE_SERVERS and await _shake_known_hands(client, session, address):
+        return
     found = await _probe(client, session, probe_timeout)
     if found is not None:
         await _shake_hands(client, session, found)
         if address is not None and not session.peer.revision.stateless:
             HANDSHAKE_SERVERS.add(address)
+
+
+async def _shake_known_hands(client: Client, session: ClientSession, address: Hashable) -> bool:
+    """Shake hands with a server that is known; forget it if that does not succeed.
+
+    Returns:
+        False if it refused.
+    """
+    # Added again below: only a handshake that succeeds counts, however this one ends.
+    until = HANDSHAKE_SERVERS.discard(address)
+    try:
+        await _shake_hands(client, session, LATEST_HANDSHAKE)
+    except (McpError, TransportError) as error:
+        if isinstance(error, TransportError) and not _is_refusal(error):
+            raise
+        return False
+    if not session.peer.revision.stateless:
+        HANDSHAKE_SERVERS.add(address, until)
+    return True
 
 
 async def _shake_hands(client: Client, session: ClientSession, revision: Revision) -> None:

@@ -230,7 +230,7 @@ class SyncLiveList(ListView[Definition]):
     """
 
     def __init__(self, thread: _TrioThread, live: LiveList[Definition]) -> None:
-        super().__init__(live._entries)
+        vars(self).update(vars(live))
         self._thread = thread
         self._live = live
         self._stack = ExitStack()

@@ -1,8 +1,10 @@
 """Live lists: they follow the server, whatever is told and in whatever order."""
 
 import asyncio
+import itertools
 import json
 import logging
+from functools import partial
 
 import pytest
 import trio
@@ -85,16 +87,16 @@ async def test_a_list_follows_the_server(version):
             told.append(method)
 
     server = Demo()
-    async with connect(server, version=version, handler=Handler()) as client:
-        async with client.tools as tools:
-            assert named(tools) == ["add"]
-            server.tools.add(subtract)
-            await tools.wait_changed()
-            assert named(tools) == ["add", "subtract"]
-            server.tools.remove("add")
-            await tools.wait_changed()
-            assert named(tools) == ["subtract"]
-            assert tools["subtract"].description == "Subtract."
+    connected = connect(server, version=version, handler=Handler())
+    async with connected as client, client.tools as tools:
+        assert named(tools) == ["add"]
+        server.tools.add(subtract)
+        await tools.wait_changed()
+        assert named(tools) == ["add", "subtract"]
+        server.tools.remove("add")
+        await tools.wait_changed()
+        assert named(tools) == ["subtract"]
+        assert tools["subtract"].description == "Subtract."
     assert told == [CHANGED] * 2
 
 
@@ -128,7 +130,7 @@ async def test_a_list_outside_of_its_block():
         tools = client.tools
         assert isinstance(tools, LiveList)
         for use in (list, len, lambda each: each["add"], lambda each: "add" in each):
-            with pytest.raises(RuntimeError, match="async with client.tools as tools"):
+            with pytest.raises(RuntimeError, match=r"async with client\.tools as tools"):
                 use(tools)
         async with tools:
             with pytest.raises(RuntimeError, match="open already"):
@@ -323,9 +325,9 @@ async def test_a_server_without_listen_requests(scripted, caplog):
     """The list is read once, and the log says so."""
     lists = [{**DONE, "tools": [entry("a")]}]
     unknown = ValueError(-32601, "Method not found")
-    async with scripted({"tools/list": lists, "subscriptions/listen": unknown}) as (client, _):
-        async with client.tools as tools:
-            assert named(tools) == ["a"]
+    answers = {"tools/list": lists, "subscriptions/listen": unknown}
+    async with scripted(answers) as (client, _), client.tools as tools:
+        assert named(tools) == ["a"]
     (record,) = caplog.records
     assert record.message == "tools/list is read once: Method not found (-32601)"
 
@@ -361,10 +363,14 @@ async def test_the_end_of_the_connection_ends_the_block(scripted, version):
     """Nobody waits for changes of a server that is gone."""
     async with scripted(version=version) as (client, script):
         Shelf(script)
-        with pytest.raises(ConnectionClosed):
+
+        async def wait():
             async with client.tools as tools:
                 await script.stream.aclose()
                 await tools.wait_changed()
+
+        with pytest.raises(ConnectionClosed):
+            await wait()
 
 
 STEPS = st.lists(
@@ -380,27 +386,32 @@ def test_whatever_happens_the_list_is_right_in_the_end(scripted, version, steps)
 
     async def main():
         async with scripted(version=version) as (client, script):
-            shelf, number = Shelf(script), 0
+            shelf = Shelf(script)
+            number = itertools.count()
+
+            async def end():
+                if shelf.listens:
+                    await script.say(id=shelf.listens[-1], result=DONE)
+
+            async def set_list(answer):
+                script.answers["tools/list"] = answer
+
+            async def change(edit):
+                edit(shelf.names)
+
+            ways = {
+                "add": lambda: change(lambda names: names.append(f"t{next(number)}")),
+                "remove": lambda: change(lambda names: names[:1] and names.pop(0)),
+                "tell": lambda: script.say(method=CHANGED),
+                "yield": trio.lowlevel.checkpoint,
+                "wait": partial(trio.sleep, 0.07),
+                "end": end,
+                "fail": lambda: set_list(ValueError(-32603, "busy")),
+                "mend": lambda: set_list(shelf.list),
+            }
             async with client.tools as tools:
-                for step in steps:
-                    if step == "add":
-                        shelf.names.append(f"t{(number := number + 1)}")
-                    elif step == "remove":
-                        del shelf.names[:1]
-                    elif step == "tell":
-                        await script.say(method=CHANGED)
-                    elif step == "yield":
-                        await trio.lowlevel.checkpoint()
-                    elif step == "wait":
-                        await trio.sleep(0.07)
-                    elif step == "end" and shelf.listens:
-                        await script.say(id=shelf.listens[-1], result=DONE)
-                    elif step == "fail":
-                        script.answers["tools/list"] = ValueError(-32603, "busy")
-                    elif step == "mend":
-                        script.answers["tools/list"] = shelf.list
-                script.answers["tools/list"] = shelf.list
-                await script.say(method=CHANGED)
+                for step in [*steps, "mend", "tell"]:
+                    await ways[step]()
                 await trio.sleep(1000)
                 assert named(tools) == shelf.names
 
@@ -445,7 +456,7 @@ def test_plain_code_has_live_lists(version):
             assert (named(tools), named(prompts), named(resources)) == (
                 ["add"],
                 ["greet"],
-                ["note"],
+                ["note://1"],
             )
             server.tools.add(subtract)
             tools.wait_changed()
