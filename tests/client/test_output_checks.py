@@ -267,12 +267,12 @@ async def test_a_schema_is_compiled_once(scripted, monkeypatch):
     """Tools that share a schema, and lists that are read again, need it once for each text."""
     compiled = []
 
-    def compile_schema(schema, **options):
+    def compile_schema(schema):
         compiled.append(schema)
-        return original(schema, **options)
+        return original(schema)
 
-    original = _checks.compile_schema
-    monkeypatch.setattr(_checks, "compile_schema", compile_schema)
+    original = _checks.PeerSchema
+    monkeypatch.setattr(_checks, "PeerSchema", compile_schema)
     both = listed(tool(name="a"), tool(name="b"), tool({"const": True}, name="c"))
     async with scripted({"tools/list": both, "tools/call": result(structured=True)}) as (
         client,
@@ -324,3 +324,12 @@ async def test_a_real_server():
         await client.list_tools()
         found = await client.call_tool("add")
         assert found.violations == ('(root): expected array, got object {"n": 1}',)
+
+
+async def test_a_result_that_is_too_large_to_check(scripted, log):
+    """It is returned as it is, and the log says it once."""
+    output = {"items": {"anyOf": [{"type": "string", "minLength": n} for n in range(1000)]}}
+    async with scripted(answers([1] * 10_000, output), strictness="strict") as (client, _):
+        for _ in range(2):
+            assert (await client.call_tool("t")).violations == ()
+    assert log() == ["a result of the tool 't' is too large to be checked"]
