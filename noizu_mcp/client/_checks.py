@@ -11,11 +11,12 @@ are listed before a call whose tool is unknown; otherwise such a call goes unche
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final, Literal, get_args
 
 import attrs
 
-from .._errors import ProtocolError, SchemaError
+from .._errors import PEER_FAILURES, ProtocolError, SchemaError
 from .._util import UNSET, Unset, json_text
 from .._value import JSONObject
 from ..engine import logger
@@ -131,9 +132,11 @@ class OutputChecks:
             return result
         text = f"the result of the tool {name!r} breaks its output schema:"
         if self._strictness == "strict":
-            # The schema may have changed, and nobody has told.
-            await self._list_tools()
-            lines = self._find_violations(name, result)
+            # The schema may have changed, and nobody has told. If the server does not list any more,
+            # the schema that is known decides.
+            with suppress(*PEER_FAILURES):
+                await self._list_tools()
+                lines = self._find_violations(name, result)
             if lines:
                 raise ProtocolError("\n".join([text, *lines]))
             return result

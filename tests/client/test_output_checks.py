@@ -173,6 +173,17 @@ async def test_a_schema_that_changed_without_notice(scripted):
         assert count(script, "tools/list") == 2
 
 
+async def test_a_server_that_stops_listing(scripted):
+    """Then the schema that is known decides about the result."""
+    given = {
+        "tools/list": [listed(tool()), ValueError(-32603, "no list today")],
+        "tools/call": result({"n": "3"}),
+    }
+    async with scripted(given, strictness="strict") as (client, _):
+        with pytest.raises(ProtocolError, match="expected integer"):
+            await client.call_tool("t")
+
+
 async def test_a_notice_forgets_the_schemas(scripted):
     """A tool that may have changed is not judged by its old schema."""
     async with scripted(answers({"n": "3"})) as (client, script):
