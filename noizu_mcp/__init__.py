@@ -77,6 +77,7 @@ _LATE = {
     "Completion": ".types",
     "connect": ".client",
     "Http": ".transports",
+    "LiveList": ".client",
     "Progress": ".client",
     "Prompt": ".components",
     "prompt": ".components",
@@ -102,6 +103,7 @@ _LATE = {
 if _TYPE_CHECKING:
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
+    from .client import LiveList as LiveList
     from .client import Progress as Progress
     from .client import SyncClient as SyncClient
     from .client import connect as connect

@@ -132,7 +132,7 @@ class OutputChecks:
             return result
         text = f"the result of the tool {name!r} breaks its output schema:"
         if self._strictness == "strict":
-            # The schema may have changed, and nobody has told. If the server does not list any more,
+            # The schema may have changed, and nobody has told. If the server refuses to list now,
             # the schema that is known decides.
             with suppress(*PEER_FAILURES):
                 await self._list_tools()
