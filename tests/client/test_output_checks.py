@@ -161,11 +161,11 @@ async def test_a_strict_client_cannot_call_what_it_cannot_check(scripted):
         assert count(script, "tools/call") == 0
 
 
-async def test_a_schema_that_changed_without_notice(scripted):
+@pytest.mark.parametrize("now", [{"properties": {"n": {"type": "string"}}}, None])
+async def test_a_schema_that_changed_without_notice(scripted, now):
     """A strict client lists again before it blames the server."""
-    other = {"type": "object", "properties": {"n": {"type": "string"}}}
     given = {
-        "tools/list": [{**listed(tool()), "ttlMs": 60_000}, listed(tool(other))],
+        "tools/list": [{**listed(tool()), "ttlMs": 60_000}, listed(tool(now))],
         "tools/call": result({"n": "3"}),
     }
     async with scripted(given, strictness="strict") as (client, script):

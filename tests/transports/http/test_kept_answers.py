@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import trio
 
-from noizu_mcp import Http, Server, connect
+from noizu_mcp import Http, Server, TransportError, connect
 from noizu_mcp.transports.http import serve_http
 
 from .scripted import EVENTS, Script, modern, serving
@@ -42,6 +42,25 @@ async def test_a_server_that_was_replaced():
                 assert client.protocol_version == "2026-07-28"
         assert len(script.of("initialize")) == 2
         assert len(script.of("server/discover")) == 3
+
+
+async def test_a_server_that_cannot_answer_now():
+    """The failure is raised, and the next connection probes."""
+    async with serving(Script()) as script:
+        async with connect(script.url):
+            pass
+
+        async def overloaded(heard):
+            await heard.say(503)
+
+        script.answers["initialize"] = overloaded
+        with pytest.raises(TransportError, match="503"):
+            async with connect(script.url):
+                raise AssertionError
+        del script.answers["initialize"]
+        async with connect(script.url):
+            pass
+        assert len(script.of("server/discover")) == 2
 
 
 def kept(scope):
