@@ -29,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
     "client": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
     | {"transports"},
     "aio": {"types", "engine", "transports", "client"},
-    "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
     | {"client", "testing"},
