@@ -132,10 +132,11 @@ class AuthorizationServer:
         registration: bool = True,
         dpop_nonces: bool = False,
     ) -> None:
-        self.issuer = issuer.rstrip("/")
+        self.issuer = issuer
+        self._base = issuer.rstrip("/")
         self.requests: deque[AuthorizationRequest] = deque(maxlen=JOURNAL)
         self.redirect: dict[str, str | None] = {}
-        self._path = urlsplit(self.issuer).path
+        self._path = urlsplit(self._base).path
         self._scopes = tuple(scopes)
         self._subject = subject
         self._approve = approve
@@ -179,6 +180,18 @@ class AuthorizationServer:
         if isinstance(issuer, AuthorizationServer):
             issuer, key = issuer.issuer, issuer.public_key
         self._tokens.trusted[issuer] = key
+
+    def auth_for(self, resource: str, **options: Any) -> BearerAuth:
+        """Make the authorization of an MCP server that wants tokens of this server.
+
+        Args:
+            resource: The URL of its endpoint, which is also the audience of its tokens.
+            options: More options of `BearerAuth`, such as `required_scopes`.
+        """
+        verifier = JWTVerifier(issuer=self.issuer, audience=resource, keys=self.public_key)
+        return BearerAuth(
+            verifier, resource=resource, authorization_servers=[self.issuer], **options
+        )
 
     def issue_token(
         self,
@@ -278,7 +291,7 @@ class AuthorizationServer:
         """
         parts = urlsplit(request.url)
         origin = f"{parts.scheme}://{parts.netloc}"
-        if not f"{self.issuer}/".startswith(f"{origin}/"):
+        if not f"{self._base}/".startswith(f"{origin}/"):
             if self._fetcher is None:
                 self._fetcher = HTTPFetcher()
             return await self._fetcher.fetch(request)
@@ -337,7 +350,7 @@ class AuthorizationServer:
         return answer
 
     def _make_metadata(self, *, registration: bool) -> JSONObject:
-        at = {name: f"{self.issuer}/{name}" for name in ENDPOINTS}
+        at = {name: f"{self._base}/{name}" for name in ENDPOINTS}
         document = {
             "issuer": self.issuer,
             "authorization_endpoint": at["authorize"],
@@ -465,27 +478,25 @@ async def serve_authorization(**options: Any) -> AsyncIterator[AuthorizationServ
 
 @asynccontextmanager
 async def serve_protected(
-    server: Server | type[Server], login: AuthorizationServer, **options: Any
+    server: Server | type[Server], auth_for: Callable[[str], BearerAuth]
 ) -> AsyncIterator[str]:
-    """Serve an MCP server that wants tokens of an `AuthorizationServer`, on a free port.
+    """Serve an MCP server that wants tokens, on a free port of 127.0.0.1, while the block runs.
 
     Args:
         server: The server.
-        login: The issuer of its tokens.
-        options: Those of `BearerAuth`, such as `required_scopes`.
+        auth_for: Makes the authorization of the server from its URL: `login.auth_for`, or
+            `partial(login.auth_for, required_scopes=["docs:read"])`, or a function of your own.
 
     Yields:
-        The URL of its endpoint, which is also the audience of its tokens.
+        The URL of its endpoint.
 
     Raises:
         ImportError: The extra `auth` or `http` is not installed.
     """
     async with _hosted() as (origin, answer_with):
         url = f"{origin}/mcp"
-        verifier = JWTVerifier(issuer=login.issuer, audience=url, keys=login.public_key)
-        auth = BearerAuth(verifier, resource=url, authorization_servers=[login.issuer], **options)
         served = server() if isinstance(server, type) else server
-        app = HttpApp(served, HttpOptions(auth=auth))
+        app = HttpApp(served, HttpOptions(auth=auth_for(url)))
         async with app.lifespan():
             answer_with(app)
             yield url

@@ -330,7 +330,7 @@ class Tokens:
         good = (
             header.get("typ") == "dpop+jwt"
             and claims.get("htm") == "POST"
-            and claims.get("htu") == f"{self._issuer}/token"
+            and claims.get("htu") == f"{self._issuer.rstrip('/')}/token"
             and abs(time.time() - claims.get("iat", 0)) < PROOF_AGE
             and claims.get("jti") not in (None, *self._proofs)
         )
