@@ -126,8 +126,7 @@ class TokenCredentials:
 
     async def handle(self, refusal: Refusal) -> bool:
         """Get better tokens after a refusal; see `Credentials`."""
-        error, _ = read_challenge(refusal)
-        if refusal.status == 403 and error != "insufficient_scope":
+        if refusal.status == 403 and not _is_step_up(refusal):
             return False
         sent = refusal.sent.get("authorization", "")
         # Another task has renewed it since the request was sent.
@@ -198,15 +197,13 @@ class TokenCredentials:
         preferred = () if login is None else (login.issuer,)
         found = await discover(self._server, refusal, self._fetcher, preferred=preferred)
         known = login if login is not None and login.issuer == found.issuer.issuer else None
-        error, challenged = read_challenge(refusal)
         if known is not None and not self._wants_more(refusal, known):
             # A second refusal of the same request meets a token that was just made.
             if refusal.attempt == 1 and (renewed := await self._refresh(known)) is not None:
                 return renewed
             if refusal.attempt > 1 and known.tokens.access_token == self._granted:
-                said = (refusal.challenge() or refusal.challenge("DPoP")).params.get(
-                    "error_description", error or "no reason given"
-                )
+                params = _params_of(refusal)
+                said = params.get("error_description") or params.get("error", "no reason given")
                 raise AuthError(
                     f"{self._server.shown} refuses the token that {known.issuer} has just issued"
                     f" for it: {said[:200]}"
@@ -215,7 +212,7 @@ class TokenCredentials:
         request = GrantRequest(
             server=self._server,
             found=found,
-            scopes=self._choose_scopes(found, challenged, requested),
+            scopes=self._choose_scopes(found, challenged_scopes(refusal), requested),
             previous=login,
             store=self._store,
             fetcher=self._fetcher,
@@ -231,10 +228,10 @@ class TokenCredentials:
         Raises:
             AuthError: It wants scopes that the token was requested with.
         """
-        error, challenged = read_challenge(refusal)
+        challenged = challenged_scopes(refusal)
         if not set(challenged) <= set(login.requested):
             return True
-        if error == "insufficient_scope" and refusal.sent:
+        if refusal.sent and _is_step_up(refusal):
             wanted = " ".join(challenged[:_SHOWN]) or "it does not say which"
             raise AuthError(
                 f"{self._server.shown} wants more scopes for {refusal.operation or 'this'}"
@@ -259,16 +256,22 @@ def authorization_of(tokens: Tokens) -> str:
     return f"{tokens.token_type} {tokens.access_token}"
 
 
-def read_challenge(refusal: Refusal) -> tuple[str, tuple[str, ...]]:
-    """Read the error and the scopes of a challenge (RFC 6750 section 3); both may be empty.
+def challenged_scopes(refusal: Refusal) -> tuple[str, ...]:
+    """Return the scopes that a challenge names (RFC 6750 section 3).
 
     Args:
         refusal: The answer of the server.
     """
+    return tuple(_params_of(refusal).get("scope", "").split())
+
+
+def _is_step_up(refusal: Refusal) -> bool:
+    return _params_of(refusal).get("error") == "insufficient_scope"
+
+
+def _params_of(refusal: Refusal) -> Mapping[str, str]:
     challenge = refusal.challenge() or refusal.challenge("DPoP")
-    if challenge is None:
-        return "", ()
-    return challenge.params.get("error", ""), tuple(challenge.params.get("scope", "").split())
+    return {} if challenge is None else challenge.params
 
 
 class ClientFetcher:

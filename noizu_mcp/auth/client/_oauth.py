@@ -4,7 +4,6 @@ import inspect
 import webbrowser
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -310,5 +309,6 @@ class _Login:
         function = self._options.open_browser
         if inspect.iscoroutinefunction(function):
             return await function(url)
-        found: Any = await trio.to_thread.run_sync(partial(function, url), abandon_on_cancel=True)
+        # In a tuple, since trio refuses functions that return a coroutine.
+        (found,) = await trio.to_thread.run_sync(lambda: (function(url),), abandon_on_cancel=True)
         return await found if inspect.isawaitable(found) else found

@@ -68,7 +68,8 @@ class RedirectListener:
             The parameters of its query.
         """
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(trio.serve_listeners, self._serve, self._listeners)
+            if self.is_open:
+                nursery.start_soon(trio.serve_listeners, self._serve, self._listeners)
             await self._answered.wait()
             nursery.cancel_scope.cancel()
         return self._answer

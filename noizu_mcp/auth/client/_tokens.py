@@ -6,7 +6,6 @@ another issuer.
 """
 
 import base64
-import math
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -25,6 +24,8 @@ from ._discovery import IssuerMetadata, read_object
 EXPIRY_MARGIN: Final = 30.0
 #: Seconds for one request for a token, whatever the fetcher does.
 TOKEN_TIMEOUT: Final = 30.0
+#: Seconds that a token may live; what is longer is not believed.
+MAX_SECONDS: Final = 1e11
 #: Characters of a text of an authorization server that an error shows.
 SHOWN: Final = 300
 #: Codes after which a refresh token, or a registration, is of no more use (RFC 6749 section 5.2).
@@ -309,7 +310,7 @@ def _seconds(value: Any) -> float | None:
     """Read `expires_in`; some servers send a string."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 16:
         value = int(value)
-    return float(value) if is_number(value) and 0 <= value < math.inf else None
+    return float(value) if is_number(value) and 0 <= value < MAX_SECONDS else None
 
 
 def explain(document: Mapping[str, Any]) -> str:
