@@ -1,5 +1,6 @@
 """Laws of credentials: no scope gets lost, and no token leaves its origin."""
 
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import pytest
@@ -54,7 +55,7 @@ def test_a_step_up_loses_no_scope(challenges):
 
     asked = [set(each.get("scope", "").split()) for each in world.of("authorize")]
     assert asked[-1] == {scope for scopes in challenges for scope in scopes}
-    assert all(one < other for one, other in zip(asked, asked[1:], strict=False))
+    assert all(one < other for one, other in pairwise(asked))
 
 
 @given(URLS, URLS)
