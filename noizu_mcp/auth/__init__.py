@@ -37,7 +37,12 @@ _LATE = {
     "AuthStrategy": ".client",
     "Bearer": ".client",
     "ClientRequest": ".client",
+    "CredentialStore": ".client",
     "Credentials": ".client",
+    "FileStore": ".client",
+    "KeyringStore": ".client",
+    "MemoryStore": ".client",
+    "OAuth": ".client",
     "ProtectedServer": ".client",
     "Refusal": ".client",
 }
@@ -47,6 +52,11 @@ if _TYPE_CHECKING:
     from .client import Bearer as Bearer
     from .client import ClientRequest as ClientRequest
     from .client import Credentials as Credentials
+    from .client import CredentialStore as CredentialStore
+    from .client import FileStore as FileStore
+    from .client import KeyringStore as KeyringStore
+    from .client import MemoryStore as MemoryStore
+    from .client import OAuth as OAuth
     from .client import ProtectedServer as ProtectedServer
     from .client import Refusal as Refusal
 else:
