@@ -13,11 +13,10 @@ extensions `io.modelcontextprotocol/oauth-client-credentials` and
 """
 
 import inspect
-import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack, cast
 
 import attrs
 import trio
@@ -26,12 +25,12 @@ from ..._errors import AuthError
 from ...types import as_scopes
 from .._configuration import check_url, read_text
 from .._fetch import Fetcher, HTTPFetcher
-from ._credentials import ClientFetcher, GrantRequest, TokenCredentials
-from ._discovery import IssuerMetadata, issuer_metadata, read_object
+from ._credentials import ClientFetcher, GrantRequest, TokenCredentials, load_signing
+from ._discovery import IssuerMetadata, issuer_metadata
 from ._registration import ClientIdentity
 from ._stores import CredentialStore, MemoryStore
 from ._strategy import Credentials, ProtectedServer
-from ._tokens import Login, Registration, TokenClient, TokenRefused, choose_auth_method
+from ._tokens import SHOWN, Login, Params, Registration, TokenClient
 
 _JWT_BEARER: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _EXCHANGE: Final = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -39,12 +38,8 @@ _CLIENT_ASSERTION: Final = "urn:ietf:params:oauth:client-assertion-type:jwt-bear
 _ID_TOKEN: Final = "urn:ietf:params:oauth:token-type:id_token"  # noqa: S105 - the name of a type
 _ID_JAG: Final = "urn:ietf:params:oauth:token-type:id-jag"
 
-#: A token at hand, or a function, async or not, that gives one.
-TokenSource = str | Callable[[], str | Awaitable[str]]
 #: A token, the file that holds it, or a function, async or not, that returns it.
 TokenSource = str | Path | Callable[[], str | Awaitable[str]]
-#: Characters of a token that is read from a file.
-MAX_TOKEN: Final = 64 * 1024
 
 
 class MachineOptions(TypedDict, total=False):
@@ -85,7 +80,7 @@ class Machine:
 
     def __init__(self, client_id: str, client_secret: str | None, options: MachineOptions) -> None:
         if unknown := options.keys() - MachineOptions.__annotations__.keys():
-            raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
+            raise TypeError(f"{type(self).__name__} has no option {min(unknown)!r}")
         read_text(client_id, "client_id")
         if client_secret is not None:
             read_text(client_secret, "client_secret")
@@ -129,10 +124,11 @@ class Machine:
         issuer, previous = request.found.issuer, request.previous
         known_at = None if previous is None else previous.issuer
         client = self._register(issuer, known_at)
-        params = {"scope": " ".join(request.scopes), "resource": request.found.resource}
-        params |= await self._prove(request)
         tokens = await request.tokens.request(
-            issuer.token_endpoint, params, client=client, requested=request.scopes
+            issuer.token_endpoint,
+            partial(self._make_params, request),
+            client=client,
+            requested=request.scopes,
         )
         return Login(
             issuer=issuer.issuer,
@@ -145,17 +141,20 @@ class Machine:
             tokens=attrs.evolve(tokens, refresh_token=""),
         )
 
+    async def _make_params(self, request: GrantRequest) -> Params:
+        scope = " ".join(request.scopes)
+        return {"scope": scope, "resource": request.found.resource, **await self._prove(request)}
+
     def _register(self, issuer: IssuerMetadata, known_at: str | None) -> Registration:
         """Make the registration of this client at an issuer.
 
         Raises:
             AuthError: The credentials belong to another issuer.
         """
-        known = self._identity.known(issuer, known_at)
-        assert known is not None  # noqa: S101 - there is a client_id
-        return known
+        # Not None: there is a client_id.
+        return cast(Registration, self._identity.known(issuer, known_at))
 
-    async def _prove(self, request: GrantRequest) -> dict[str, str | None]:
+    async def _prove(self, request: GrantRequest) -> Params:
         """Make the parameters of the grant."""
         raise NotImplementedError
 
@@ -179,7 +178,7 @@ class ClientCredentials(Machine):
     ) -> None:
         super().__init__(client_id, read_text(client_secret, "client_secret"), options)
 
-    async def _prove(self, request: GrantRequest) -> dict[str, str | None]:
+    async def _prove(self, request: GrantRequest) -> Params:
         return {"grant_type": "client_credentials"}
 
 
@@ -222,7 +221,7 @@ class PrivateKeyJWT(Machine):
             )
         return attrs.evolve(super()._register(issuer, known_at), auth_method="private_key_jwt")
 
-    async def _prove(self, request: GrantRequest) -> dict[str, str | None]:
+    async def _prove(self, request: GrantRequest) -> Params:
         assertion = self._signing.make_assertion(
             self._identity.client_id,
             request.found.issuer.issuer,
@@ -266,7 +265,7 @@ class WorkloadIdentity(Machine):
         super().__init__(client_id, client_secret, options)
         self._token = check_source(token, "token")
 
-    async def _prove(self, request: GrantRequest) -> dict[str, str | None]:
+    async def _prove(self, request: GrantRequest) -> Params:
         return {"grant_type": _JWT_BEARER, "assertion": await read_source(self._token)}
 
 
@@ -311,7 +310,7 @@ class EnterpriseManaged(Machine):
         self._idp = idp
         self._id_token = check_source(id_token, "id_token")
 
-    async def _prove(self, request: GrantRequest) -> dict[str, str | None]:
+    async def _prove(self, request: GrantRequest) -> Params:
         # A URL of the configuration: it may well be in the network of the company.
         fetcher = self._fetcher or HTTPFetcher()
         provider = await issuer_metadata(self._idp, fetcher)
@@ -324,8 +323,7 @@ class EnterpriseManaged(Machine):
             "resource": request.found.resource or request.server.url,
             "scope": " ".join(request.scopes),
         }
-        client = self._provider.known(provider)
-        assert client is not None  # noqa: S101 - there is a client_id
+        client = cast(Registration, self._provider.known(provider))
         given = await TokenClient(fetcher).exchange(provider.token_endpoint, params, client=client)
         if given.get("issued_token_type") != _ID_JAG:
             raise AuthError(f"{self._idp} gave no ID-JAG, but {given.get('issued_token_type')!r}")
@@ -368,5 +366,6 @@ async def read_source(source: TokenSource) -> str:
             found = await found
     text = found.strip() if isinstance(found, str) else ""
     if not text:
-        raise AuthError(f"there is no token in {called(source)}")
+        where = f"in {source}" if isinstance(source, Path) else "where the strategy looks for it"
+        raise AuthError(f"there is no token {where}")
     return text
