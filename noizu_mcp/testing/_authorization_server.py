@@ -258,7 +258,8 @@ class AuthorizationServer:
         Args:
             endpoint: As for `fail`.
         """
-        if held := self._held.pop(endpoint, None):
+        held = self._held.pop(endpoint, None)
+        if held is not None:
             held.set()
 
     def open_browser(self, url: str) -> str:
@@ -297,7 +298,7 @@ class AuthorizationServer:
             return await self._fetcher.fetch(request)
         headers = {name.lower(): value for name, value in request.headers}
         answer = await self._receive(parts.path, parts.query, headers, request.body)
-        return FetchResponse(answer.status, answer.body)
+        return FetchResponse(answer.status, answer.body, answer.headers)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer a request over HTTP; see the ASGI specification."""
@@ -327,7 +328,8 @@ class AuthorizationServer:
             params = _read_params(query, headers, body)
         except ValueError:
             return _Answer(400, {"error": "invalid_request"})
-        if held := self._held.get(endpoint):
+        held = self._held.get(endpoint)
+        if held is not None:
             await held.wait()
         return self._answer(AuthorizationRequest(endpoint, params, headers))
 

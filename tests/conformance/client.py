@@ -19,6 +19,8 @@ SCENARIO = os.environ["MCP_CONFORMANCE_SCENARIO"]
 #: The older line of the suite names no revision: the client negotiates, as it does for its users.
 VERSION = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION")
 CONTEXT: dict[str, Any] = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+#: The URL of the metadata of this client, for servers that take such names of clients.
+METADATA = "https://conformance-test.local/client-metadata.json"
 #: A value for an argument or a field without a default, by its type.
 SAMPLES = {
     "string": "text",
@@ -107,9 +109,49 @@ COURSES: dict[str, Callable[[Client], Awaitable[None]]] = {
 }
 
 
+async def follow(url: str) -> str:
+    """Stand for the browser of a person who approves: return where it would be sent."""
+    import httpx2
+
+    async with httpx2.AsyncClient() as browser:
+        return (await browser.get(url)).headers["location"]
+
+
+def strategy() -> Any:
+    """Make the credentials that the scenario is about; None for scenarios without any."""
+    if not SCENARIO.startswith("auth/"):
+        return None
+    from noizu_mcp import auth
+
+    known = {name: CONTEXT.get(name) for name in ("client_id", "client_secret")}
+    match SCENARIO.removeprefix("auth/"):
+        case "client-credentials-basic":
+            return auth.ClientCredentials(**known)
+        case "client-credentials-jwt":
+            key, algorithm = CONTEXT["private_key_pem"], CONTEXT["signing_algorithm"]
+            return auth.PrivateKeyJWT(CONTEXT["client_id"], key, algorithm=algorithm)
+        case "wif-jwt-bearer":
+            return auth.WorkloadIdentity(CONTEXT["valid_jwt"], client_id=CONTEXT["client_id"])
+        case "enterprise-managed-authorization" | "cross-app-access-complete-flow":
+            return auth.EnterpriseManaged(
+                **known,
+                idp=CONTEXT["idp_issuer"],
+                idp_client_id=CONTEXT["idp_client_id"],
+                id_token=CONTEXT["idp_id_token"],
+            )
+        case name:
+            return auth.OAuth(
+                **known,
+                issuer=CONTEXT.get("issuer"),
+                client_metadata_url=METADATA,
+                open_browser=follow,
+                dpop=name.startswith("dpop"),
+            )
+
+
 async def play(url: str) -> None:
     """Play the scenario with the server at a URL."""
-    async with connect(url, handler=Answers(), version=VERSION) as client:
+    async with connect(url, handler=Answers(), version=VERSION, auth=strategy()) as client:
         await COURSES.get(SCENARIO, call_tools)(client)
 
 

@@ -18,14 +18,22 @@ from ._strategy import ProtectedServer as ProtectedServer
 from ._strategy import Refusal as Refusal
 
 _LATE = {
+    "ClientCredentials": "._machines",
     "CredentialStore": "._stores",
+    "EnterpriseManaged": "._machines",
     "FileStore": "._stores",
     "KeyringStore": "._stores",
     "MemoryStore": "._stores",
     "OAuth": "._oauth",
+    "PrivateKeyJWT": "._machines",
+    "WorkloadIdentity": "._machines",
 }
 
 if _TYPE_CHECKING:
+    from ._machines import ClientCredentials as ClientCredentials
+    from ._machines import EnterpriseManaged as EnterpriseManaged
+    from ._machines import PrivateKeyJWT as PrivateKeyJWT
+    from ._machines import WorkloadIdentity as WorkloadIdentity
     from ._oauth import OAuth as OAuth
     from ._stores import CredentialStore as CredentialStore
     from ._stores import FileStore as FileStore

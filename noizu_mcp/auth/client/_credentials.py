@@ -24,6 +24,7 @@ section 4.3.1 (rotation).
 """
 
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
@@ -34,7 +35,7 @@ from .._fetch import Fetcher, FetchRequest, FetchResponse, HTTPFetcher, addresse
 from ._discovery import Discovered, discover
 from ._stores import CredentialStore
 from ._strategy import ClientRequest, ProtectedServer, Refusal, origin_of
-from ._tokens import LOST, Login, TokenClient, TokenRefused, Tokens, union
+from ._tokens import LOST, NONCE_WANTED, Login, TokenClient, TokenRefused, Tokens, union
 
 #: Scopes that an error lists.
 _SHOWN: Final = 20
@@ -89,6 +90,10 @@ class TokenCredentials:
         key: Names them in the store.
         client_id: The client that they must belong to; None: any.
         fetcher: Makes the requests for metadata and tokens.
+        dpop: True to bind the tokens to a key (RFC 9449).
+
+    Raises:
+        ImportError: `dpop` needs PyJWT, which is not installed.
     """
 
     def __init__(
@@ -101,6 +106,7 @@ class TokenCredentials:
         key: str,
         client_id: str | None,
         fetcher: Fetcher,
+        dpop: bool = False,
     ) -> None:
         self._server = server
         self._grant = grant
@@ -109,7 +115,7 @@ class TokenCredentials:
         self._key = key
         self._client_id = client_id
         self._fetcher = fetcher
-        self._tokens = TokenClient(fetcher)
+        self._tokens = TokenClient(fetcher, load_signing().Prover() if dpop else None)
         self._login: Login | None = None
         self._loaded = False
         # The token of the latest grant: refused at once, another grant would be of no use.
@@ -122,10 +128,17 @@ class TokenCredentials:
         login = self._login
         if login is not None and login.tokens.is_stale():
             login = self._login = await self._renew(login)
-        return {} if login is None else {"Authorization": authorization_of(login.tokens)}
+        if login is None:
+            return {}
+        given = {"Authorization": authorization_of(login.tokens)}
+        if (prover := self._tokens.prover) is not None:
+            given["DPoP"] = prover.prove(request.method, request.url, login.tokens.access_token)
+        return given
 
     async def handle(self, refusal: Refusal) -> bool:
         """Get better tokens after a refusal; see `Credentials`."""
+        if self._takes_nonce(refusal):
+            return True
         if refusal.status == 403 and not _is_step_up(refusal):
             return False
         sent = refusal.sent.get("authorization", "")
@@ -142,11 +155,25 @@ class TokenCredentials:
     async def _load(self) -> Login | None:
         login = Login.from_json(await self._store.load(self._key))
         # The configuration may have changed since the tokens were stored.
-        if login is not None and self._client_id not in (None, login.client.client_id):
+        if login is None or self._client_id not in (None, login.client.client_id):
             return None
+        prover = self._tokens.prover
+        if bool(login.proof_key) != (prover is not None):
+            return None
+        if prover is not None and login.proof_key != prover.pem:
+            self._tokens.prover = load_signing().Prover(login.proof_key)
         return login
 
+    def _takes_nonce(self, refusal: Refusal) -> bool:
+        """Tell whether a refusal wants nothing but a nonce in the proof (RFC 9449 section 9)."""
+        prover, challenge = self._tokens.prover, refusal.challenge("DPoP")
+        if prover is None or not prover.take_nonce(refusal.request.url, refusal.headers):
+            return False
+        return challenge is not None and challenge.params.get("error") == NONCE_WANTED
+
     async def _save(self, login: Login) -> Login:
+        if self._tokens.prover is not None:
+            login = attrs.evolve(login, proof_key=self._tokens.prover.pem)
         await self._store.save(self._key, login.to_json())
         return login
 
@@ -249,6 +276,19 @@ class TokenCredentials:
         if not challenged and self._scopes is None:
             chosen = union(requested, found.scopes_supported)
         return chosen
+
+
+def load_signing() -> ModuleType:
+    """Load the module that signs by PyJWT; most strategies do without it.
+
+    Raises:
+        ImportError: PyJWT is not installed.
+    """
+    try:
+        from . import _signing
+    except ImportError as error:
+        raise ImportError("signing needs PyJWT: pip install 'noizu-mcp[auth]'") from error
+    return _signing
 
 
 def authorization_of(tokens: Tokens) -> str:

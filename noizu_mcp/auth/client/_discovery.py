@@ -123,7 +123,7 @@ async def discover(
     return Discovered(
         resource=resource,
         scopes_supported=_texts(document, "scopes_supported") or (),
-        issuer=await _issuer_metadata(issuer, fetcher),
+        issuer=await issuer_metadata(issuer, fetcher),
     )
 
 
@@ -188,7 +188,16 @@ async def _resource_metadata(
     return None
 
 
-async def _issuer_metadata(issuer: str, fetcher: Fetcher) -> IssuerMetadata:
+async def issuer_metadata(issuer: str, fetcher: Fetcher) -> IssuerMetadata:
+    """Fetch the metadata of an authorization server; see step 3 of the theory of operation.
+
+    Args:
+        issuer: Its name.
+        fetcher: Makes the requests.
+
+    Raises:
+        AuthError: It has none, or it is that of another one.
+    """
     _check(issuer, "the authorization server")
     answers = []
     for url in metadata_urls(issuer):

@@ -67,6 +67,8 @@ class OAuth:
         open_browser: Called with the URL of the login, in a thread unless it is async. It may
             return the URL that the browser was sent to, or its `(code, state)`.
         timeout: Seconds for the person to log in.
+        dpop: True to bind the tokens to a key (RFC 9449), so that a stolen one is of no use. An
+            authorization server that does not do it is refused. Needs PyJWT.
         allow_private: True to reach authorization servers at private addresses, from a server at a
             public one.
         fetcher: Makes the requests for metadata and tokens; None: httpx2, without redirects, within
@@ -87,6 +89,7 @@ class OAuth:
     redirect_uri: str | None = attrs.field(default=None, kw_only=True)
     open_browser: OpenBrowser = attrs.field(default=webbrowser.open, kw_only=True, repr=False)
     timeout: float = attrs.field(default=LOGIN_TIMEOUT, kw_only=True)
+    dpop: bool = attrs.field(default=False, kw_only=True)
     allow_private: bool = attrs.field(default=False, kw_only=True)
     fetcher: Fetcher | None = attrs.field(default=None, kw_only=True, repr=False)
 
@@ -123,6 +126,7 @@ class OAuth:
             key=_login_key(server.url),
             client_id=self.client_id,
             fetcher=self._fetcher_for(server),
+            dpop=self.dpop,
         )
 
     async def forget(self, url: str) -> bool:

@@ -7,8 +7,8 @@ another issuer.
 
 import base64
 import time
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus, urlencode
 
 import attrs
@@ -20,6 +20,9 @@ from .._configuration import is_number
 from .._fetch import Fetcher, FetchError, FetchRequest, FetchResponse
 from ._discovery import IssuerMetadata, read_object
 
+if TYPE_CHECKING:
+    from ._signing import Prover
+
 #: Seconds before its end in which a token is renewed, since it may travel for some.
 EXPIRY_MARGIN: Final = 30.0
 #: Seconds for one request for a token, whatever the fetcher does.
@@ -30,8 +33,13 @@ MAX_SECONDS: Final = 1e11
 SHOWN: Final = 300
 #: Codes after which a refresh token, or a registration, is of no more use (RFC 6749 section 5.2).
 LOST: Final = ("invalid_grant", "invalid_client", "unauthorized_client")
+#: The code of an error that brings the nonce for a proof of DPoP (RFC 9449 section 8).
+NONCE_WANTED: Final = "use_dpop_nonce"
 _FORM: Final = ("content-type", "application/x-www-form-urlencoded")
 _ACCEPT: Final = ("accept", "application/json")
+
+#: Parameters of a request; those that are None or empty are left out.
+Params = Mapping[str, str | None]
 
 
 class TokenRefused(AuthError):
@@ -117,6 +125,7 @@ class Login:
         requested: The scopes that were requested.
         client: The client that the tokens were issued to.
         tokens: The tokens.
+        proof_key: The private key that they are bound to (DPoP), in PEM; empty if there is none.
     """
 
     issuer: str
@@ -126,6 +135,7 @@ class Login:
     requested: tuple[str, ...] = attrs.field(converter=_scopes)
     client: Registration
     tokens: Tokens
+    proof_key: str = attrs.field(default="", repr=False)
 
     def to_json(self) -> JSONObject:
         """Write the record as a JSON object."""
@@ -147,19 +157,23 @@ class TokenClient:
 
     Args:
         fetcher: Makes the requests.
+        prover: Binds the tokens to its key (RFC 9449); None: they are bearer tokens.
+
+    Attributes:
+        prover: See above.
     """
 
-    def __init__(self, fetcher: Fetcher) -> None:
+    def __init__(self, fetcher: Fetcher, prover: "Prover | None" = None) -> None:
+        self.prover = prover
         self._fetcher = fetcher
 
     async def request(
         self,
         url: str,
-        params: Mapping[str, str | None],
+        params: Params | Callable[[], Awaitable[Params]],
         *,
         client: Registration,
         requested: tuple[str, ...] = (),
-        headers: Iterable[tuple[str, str]] = (),
     ) -> Tokens:
         """Request tokens.
 
@@ -168,17 +182,47 @@ class TokenClient:
 
         Args:
             url: The token endpoint.
-            params: The parameters; those that are None or empty are left out.
+            params: The parameters; those that are None or empty are left out. An async function
+                makes them anew for each request, since an assertion can be used once.
             client: Authenticates the request.
             requested: The scopes that are granted if the answer does not say.
-            headers: Further headers.
 
         Raises:
             TokenRefused: The endpoint answered with an error.
-            AuthError: It did not answer, or not with a token.
+            AuthError: It did not answer, or not with a token of the kind that was wanted.
         """
-        answer = await self._post(url, params, client, headers)
-        return read_tokens(answer, url, requested)
+        answer = await self._ask(url, params, client)
+        has_nonce = self.prover is not None and self.prover.take_nonce(url, answer.headers)
+        if has_nonce and (read_object(answer.body) or {}).get("error") == NONCE_WANTED:
+            answer = await self._ask(url, params, client)
+        tokens = read_tokens(answer, url, requested)
+        if self.prover is not None and tokens.token_type != "DPoP":
+            raise AuthError(
+                f"the token endpoint {url} gave a token that is bound to no key: it does not do"
+                " DPoP, which dpop=True demands"
+            )
+        return tokens
+
+    async def exchange(self, url: str, params: Params, *, client: Registration) -> JSONObject:
+        """Exchange a token for another one, which is not for an MCP server (RFC 8693).
+
+        Args:
+            url: The token endpoint.
+            params: The parameters; those that are None or empty are left out.
+            client: Authenticates the request.
+
+        Raises:
+            TokenRefused: The endpoint answered with an error.
+            AuthError: It did not answer.
+        """
+        return _read_answer(await self._post(url, params, client, ()), url)
+
+    async def _ask(
+        self, url: str, params: Params | Callable[[], Awaitable[Params]], client: Registration
+    ) -> FetchResponse:
+        made = await params() if callable(params) else params
+        proof = () if self.prover is None else (("dpop", self.prover.prove("POST", url)),)
+        return await self._post(url, made, client, proof)
 
     async def revoke(self, login: Login) -> None:
         """Revoke the tokens of a login, if its issuer can (RFC 7009).
@@ -202,7 +246,7 @@ class TokenClient:
     async def _post(
         self,
         url: str,
-        params: Mapping[str, str | None],
+        params: Params,
         client: Registration,
         headers: Iterable[tuple[str, str]],
     ) -> FetchResponse:
@@ -279,11 +323,7 @@ def read_tokens(answer: FetchResponse, url: str, requested: tuple[str, ...]) -> 
         TokenRefused: It is an error.
         AuthError: It holds no token of a known type.
     """
-    document = read_object(answer.body) or {}
-    if answer.status != 200:
-        code = str(document.get("error", ""))
-        said = explain(document) or f"status {answer.status}"
-        raise TokenRefused(f"the token endpoint {url} refused: {said}", code, answer)
+    document = _read_answer(answer, url)
     token, kind = document.get("access_token"), str(document.get("token_type", "")).lower()
     # Printable and without spaces: it goes into a header.
     if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token:
@@ -304,6 +344,20 @@ def read_tokens(answer: FetchResponse, url: str, requested: tuple[str, ...]) -> 
         expires_at=expires_at,
         renew_at=renew_at,
     )
+
+
+def _read_answer(answer: FetchResponse, url: str) -> JSONObject:
+    """Read an answer of a token endpoint, whatever it has issued.
+
+    Raises:
+        TokenRefused: It is an error.
+    """
+    document = read_object(answer.body) or {}
+    if answer.status != 200:
+        code = str(document.get("error", ""))
+        said = explain(document) or f"status {answer.status}"
+        raise TokenRefused(f"the token endpoint {url} refused: {said}", code, answer)
+    return document
 
 
 def _seconds(value: Any) -> float | None:
