@@ -178,8 +178,9 @@ class AuthorizationServer:
             key: Its public key: PEM, or an object of `cryptography`.
         """
         if isinstance(issuer, AuthorizationServer):
-            issuer, key = issuer.issuer, issuer.public_key
-        self._tokens.trusted[issuer] = key
+            self._tokens.trusted[issuer.issuer] = issuer.public_key
+        else:
+            self._tokens.trusted[issuer] = key
 
     def auth_for(self, resource: str, **options: Any) -> BearerAuth:
         """Make the authorization of an MCP server that wants tokens of this server.
@@ -409,10 +410,11 @@ class AuthorizationServer:
             client.redirect_uris or urlsplit(uri).hostname not in _LOOPBACK
         ):
             raise Refusal("invalid_request", f"redirect_uri {uri!r} is not that of the client")
+        found: dict[str, str | None] = {}
         try:
-            found = {"code": self._authorize(client, uri, params)}
+            found["code"] = self._authorize(client, uri, params)
         except Refusal as refusal:
-            found = refusal.document
+            found |= refusal.document
         found |= {"state": params.get("state"), "iss": self.issuer, **self.redirect}
         query = urlencode({name: value for name, value in found.items() if value is not None})
         location = f"{uri}{'&' if '?' in uri else '?'}{query}"

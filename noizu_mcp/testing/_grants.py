@@ -155,7 +155,7 @@ class Tokens:
 
     def access_token(self, grant: Grant, claims: Mapping[str, Any]) -> str:
         """Make an access token (RFC 9068)."""
-        members = {
+        members: JSONObject = {
             "aud": grant.resource or self._issuer,
             "sub": grant.subject,
             "client_id": grant.client_id,

@@ -91,7 +91,8 @@ def make_assertion(
         "exp": now + ASSERTION_LIFE,
         "jti": secrets.token_urlsafe(16),
     }
-    return jwt.encode(claims, key, algorithm, headers=key_id and {"kid": key_id})
+    header = None if key_id is None else {"kid": key_id}
+    return jwt.encode(claims, key, algorithm, headers=header)
 
 
 class Prover:
