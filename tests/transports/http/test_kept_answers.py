@@ -97,6 +97,38 @@ async def test_private_answers_need_fixed_credentials(headers, scope, requests):
         assert len(script.of("tools/list")) == requests * len(taps)
 
 
+class Rotating:
+    """A strategy whose token changes when a test says so, with a new proof for each request."""
+
+    def __init__(self):
+        self.token = "a"
+        self.proofs = 0
+
+    def bind(self, server):
+        return self
+
+    async def headers(self, request):
+        self.proofs += 1
+        return {"Authorization": f"DPoP {self.token}", "DPoP": str(self.proofs)}
+
+    async def handle(self, refusal):
+        return False
+
+
+async def test_a_private_answer_belongs_to_its_token():
+    """It is kept until a request goes with another token."""
+    script, auth = Script(server_discover=modern, tools_list=kept("private")), Rotating()
+    async with serving(script), connect(script.url, auth=auth) as client:
+        for token in "aab":
+            auth.token = token
+            await client.list_tools()
+        assert len(script.of("tools/list")) == 1
+        await client.ping()
+        await client.list_tools()
+        await client.list_tools()
+        assert len(script.of("tools/list")) == 2
+
+
 class Changing(Script):
     """Lists tools that a test changes, and listens until the test breaks the stream."""
 

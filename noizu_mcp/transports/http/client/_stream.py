@@ -122,7 +122,7 @@ class HttpStream(MessageStream):
 
     @property
     def credentials(self) -> Hashable:
-        """The `Authorization` of the last request; see `Backend`."""
+        """A value for the credentials of the last request; see `Backend`."""
         return self._state.backend.credentials
 
     async def receive(self) -> Sequence[Received | Unanswered]:
