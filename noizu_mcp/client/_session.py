@@ -141,6 +141,10 @@ class ClientSession(Dispatcher):
         """The credentials of the messages; see `MessageStream`."""
         return self._stream.credentials
 
+    def observe_gaps(self, tell: Callable[[], object]) -> None:
+        """Call a function whenever notifications may have been lost; see `MessageStream`."""
+        self._stream.observe_gaps(tell)
+
     async def wait_ended(self) -> None:
         """Wait until the connection has ended."""
         await self._ended.wait()
