@@ -131,8 +131,6 @@ class Backend:
 
     Attributes:
         auth: See above.
-        credentials: The headers of `auth` in the last request, without the proof that differs each
-            time; None if a function makes headers, which may be those of another user each time.
 
     Raises:
         TransportError: The HTTP library is not installed.
@@ -144,9 +142,7 @@ class Backend:
         except ImportError:
             raise TransportError(_INSTALL) from None
         self.auth = auth
-        self.credentials: frozenset[tuple[str, str]] | None = frozenset()
-        if callable(target.headers):
-            self.credentials = None
+        self._sent: frozenset[tuple[str, str]] = frozenset()
         self._library = httpx2
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
@@ -241,14 +237,20 @@ class Backend:
         except self._library.RequestError as error:
             raise NetworkFailure(_reason(error), connected=True) from error
 
+    @property
+    def credentials(self) -> Hashable:
+        """The headers of `auth` in the last request, without a proof, which differs each time.
+
+        None if a function makes headers: they may be those of another user each time.
+        """
+        return None if callable(self._target.headers) else self._sent
+
     async def _authorize(self, method: str) -> Mapping[str, str]:
         """Return the headers of the credentials for a request, and note whose they are."""
         if self.auth is None:
             return {}
         given = await self.auth.headers(method, str(self._url))
-        if self.credentials is not None:
-            proof = ("dpop", given.get("dpop", ""))
-            self.credentials = frozenset(given.items()) - {proof}
+        self._sent = frozenset(given.items()) - {("dpop", given.get("dpop", ""))}
         return given
 
     async def _merge(self, headers: Mapping[str, str]) -> dict[str, str]:
