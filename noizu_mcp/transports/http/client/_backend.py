@@ -1,6 +1,6 @@
 """The one module that talks to the HTTP library: requests out, answers in, its errors as ours."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
