@@ -71,6 +71,31 @@ def kept(scope):
     return answer
 
 
+async def test_headers_that_are_refused():
+    """The list is asked for again, although it was kept: it tells the headers that are wanted."""
+    calls = []
+
+    async def call(heard):
+        calls.append(heard.headers.get("mcp-param-place"))
+        if len(calls) == 1:
+            await heard.refuse(400, -32020, "Header mismatch")
+        else:
+            await heard.result({"resultType": "complete", "content": []})
+
+    async def tools_list(heard):
+        schema = {"type": "object", "properties": {"place": {"type": "string"}}}
+        if len(script.of("tools/list")) > 1:
+            schema["properties"]["place"]["x-mcp-header"] = "Place"
+        tools = [{"name": "t", "inputSchema": schema}]
+        await heard.result({"resultType": "complete", "tools": tools, "ttlMs": 60_000})
+
+    script = Script(server_discover=modern, tools_list=tools_list, tools_call=call)
+    async with serving(script), connect(script.url) as client:
+        await client.list_tools()
+        await client.call_tool("t", {"place": "here"})
+    assert calls == [None, "here"]
+
+
 async def for_each_request():
     return {"Authorization": "Bearer of-somebody"}
 
