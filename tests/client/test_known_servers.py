@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from noizu_mcp import McpError, ProtocolError, RequestTimeout, Stdio, connect
+from noizu_mcp.client import _negotiate
 from noizu_mcp.client._negotiate import KNOWN, MAX_KNOWN, HandshakeServers
 from noizu_mcp.engine import single_failure
 
@@ -111,6 +112,17 @@ def test_a_server_is_known_for_an_hour():
     assert "b" not in known
     now[0] = KNOWN
     assert "a" not in known
+
+
+async def test_connections_do_not_prolong_the_hour(scripted, monkeypatch):
+    """A program that connects all the time finds the newer revision of its server, too."""
+    now = [0.0]
+    monkeypatch.setattr(_negotiate, "HANDSHAKE_SERVERS", HandshakeServers(lambda: now[0]))
+    for time, probes in ((0, 1), (KNOWN - 1, 0), (KNOWN, 1)):
+        now[0] = time
+        async with scripted(OLD, address=HERE) as (_, script):
+            pass
+        assert sent(script).count("server/discover") == probes
 
 
 def test_few_servers_are_known():
