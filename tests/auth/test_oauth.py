@@ -278,11 +278,16 @@ async def test_nobody_comes(autojump_clock):
     assert await failure(world, **options) == (
         "nobody logged in at login.example.com within 20 s; try again"
     )
-    await logged_in(world, store=store)
+
+    async def come_back(url):
+        return world.open_browser(url)
+
+    await logged_in(world, store=store, open_browser=come_back)
     assert len(world.of("register")) == 2
 
 
-async def test_the_answer_comes_by_the_redirect(caplog):
+@pytest.mark.parametrize("opened", [True, False])
+async def test_the_answer_comes_by_the_redirect(caplog, opened):
     """As from a real browser. Without one the URL is in the log."""
     world = World()
 
@@ -290,7 +295,7 @@ async def test_the_answer_comes_by_the_redirect(caplog):
         location = world.open_browser(url)
         uri, _, query = location.partition("?")
         trio.from_thread.run_sync(send.send_nowait, (urlsplit(uri).port, query))
-        return False
+        return opened
 
     send, receive = trio.open_memory_channel(1)
 
@@ -307,7 +312,8 @@ async def test_the_answer_comes_by_the_redirect(caplog):
             _, headers = await logged_in(world, open_browser=open_browser)
 
     assert headers
-    assert "no browser could be opened; to log in, open https://login" in caplog.text
+    said = "no browser could be opened; to log in, open https://login" in caplog.text
+    assert said is not opened
 
 
 async def test_a_browser_of_the_program():
@@ -354,6 +360,16 @@ async def test_a_redirect_to_elsewhere():
 
 
 # Registrations
+
+
+async def test_an_issuer_that_does_not_say_how_clients_authenticate():
+    """The registration leaves it to the issuer."""
+    world = World()
+    del world.login.metadata["token_endpoint_auth_methods_supported"]
+
+    await logged_in(world)
+
+    assert "token_endpoint_auth_method" not in world.of("register")[0]
 
 
 async def test_a_registration_is_used_again():

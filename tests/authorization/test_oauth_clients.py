@@ -66,11 +66,13 @@ async def test_a_person_logs_in(version):
 
 async def test_a_scope_that_is_not_granted():
     """The call fails with one error that says so; other calls go on."""
-    async with world(approve=lambda params: "write" not in params["scope"]) as (login, url):
-        async with connect(url, auth=OAuth(open_browser=login.open_browser)) as client:
-            with pytest.raises(AuthError, match="did not log in: access_denied"):
-                await client.call_tool("save")
-            assert (await client.call_tool("who_am_i")).text == "ada"
+    async with (
+        world(approve=lambda params: "write" not in params["scope"]) as (login, url),
+        connect(url, auth=OAuth(open_browser=login.open_browser)) as client,
+    ):
+        with pytest.raises(AuthError, match="did not log in: access_denied"):
+            await client.call_tool("save")
+        assert (await client.call_tool("who_am_i")).text == "ada"
 
 
 async def test_a_store_outlives_the_program(tmp_path):

@@ -235,16 +235,20 @@ async def _assume(server: ProtectedServer, fetcher: Fetcher) -> IssuerMetadata:
 
 
 def _parse(document: JSONObject, issuer: str, url: str) -> IssuerMetadata:
-    endpoints = {}
-    for name in ("authorization", "token", "registration", "revocation"):
-        key = f"{name}_endpoint"
-        value = document.get(key)
-        # The empty string: a machine needs no authorization endpoint.
-        endpoints[key] = "" if value is None else _check(value, f"{key} at {url}")
-    if not endpoints["token_endpoint"]:
+
+    def endpoint(name: str) -> str:
+        value = document.get(name)
+        # Missing ones are empty: a machine needs no authorization endpoint.
+        return "" if value is None else _check(value, f"{name} at {url}")
+
+    if not endpoint("token_endpoint"):
         raise AuthError(f"the metadata at {url} names no token_endpoint")
     return IssuerMetadata(
         issuer=issuer,
+        authorization_endpoint=endpoint("authorization_endpoint"),
+        token_endpoint=endpoint("token_endpoint"),
+        registration_endpoint=endpoint("registration_endpoint"),
+        revocation_endpoint=endpoint("revocation_endpoint"),
         scopes_supported=_texts(document, "scopes_supported") or (),
         auth_methods=_texts(document, "token_endpoint_auth_methods_supported"),
         signing_algorithms=_texts(document, "token_endpoint_auth_signing_alg_values_supported")
@@ -253,7 +257,6 @@ def _parse(document: JSONObject, issuer: str, url: str) -> IssuerMetadata:
         challenge_methods=_texts(document, "code_challenge_methods_supported"),
         sends_iss=document.get("authorization_response_iss_parameter_supported") is True,
         takes_metadata_urls=document.get("client_id_metadata_document_supported") is True,
-        **endpoints,
     )
 
 

@@ -35,7 +35,7 @@ OpenBrowser = Callable[[str], "RedirectAnswer | bool | Awaitable[RedirectAnswer 
 def _read_scopes(value: Iterable[str] | None) -> tuple[str, ...] | None:
     if value is None:
         return None
-    scopes = tuple(value.split() if isinstance(value, str) else value)
+    scopes: tuple[Any, ...] = tuple(value.split() if isinstance(value, str) else value)
     if not all(isinstance(each, str) and each and " " not in each for each in scopes):
         raise ValueError(f"scopes must be a list of names, not {value!r}")
     return scopes

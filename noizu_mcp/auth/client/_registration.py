@@ -139,10 +139,9 @@ def _client_metadata(
         "application_type": "native" if native else "web",
     }
     # A program on the machine of a person keeps no secret, so none is preferred.
-    for method in ("none", "client_secret_basic", "client_secret_post"):
-        if method in (issuer.auth_methods or ()):
-            document["token_endpoint_auth_method"] = method
-            break
+    possible = ("none", "client_secret_basic", "client_secret_post")
+    if method := next((each for each in possible if each in (issuer.auth_methods or ())), None):
+        document["token_endpoint_auth_method"] = method
     return document
 
 
