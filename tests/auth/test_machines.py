@@ -53,7 +53,12 @@ async def test_a_secret(world):
     (form,) = world.of("token")
 
     assert (claims["sub"], claims["aud"], claims["scope"]) == ("robot", MCP, "read")
-    assert form == {"grant_type": "client_credentials", "scope": "read", "resource": MCP}
+    assert form == {
+        "grant_type": "client_credentials",
+        "client_id": "robot",
+        "scope": "read",
+        "resource": MCP,
+    }
 
 
 async def test_a_secret_in_the_form(world):
