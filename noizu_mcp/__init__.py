@@ -119,9 +119,9 @@ if _TYPE_CHECKING:
     from .components import prompt as prompt
     from .components import resource as resource
     from .components import resource_template as resource_template
-    from .models import SchemaLoss as SchemaLoss
     from .models import ModelCall as ModelCall
     from .models import ModelTools as ModelTools
+    from .models import SchemaLoss as SchemaLoss
     from .models import result_for as result_for
     from .models import tools_for as tools_for
     from .skills import SkillFolder as SkillFolder

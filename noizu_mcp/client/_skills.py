@@ -30,7 +30,8 @@ def locate_file(skill: SkillDefinition, path: str) -> str:
     Raises:
         SkillError: The entry is invalid or beyond the limits, or does not list the file.
     """
-    for problem in _find_problems(skill):
+    problem = next(_find_problems(skill), None)
+    if problem is not None:
         _refuse(skill.uri, f"its entry is invalid: {problem}")
     normal = posixpath.normpath(path)
     if skill.files is None:
@@ -54,19 +55,13 @@ def verify_file(skill: SkillDefinition, uri: str, result: ReadResult) -> Resourc
         The contents of the file. Of a dynamic skill only the frontmatter can be checked.
 
     Raises:
-        SkillError: It is another file, or of a dynamic skill and larger than a whole skill may be.
+        SkillError: It is another file.
     """
     if len(result.contents) != 1:
         _refuse(uri, f"the server sent {len(result.contents)} contents, expected one")
     (contents,) = result.contents
-    data = contents.blob
-    if data is None:
-        # JSON can escape half of a surrogate pair; no file has such text.
-        data = (contents.text or "").encode(errors="surrogatepass")
-    if skill.files is None:
-        if len(data) > MAX_BYTES:
-            _refuse(uri, f"it has {len(data)} bytes; a skill has at most {MAX_BYTES}")
-    else:
+    data = (contents.text or "").encode() if contents.blob is None else contents.blob
+    if skill.files is not None:
         _compare(next(each for each in skill.files.values() if each["uri"] == uri), data)
     if uri == skill.uri:
         text = data.decode(errors="replace")
@@ -106,15 +101,19 @@ def _find_problems(skill: SkillDefinition) -> Iterator[str]:
     if MANIFEST not in files:
         yield f"it does not list {MANIFEST}"
     for path, each in files.items():
-        inside = each["uri"].startswith(f"{folder}/") and ".." not in path.split("/")
-        if not inside:
+        if not each["uri"].startswith(f"{folder}/") or ".." in path.split("/"):
             yield f"{path} is not in its folder"
-        elif not isinstance(digest := each.get("digest"), str) or not _DIGEST.fullmatch(digest):
-            yield f"the digest of {path} must be sha256: and 64 digits, {got(digest)}"
-        elif type(size := each.get("size")) is not int or size < 0:
-            yield f"the size of {path} must be a number of bytes, {got(size)}"
+        yield from _find_file_problems(path, each)
     if len(files) > MAX_FILES:
         yield f"it has {len(files)} files; a skill has at most {MAX_FILES}"
-    # Reached only by a caller that goes on after a mistake, so that every size is a number here.
-    elif sum(each["size"] for each in files.values()) > MAX_BYTES:
+    # The caller takes the first problem only, so that every size is a number here.
+    if sum(each["size"] for each in files.values()) > MAX_BYTES:
         yield f"it has more than {MAX_BYTES} bytes"
+
+
+def _find_file_problems(path: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    digest, size = entry.get("digest"), entry.get("size")
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        yield f"the digest of {path} must be sha256: and 64 digits, {got(digest)}"
+    if type(size) is not int or size < 0:
+        yield f"the size of {path} must be a number of bytes, {got(size)}"

@@ -94,9 +94,7 @@ def parse_arguments(arguments: Any) -> JSONObject:
     return dict(arguments)
 
 
-def _define_anthropic(
-    name: str, description: str, schema: JSONObject, strict: bool
-) -> JSONObject:
+def _define_anthropic(name: str, description: str, schema: JSONObject, strict: bool) -> JSONObject:
     tool: JSONObject = {"name": name, "description": description, "input_schema": schema}
     return {**tool, "strict": True} if strict else tool
 

@@ -166,9 +166,7 @@ class Adapter(Composer):
         # Alone it has no keywords; beside others these do not judge it.
         return Adapted(or_null(whole.schema), whole.restore) if whole is not _NEVER else _NULL
 
-    def _adapt_one(
-        self, found: JSONObject, kind: str, path: str, refs: tuple[str, ...]
-    ) -> Adapted:
+    def _adapt_one(self, found: JSONObject, kind: str, path: str, refs: tuple[str, ...]) -> Adapted:
         """Write a schema for values of one type."""
         made: JSONObject = {"type": kind}
         restore = None
@@ -354,7 +352,9 @@ def _types_of(found: JSONObject) -> list[str]:
     if "type" in found:
         declared = types_in(found["type"])
     elif "enum" in found:
-        declared = [each for each in (*_TYPES, "null") if any(_is_of(v, each) for v in found["enum"])]
+        declared = [
+            each for each in (*_TYPES, "null") if any(_is_of(v, each) for v in found["enum"])
+        ]
     else:
         declared = [kind for kind in _TYPES if not _KEYWORDS[kind].isdisjoint(found)]
     # Each integer is a number.

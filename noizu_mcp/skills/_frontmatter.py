@@ -3,6 +3,8 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from .._util import got
@@ -45,14 +47,10 @@ def read_frontmatter(text: str, folder: str) -> tuple[JSONObject, list[Fault]]:
     block = _cut(text)
     if isinstance(block, Fault):
         return {}, [block]
+    reader = _yaml_reader()
     try:
-        # An extra: it loads with the first skill.
-        from ._yaml import BadYaml, read_yaml
-    except ImportError as error:
-        raise _missing(error) from error
-    try:
-        values, places = read_yaml(block)
-    except BadYaml as bad:
+        values, places = reader.read_yaml(block)
+    except reader.BadYaml as bad:
         return {}, [Fault(str(bad), bad.line)]
     return values, [
         Fault(f"{key}: {text}", places.get(key, 1)) for key, text in _check(values, folder)
@@ -75,13 +73,10 @@ def compare_frontmatter(text: str, frontmatter: JSONObject) -> str | None:
     # Reading YAML takes a second for each megabyte.
     if len(block) > MAX_FRONTMATTER:
         return f"the frontmatter has more than {MAX_FRONTMATTER} characters"
+    reader = _yaml_reader()
     try:
-        from ._yaml import BadYaml, compose, find_difference
-    except ImportError as error:
-        raise _missing(error) from error
-    try:
-        place = find_difference(compose(block), frontmatter)
-    except BadYaml as bad:
+        place = reader.find_difference(reader.compose(block), frontmatter)
+    except reader.BadYaml as bad:
         return f"line {bad.line} of the file {bad}"
     return place and f"{place} in the file differs from the entry"
 
@@ -98,8 +93,12 @@ def _cut(text: str) -> str | Fault:
     return "\n".join(["", *lines[1:end], ""])
 
 
-def _missing(error: ImportError) -> ImportError:
-    return ImportError("reading skills needs PyYAML: pip install 'noizu-mcp[skills]'", name=error.name)
+def _yaml_reader() -> ModuleType:
+    try:
+        # An extra: it loads with the first skill.
+        return import_module("._yaml", __package__)
+    except ImportError as error:
+        raise ImportError("reading skills needs PyYAML: pip install 'noizu-mcp[skills]'") from error
 
 
 def _check(values: Mapping[str, Any], folder: str) -> Iterator[tuple[str, str]]:

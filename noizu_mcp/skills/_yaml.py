@@ -212,7 +212,7 @@ def _numbers(text: str) -> Iterator[float]:
     for read in (yaml.safe_load, float, partial(int, base=0)):
         with suppress(ValueError, OverflowError, yaml.YAMLError):
             found: Any = read(text)
-            if isinstance(found, int | float):
+            if isinstance(found, int | float) and not isinstance(found, bool):
                 yield found
 
 
