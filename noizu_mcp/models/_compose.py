@@ -246,18 +246,20 @@ class Composer:
         return {**found, "type": "object"}, note
 
     def _unite(self, base: JSONObject, branches: list[JSONObject]) -> JSONObject:
-        found = dict(base)
-        properties: dict[str, list[Any]] = {}
-        for branch in branches:
-            for name, schema in branch.get("properties", {}).items():
-                seen = properties.setdefault(name, [])
-                if not any(_same(schema, each) for each in seen):
-                    seen.append(schema)
-        united = {
-            name: each[0] if len(each) == 1 else {"anyOf": each}
-            for name, each in properties.items()
-        }
-        found = self.merge(found, {"properties": united}, "") if united else found
+        united: JSONObject = {}
+        for name in dict.fromkeys(name for each in branches for name in each.get("properties", ())):
+            having = [each for each in branches if name in each.get("properties", ())]
+            missing = [each for each in branches if each not in having]
+            # An alternative without this property takes any value for it, unless it is closed.
+            if any(each.get("additionalProperties") is not False for each in missing):
+                if name in base.get("properties", ()):
+                    continue
+                text = f"{name} is what some of the alternatives say, in all of them"
+                self.lose("", "properties", text, "narrower")
+            schemas = [each["properties"][name] for each in having]
+            alike = all(_same(schemas[0], each) for each in schemas)
+            united[name] = schemas[0] if alike else {"anyOf": schemas}
+        found = self.merge(base, {"properties": united}, "") if united else dict(base)
         shared = [set(branch.get("required", ())) for branch in branches]
         required = {*base.get("required", ()), *(set.intersection(*shared) if shared else ())}
         if required:

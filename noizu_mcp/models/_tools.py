@@ -252,7 +252,12 @@ def _describe(schema: JSONObject, tool: str, api: Provider, budget: _Budget | No
         if api.dialect is None:
             return _Made(root, losses, note)
         adapter = Adapter(schema, tool, api.dialect)
-        return _Made(adapter.adapt_root(root).schema, [*losses, *adapter.losses], note)
+        made = adapter.adapt_root(root).schema
+        if not made.get("properties"):
+            for key in made.keys() - {"type", "description"}:
+                adapter.lose("", key, "the API takes no object without properties")
+            made = dict(_OPEN)
+        return _Made(made, [*losses, *adapter.losses], note)
     except (TooLarge, RecursionError):
         return _open(tool, "it has too many parts once its references are put in")
 
