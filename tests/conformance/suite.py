@@ -72,6 +72,9 @@ ENDS = {
     "iss-unexpected": "AuthError",
     "iss-normalized": "AuthError",
     "scope-retry-limit": "AuthError",
+    "sep-2640-client-verify-digest": "SkillError",
+    "sep-2640-client-verify-frontmatter": "SkillError",
+    "sep-2640-client-verify-size": "SkillError",
 }
 BAD = ("FAILURE", "WARNING")
 #: What `noizu-mcp run --http` serves on, the default first.
