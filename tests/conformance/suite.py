@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SERVER = ROOT / "docs" / "examples" / "everything.py"
-CLIENT = HERE / "client.py"
+STARTER = HERE / "starter.py"
 #: Node.js below this one cannot run the suite: it has no `fs.globSync`.
 NODE = 22
 #: Seconds that one leg may take; the slowest takes about 40.
@@ -149,9 +150,28 @@ def run_leg(leg: str, url: str) -> Outcome:
     return _run("server", leg, ["--url", url])
 
 
-def run_client_leg(leg: str) -> Outcome:
+@contextmanager
+def started_clients() -> Iterator[str]:
+    """Prepare the client; gives the command that starts it for one scenario."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/socket"
+        with subprocess.Popen(
+            [sys.executable, str(STARTER), path],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            start_new_session=True,
+        ) as starter:
+            assert starter.stdout is not None
+            try:
+                assert starter.stdout.readline() == b"ready\n"
+                # Without `site`, which is most of the time of such a start.
+                yield f"{sys.executable} -I -S {STARTER} {path}"
+            finally:
+                os.killpg(starter.pid, signal.SIGKILL)
+
+
+def run_client_leg(leg: str, command: str) -> Outcome:
     """Run one leg against the client, which the suite starts for each scenario."""
-    command = f"{sys.executable} {CLIENT}"  # the suite splits it at spaces
     return _run("client", leg, ["--command", command, "--timeout", str(CLIENT_PATIENCE)])
 
 
@@ -160,12 +180,7 @@ def _run(side: str, leg: str, words: Sequence[str]) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         command = [find_node(), str(find_suite(package)), side, *words, *chosen, "-o", folder]
         done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            command, capture_output=True, text=True, timeout=PATIENCE, check=False
         )
         found = sorted(Path(folder).rglob("checks.json"))
         results = [json.loads(path.read_text()) for path in found]
@@ -212,7 +227,8 @@ def main() -> int:
         with served(chosen.server) as url:
             outcomes += [run_leg(leg, url) for leg in LEGS]
     if chosen.only != "server":
-        outcomes += map(run_client_leg, LEGS)
+        with started_clients() as command:
+            outcomes += [run_client_leg(leg, command) for leg in LEGS]
     print("| side | leg | scenarios | checks passed | skipped | failed or warned |")
     print("|---|---|--:|--:|--:|--:|")
     for side, leg, scenarios, checks, problems, skipped in outcomes:
