@@ -63,6 +63,8 @@ CLIENT_LEAST = {
 }
 #: Milliseconds for one start of the client. The suite starts all scenarios of a leg at once.
 CLIENT_PATIENCE = 90_000
+#: The scenario with limits of time.
+TIMED = "sse-retry"
 #: Scenarios in which the server breaks a rule, and the exception that the client must end with.
 #: The suite looks at messages only; a client that crashed for another reason would pass.
 ENDS = {
@@ -147,7 +149,8 @@ def served(on: str) -> Iterator[str]:
 
 def run_leg(leg: str, url: str) -> Outcome:
     """Run one leg against a server."""
-    return _run("server", leg, ["--url", url])
+    package, chosen = LEGS[leg]
+    return _run("server", leg, package, ["--url", url, *chosen])
 
 
 @contextmanager
@@ -171,14 +174,25 @@ def started_clients() -> Iterator[str]:
 
 
 def run_client_leg(leg: str, command: str) -> Outcome:
-    """Run one leg against the client, which the suite starts for each scenario."""
-    return _run("client", leg, ["--command", command, "--timeout", str(CLIENT_PATIENCE)])
+    """Run one leg against the client, which the suite starts for each scenario.
 
-
-def _run(side: str, leg: str, words: Sequence[str]) -> Outcome:
+    The older line of the suite fails a client that reconnects some tenths of a second late, which
+    happens among dozens of processes: then this scenario is run again, alone.
+    """
+    words = ["--command", command, "--timeout", str(CLIENT_PATIENCE)]
     package, chosen = LEGS[leg]
+    outcome = _run("client", leg, package, [*words, *chosen])
+    late = [each for each in outcome.problems if each.startswith(f"{TIMED}-")]
+    if not late:
+        return outcome
+    again = _run("client", leg, package, [*words, "--scenario", TIMED])
+    others = [each for each in outcome.problems if each not in late]
+    return outcome._replace(problems=others + again.problems)
+
+
+def _run(side: str, leg: str, package: str, words: Sequence[str]) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
-        command = [find_node(), str(find_suite(package)), side, *words, *chosen, "-o", folder]
+        command = [find_node(), str(find_suite(package)), side, *words, "-o", folder]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=PATIENCE, check=False
         )

@@ -246,7 +246,7 @@ def without(schema, lost, *, at_root=True):
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data(), schema=ROOTS)
 def test_arguments_of_a_model_are_valid(name, data, schema):
     """Arguments that fit the adapted schema fit the tool's, without the keywords in the report."""
@@ -306,7 +306,7 @@ def walk(schema):
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data(), schema=ROOTS)
 def test_a_model_can_send_what_a_tool_takes(name, data, schema):
     """Valid arguments fit the adapted schema, if the report calls nothing narrower."""
