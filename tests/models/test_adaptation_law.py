@@ -103,7 +103,10 @@ DEFINITIONS = {
     "leaf": {"type": "string", "minLength": 1},
     "node": {
         "type": "object",
-        "properties": {"a": {"type": "array", "items": {"$ref": "#/$defs/node"}}, "b": {"type": "string"}},
+        "properties": {
+            "a": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+            "b": {"type": "string"},
+        },
         "additionalProperties": False,
     },
 }
@@ -182,7 +185,9 @@ def values(draw, schema, root=None, depth=0):
             found = draw(values(draw(st.sampled_from(schema[key])), root, depth))
             beside = {k: v for k, v in schema.items() if k != key}
             more = draw(values(beside, root, depth)) if "properties" in beside else {}
-            return {**found, **more} if isinstance(found, dict) and isinstance(more, dict) else found
+            return (
+                {**found, **more} if isinstance(found, dict) and isinstance(more, dict) else found
+            )
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
@@ -202,10 +207,18 @@ def values(draw, schema, root=None, depth=0):
     if kind == "array":
         least = schema.get("minItems", 0)
         size = draw(st.integers(least, max(least, min(schema.get("maxItems", 2), 2))))
-        return [draw(values(schema.get("items", {}), root, depth + 1)) for _ in range(size if depth < 4 else least)]
+        return [
+            draw(values(schema.get("items", {}), root, depth + 1))
+            for _ in range(size if depth < 4 else least)
+        ]
     if kind == "integer":
         return draw(st.integers(-3, 12))
-    return {"string": draw(TEXTS), "number": draw(NUMBERS), "boolean": draw(st.booleans()), "null": None}[kind]
+    return {
+        "string": draw(TEXTS),
+        "number": draw(NUMBERS),
+        "boolean": draw(st.booleans()),
+        "null": None,
+    }[kind]
 
 
 def without(schema, lost, *, at_root=True):
@@ -224,12 +237,16 @@ def without(schema, lost, *, at_root=True):
             if not at_root:
                 made["anyOf"] = without(value, lost, at_root=False)
         elif key not in lost:
-            made[key] = without(value, lost, at_root=False) if key not in ("enum", "const", "default") else value
+            made[key] = (
+                without(value, lost, at_root=False)
+                if key not in ("enum", "const", "default")
+                else value
+            )
     return made
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data(), schema=ROOTS)
 def test_arguments_of_a_model_are_valid(name, data, schema):
     """Arguments that fit the adapted schema fit the tool's, without the keywords in the report."""
@@ -289,7 +306,7 @@ def walk(schema):
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data(), schema=ROOTS)
 def test_a_model_can_send_what_a_tool_takes(name, data, schema):
     """Valid arguments fit the adapted schema, if the report calls nothing narrower."""
