@@ -49,12 +49,14 @@ _KEYWORDS: Final = {
         }
     ),
 }
-_PYTHON: Final = {
-    "string": str,
-    "number": int | float,
-    "array": list,
-    "object": dict,
-    "null": type(None),
+_KINDS: Final = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "array",
+    dict: "object",
+    type(None): "null",
 }
 #: The inclusive bound of an integer that has an exclusive one.
 _INTEGER_BOUNDS: Final[Mapping[str, tuple[str, int, Callable[[int, int], int]]]] = {
@@ -220,7 +222,9 @@ class Adapter(Composer):
         items = found.get("items", True)
         if prefix := found.get("prefixItems"):
             if self.dialect.strict:
-                raise Refused(path, "prefixItems", "a list with a schema for each place")
+                raise Refused(
+                    path, "prefixItems", "strict mode takes no list with a schema for each place"
+                )
             lost["prefixItems"] = prefix
             items = {"anyOf": [*prefix, *([] if items is False else [items])]}
         part = self._adapt(items, f"{path}/items", refs)
@@ -273,7 +277,11 @@ class Adapter(Composer):
         if self.dialect.strict:
             nothing = rest is None and not found.get("properties")
             if named or rest not in (None, False) or nothing:
-                raise Refused(path, "additionalProperties", "an object with names of any kind")
+                raise Refused(
+                    path,
+                    "additionalProperties",
+                    "strict mode takes no object with names of any kind",
+                )
             return
         for key in ("additionalProperties", "unevaluatedProperties", "patternProperties"):
             if found.get(key, True) not in (True, {}):
@@ -317,7 +325,9 @@ class Adapter(Composer):
     def _refer(self, ref: str, schema: JSONObject, path: str) -> Adapted:
         """Write a schema that leads back to itself as a reference to a definition."""
         if not self.dialect.references or schema.keys() - {"$ref", *_TEXTS}:
-            raise Refused(path, "$ref", "a schema that leads to itself")
+            raise Refused(
+                path, "$ref", "strict mode of this API takes no schema that leads to itself"
+            )
         plain = ref.removeprefix("#/$defs/").removeprefix("#/definitions/")
         name = legal_name(plain, _ILLEGAL, 64)
         if name not in self._definitions:
@@ -329,7 +339,7 @@ class Adapter(Composer):
     def _anything(self, found: JSONObject, path: str) -> Adapted:
         """Write a schema that allows values of each type."""
         if self.dialect.strict:
-            raise Refused(path, "type", "a value of any type")
+            raise Refused(path, "type", "strict mode takes no value of any type")
         # Items need a schema again, so that the lists of this one are lists of texts.
         self.lose(path, "type", "a value of any type; its lists have texts in them", "narrower")
         parts: list[JSONObject] = [{"type": each} for each in _TYPES if each != "integer"]
@@ -352,21 +362,23 @@ def _types_of(found: JSONObject) -> list[str]:
     if "type" in found:
         declared = types_in(found["type"])
     elif "enum" in found:
-        declared = [
-            each for each in (*_TYPES, "null") if any(_is_of(v, each) for v in found["enum"])
-        ]
+        declared = list(dict.fromkeys(map(_kind_of, found["enum"])))
     else:
         declared = [kind for kind in _TYPES if not _KEYWORDS[kind].isdisjoint(found)]
     # Each integer is a number.
     return [each for each in declared if each != "integer" or "number" not in declared]
 
 
+def _kind_of(value: Any) -> str:
+    """Name the type of a JSON value."""
+    if isinstance(value, float) and value.is_integer():
+        return "integer"
+    return _KINDS[type(value)]
+
+
 def _is_of(value: Any, kind: str) -> bool:
-    if isinstance(value, bool):
-        return kind == "boolean"
-    if kind == "integer":
-        return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    return isinstance(value, _PYTHON.get(kind, ()))
+    found = _kind_of(value)
+    return found == kind or (found == "integer" and kind == "number")
 
 
 def _described(made: JSONObject, found: JSONObject, lost: JSONObject) -> JSONObject:

@@ -18,6 +18,18 @@ from ._subset import Adapter, Refused, Restore, Size, measure
 _OPEN: Final[JSONObject] = {"type": "object"}
 
 
+#: The members of a `Size`, for people.
+_WORDS: Final = {
+    "properties": "properties",
+    "optional": "optional properties",
+    "unions": "alternatives",
+    "depth": "levels",
+    "values": "enum values",
+    "characters": "characters of names and enum values",
+    "largest": "characters in a long enum",
+}
+
+
 @final
 @attrs.frozen(eq=False, repr=False)
 class ModelCall(Value):
@@ -202,9 +214,10 @@ class _Budget:
         for found, most in checks:
             for name, ours, limit in zip(Size._fields, found, most, strict=True):
                 if ours > limit:
-                    raise Refused("", name, f"{ours} of them, the API takes {limit}")
+                    text = f"strict mode takes {limit} {_WORDS[name]}, and there would be {ours}"
+                    raise Refused("", "", text)
         if self._tools == self._limits.tools:
-            raise Refused("", "strict", f"the API takes {self._tools} strict tools")
+            raise Refused("", "", f"the API takes {self._tools} strict tools")
         self._tools += 1
         self._used = total
 
@@ -244,9 +257,8 @@ def _describe(schema: JSONObject, tool: str, api: Provider, budget: _Budget | No
                 strict, restore = adapter.adapt_root(root)
                 budget.take(strict)
             except Refused as refused:
-                text = f"{refused.text}, which strict mode does not take"
-                loss = SchemaLoss(tool, refused.path, refused.keyword, "not strict", text)
-                losses = [*losses, loss]
+                reason = (refused.path, refused.keyword, "not strict", refused.text)
+                losses = [*losses, SchemaLoss(tool, *reason)]
             else:
                 return _Made(strict, [*losses, *adapter.losses], note, restore, strict=True)
         if api.dialect is None:
