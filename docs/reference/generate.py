@@ -110,6 +110,8 @@ PAGES = (
         "Needs the extra `auth`. See [authorization](../../how-to/authorization.md).",
         {
             "Servers": "BearerAuth Principal RequireScopes InsufficientScope",
+            "Machines": "ClientCredentials PrivateKeyJWT WorkloadIdentity EnterpriseManaged "
+            "MachineOptions",
             "Verifiers": "JWTVerifier IntrospectionVerifier APIKeyVerifier api_key_digest "
             "CompoundJWTVerifier StaticVerifier AnyVerifier",
             "Custom verifiers": "TokenVerifier AuthRequest InvalidToken VerifierUnavailable",
@@ -147,6 +149,8 @@ PAGES = (
         {
             "Transcripts": "Transcript Entry",
             "Assertions": "assert_notification assert_progress refute_notification",
+            "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
+            "serve_protected",
             "Connections": "connect",
         },
     ),
