@@ -386,7 +386,7 @@ def class_line(name: str, cls: type) -> str:
         inner = "".join(f"    {row},\n" for row in rows)
         handlers = "".join(f"\n    def {each}: ..." for each in HANDLERS.get(name, ()))
         return f"class My{name}(\n    {name},\n{inner}){':' if handlers else ''}{handlers}"
-    if name in HANDED_OUT:
+    if name in HANDED_OUT or typing.is_typeddict(cls):
         return f"class {name}"
     try:
         signature = inspect.signature(cls)
