@@ -114,6 +114,8 @@ PAGES = (
             "Stores of credentials": "MemoryStore FileStore KeyringStore CredentialStore",
             "Custom strategies": "AuthStrategy Credentials ClientRequest ProtectedServer Refusal",
             "Servers": "BearerAuth Principal RequireScopes InsufficientScope",
+            "Machines": "ClientCredentials PrivateKeyJWT WorkloadIdentity EnterpriseManaged "
+            "MachineOptions",
             "Verifiers": "JWTVerifier IntrospectionVerifier APIKeyVerifier api_key_digest "
             "CompoundJWTVerifier StaticVerifier AnyVerifier",
             "Custom verifiers": "TokenVerifier AuthRequest InvalidToken VerifierUnavailable",
@@ -151,6 +153,8 @@ PAGES = (
         {
             "Transcripts": "Transcript Entry",
             "Assertions": "assert_notification assert_progress refute_notification",
+            "Authorization": "AuthorizationServer AuthorizationRequest serve_authorization "
+            "serve_protected",
             "Connections": "connect",
         },
     ),
@@ -388,7 +392,7 @@ def class_line(name: str, cls: type) -> str:
         inner = "".join(f"    {row},\n" for row in rows)
         handlers = "".join(f"\n    def {each}: ..." for each in HANDLERS.get(name, ()))
         return f"class My{name}(\n    {name},\n{inner}){':' if handlers else ''}{handlers}"
-    if name in HANDED_OUT:
+    if name in HANDED_OUT or typing.is_typeddict(cls):
         return f"class {name}"
     try:
         signature = inspect.signature(cls)
