@@ -107,8 +107,12 @@ PAGES = (
         "auth",
         "noizu_mcp.auth",
         "noizu_mcp.auth",
-        "Needs the extra `auth`. See [authorization](../../how-to/authorization.md).",
+        "Needs the extra `auth`. See [authorization](../../how-to/authorization.md) for servers and "
+        "[logging in](../../how-to/oauth.md) for clients.",
         {
+            "Clients": "OAuth Bearer",
+            "Stores of credentials": "MemoryStore FileStore KeyringStore CredentialStore",
+            "Custom strategies": "AuthStrategy Credentials ClientRequest ProtectedServer Refusal",
             "Servers": "BearerAuth Principal RequireScopes InsufficientScope",
             "Machines": "ClientCredentials PrivateKeyJWT WorkloadIdentity EnterpriseManaged "
             "MachineOptions",
@@ -216,7 +220,8 @@ SEE = {
     "how-to/tasks.md": "Task TaskStarted",
     "how-to/skills.md": "SkillFolder",
     "how-to/http.md": "serve_http Http HttpApp serve_asgi",
-    "how-to/authorization.md": "BearerAuth RequireScopes Principal AuthError",
+    "how-to/authorization.md": "BearerAuth RequireScopes Principal",
+    "how-to/oauth.md": "OAuth Bearer FileStore AuthStrategy AuthError",
     "discussion/stdio.md": "serve_stdio Stdio",
     "reference/limits.md": "Limits HttpLimits HostOptions",
     "reference/options.md": "Cache HttpOptions",
@@ -236,7 +241,8 @@ FOLDERS = """## Public folders
 |---|---|
 | `noizu_mcp.testing` | [transcripts of messages](api/testing.md), assertions about notifications |
 | `noizu_mcp.aio` | [the client for asyncio programs](api/aio.md), asyncio code in trio tasks |
-| `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes` |
+| `noizu_mcp.auth` | [verifiers of tokens](api/auth.md), `BearerAuth`, `RequireScopes`; `OAuth` and \
+other strategies of clients |
 | `noizu_mcp.telemetry` | [events](api/telemetry.md), spans, metrics |
 | `noizu_mcp.transports.http` | [serving over HTTP](api/http.md), its options and limits |
 | `noizu_mcp.tools` | [`Catalog`](api/advanced.md#class-catalog), a tool that lists every \
