@@ -32,6 +32,7 @@ from ._errors import NoSessionError as NoSessionError
 from ._errors import Problem as Problem
 from ._errors import ProtocolError as ProtocolError
 from ._errors import RequestTimeout as RequestTimeout
+from ._errors import ResourceNotFound as ResourceNotFound
 from ._errors import SchemaError as SchemaError
 from ._errors import SchemaUnsupported as SchemaUnsupported
 from ._errors import TaskStarted as TaskStarted

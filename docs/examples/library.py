@@ -22,7 +22,7 @@ from noizu_mcp import (
     Accept,
     Annotations,
     Context,
-    McpError,
+    ResourceNotFound,
     ResourceTemplate,
     Schema,
     Server,
@@ -97,7 +97,7 @@ class Row(ResourceTemplate, uri_template="library://{table}/{number}"):
     def read(self, table: Table, number: int, uri: str, ctx: Context) -> dict[str, object]:
         row = ctx.state.execute(f"{SELECT[table]} WHERE id = ?", (number,)).fetchone()
         if row is None:
-            raise McpError(-32602, "Resource not found", {"uri": uri})
+            raise ResourceNotFound(uri)
         return dict(row)
 
 
