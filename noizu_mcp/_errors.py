@@ -131,6 +131,10 @@ class LocalProtocolError(ProtocolError):
     """This program tried to do something that the protocol does not allow in this state."""
 
 
+class SkillError(ProtocolError):
+    """A skill of a server must not be used: a file is not the one that its entry describes."""
+
+
 class NoSessionError(LocalProtocolError):
     """A handler stored session state on a revision that has no sessions (2026-07-28)."""
 
