@@ -72,6 +72,7 @@ from .types import plain_text as plain_text
 from .types import text_content as text_content
 
 _LATE = {
+    "aio": ".aio",
     "Client": ".client",
     "ClientHandler": ".client",
     "Completion": ".types",
@@ -96,14 +97,17 @@ _LATE = {
     "Stdio": ".transports",
     "SyncClient": ".client",
     "Task": ".types",
+    "TerminalHandler": ".client",
 }
 
 # Type checkers read the imports, the interpreter reads the table; a test compares the two.
 if _TYPE_CHECKING:
+    from . import aio as aio
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
     from .client import Progress as Progress
     from .client import SyncClient as SyncClient
+    from .client import TerminalHandler as TerminalHandler
     from .client import connect as connect
     from .components import Prompt as Prompt
     from .components import Resource as Resource

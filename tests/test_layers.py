@@ -126,7 +126,9 @@ LATE = {
     ("transports/host/_hypercorn", "hypercorn.trio"): "an extra; it loads where it is asked for",
     ("transports/host/_hypercorn", "hypercorn.config"): "an extra; it loads where it is asked for",
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
+    ("telemetry/_client_metrics", "._series"): "the same",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
+    ("client/_connect", "._recording"): "loads with the first listener of a client",
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
 }
 

@@ -1,13 +1,23 @@
 """Clients: connect to a server in memory, over stdio or over HTTP, and call it."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .._util import late as _late
 from .._util import publish as _publish
+from ._bound_handler import ForwardingHandler as ForwardingHandler
 from ._client import Client as Client
 from ._client import Progress as Progress
 from ._connect import PROBE_TIMEOUT as PROBE_TIMEOUT
 from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
-from ._handlers import HANDLER_METHODS as HANDLER_METHODS
 from ._handlers import ClientHandler as ClientHandler
 from ._sync import SyncClient as SyncClient
 
-_publish(globals())
+_LATE = {"TerminalHandler": ".terminal"}
+
+if _TYPE_CHECKING:
+    from .terminal import TerminalHandler as TerminalHandler
+else:
+    __getattr__, __dir__ = _late(globals(), _LATE)
+
+_publish(globals(), _LATE)
