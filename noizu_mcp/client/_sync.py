@@ -146,34 +146,63 @@ def _trio_thread() -> Iterator[_TrioThread]:
         thread.join()
 
 
-@contextmanager
-def _held(thread: _TrioThread, manager: AbstractAsyncContextManager[Result]) -> Iterator[Result]:
-    """Enter and leave a context manager of trio in one task of a thread."""
-    entered: Future[Result] = Future()
-    leave = trio.Event()
-    failures: list[Exception] = []
+class _Held(AbstractContextManager[Result]):
+    """Enters and leaves a context manager of trio in one task of a thread.
 
-    async def hold() -> None:
-        async with manager as value:
-            entered.set_result(value)
-            await leave.wait()
-            for each in failures:
-                raise each
+    Not a generator: one that is dropped would wait for its end, and in a process that was forked
+    there is no thread that brings it.
 
-    scope = trio.CancelScope()
-    ended = thread.start(hold, scope)
-    try:
-        both: list[Future[Any]] = [entered, ended]
-        wait(both, return_when=FIRST_COMPLETED)
-        if not entered.done():
-            ended.result()
-        yield entered.result()
-    except Exception as error:  # noqa: BLE001 - raised below, or what the manager makes of it
-        failures.append(error)
-    finally:
-        # Also for Ctrl-C before it was entered.
-        thread.soon(leave.set if entered.done() else scope.cancel)
-        ended.result()
+    Args:
+        thread: Where the task runs.
+        manager: The context manager.
+    """
+
+    def __init__(self, thread: _TrioThread, manager: AbstractAsyncContextManager[Result]) -> None:
+        self._thread = thread
+        self._manager = manager
+        self._entered: Future[Result] = Future()
+        self._ended: Future[None]
+        self._leave = trio.Event()
+        self._failure: Exception | None = None
+
+    def __enter__(self) -> Result:
+        scope = trio.CancelScope()
+        self._ended = self._thread.start(self._hold, scope)
+        try:
+            both: list[Future[Any]] = [self._entered, self._ended]
+            wait(both, return_when=FIRST_COMPLETED)
+        except BaseException:  # Ctrl-C
+            self._thread.soon(scope.cancel)
+            self._ended.result()
+            raise
+        if not self._entered.done():
+            self._ended.result()
+        return self._entered.result()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if isinstance(error, Exception):
+            self._failure = error
+        self._thread.soon(self._leave.set)
+        try:
+            # Raises the failure of the block, or what the manager makes of it.
+            self._ended.result()
+        except BaseException as raised:
+            if raised is error:
+                return False
+            raise
+        return self._failure is not None
+
+    async def _hold(self) -> None:
+        async with self._manager as value:
+            self._entered.set_result(value)
+            await self._leave.wait()
+            if self._failure is not None:
+                raise self._failure
 
 
 def _blocking(
@@ -196,7 +225,7 @@ def _entering(
     def enter(
         self: "SyncClient", /, *args: Params.args, **options: Params.kwargs
     ) -> AbstractContextManager[Result]:
-        return _held(self._thread, method(self._client, *args, **options))
+        return _Held(self._thread, method(self._client, *args, **options))
 
     update_wrapper(enter, method)
     return enter
@@ -268,7 +297,7 @@ class SyncClient:
                 raise RuntimeError("this SyncClient is open already")
             thread = stack.enter_context(_trio_thread())
             opened = self._connect(**self._options_in(thread))
-            client = stack.enter_context(_held(thread, opened))
+            client = stack.enter_context(_Held(thread, opened))
             self._opened = thread, client
             at_exit = partial(self._close_at_exit, os.getpid())
             stack.callback(atexit.unregister, atexit.register(at_exit))

@@ -327,10 +327,14 @@ def test_a_block_of_trio_may_be_dropped():
         finally:
             left.set()
 
+    async def generator(side):
+        async with enter_trio(side, manager()):
+            yield
+
     async def main(side):
-        entering = enter_trio(side, manager())
-        await entering.__aenter__()
-        await entering.gen.aclose()
+        entering = generator(side)
+        await anext(entering)
+        await entering.aclose()
         await asyncio.to_thread(left.wait, 30)
         assert left.is_set()
 
