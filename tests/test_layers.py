@@ -109,6 +109,7 @@ LATE = {
     ("server/features/_tools", "._tasks"): "loads with the first call of a tool that can be a task",
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",
+    ("server/loading/_imports", "._remedies"): "loads with the first file that cannot be imported",
     ("server/asking/_seal", "cryptography.exceptions"): "loads with the first sealed state",
     ("server/asking/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/asking/_seal", "cryptography.hazmat.primitives.hashes"): "the same",

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import trio
 
 from .. import transports
-from .._errors import ConnectionClosed, TransportError
+from .._errors import ConnectionClosed, TargetError
 from .._limits import CLIENT_LIMITS, Limits
 from .._value import JSONObject
 from .._version import __version__
@@ -21,6 +21,7 @@ from ._client import Client
 from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
+from ._targets import Target, read_target
 
 #: Seconds that a request may take by default.
 TIMEOUT: Final = 60.0
@@ -33,8 +34,6 @@ _ELSEWHERE: Final = (
     "under asyncio and in notebooks write `async with noizu_mcp.aio.connect(…)`, without any loop"
     " `with SyncClient(…)`"
 )
-
-Target = Server | type[Server] | Stdio | Http | str | MessageStream
 
 
 @asynccontextmanager
@@ -56,8 +55,12 @@ async def connect(
     """Connect to a server for as long as the block runs.
 
     Args:
-        target: A `Server` class or instance, served in memory, through bytes; a `Stdio` command;
-            a URL, or `Http` with headers or TLS settings; or a `MessageStream`.
+        target: A `Server` class or instance, or a text that names one as on the command line,
+            `"app.py"`, `"app.py:Docs"` or `"package.app:Docs"`: served in memory, through bytes. A
+            `Stdio` command. A URL, or `Http` with headers or TLS settings. The entry of one server
+            in the form of a host's file, `{"command": …}` or `{"url": …}`, a mapping with one such
+            entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
+            `"mcp.json#name"` if it has several. Or a `MessageStream`.
         handler: Answers questions of the server and takes its notifications.
         version: The one protocol revision to use; None: the newest that both sides speak.
         timeout: Seconds that a request may take by default, those of the negotiation included.
@@ -79,7 +82,8 @@ async def connect(
 
     Raises:
         RuntimeError: No trio task runs here; `noizu_mcp.aio.connect` is for asyncio.
-        TransportError: The server could not be reached.
+        TransportError: The server could not be reached, its code could not be imported, or the
+            target names none.
         ProtocolError: There is no revision that both sides speak.
         AuthError: The server refused the credentials.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
@@ -88,6 +92,7 @@ async def connect(
         ValueError: The URL is not valid, or a root has no `file://` URI.
     """
     check_on_trio("connect", _ELSEWHERE)
+    target = read_target(target)
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
     if not isinstance(limits, Limits):
@@ -164,7 +169,7 @@ async def _open(
     background: trio.Nursery,
     given: _Given,
 ) -> MessageStream:
-    remote = isinstance(target, Stdio | Http | str | MessageStream)
+    remote = isinstance(target, Stdio | Http | MessageStream)
     if given.principal is not None and remote:
         raise TypeError("principal= is for a server in memory; others find out who is calling")
     if given.replay and remote:
@@ -174,8 +179,6 @@ async def _open(
         return stream
     if isinstance(target, MessageStream):
         return target
-    if isinstance(target, str):
-        target = Http(target)
     if isinstance(target, Http):
         http = transports.HttpStream(target, given.limits)
         await background.start(http.run)
@@ -183,7 +186,7 @@ async def _open(
     # In the caller's nursery, so that a server that crashes ends the block with its own error.
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
-        raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
+        raise TargetError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
     ours, theirs = memory_pair(given.limits, theirs=server.options.limits)
     run = partial(serve, transport="memory", principal=given.principal, parks=not given.replay)
     nursery.start_soon(run, server, theirs)
