@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
@@ -23,6 +23,9 @@ from ._negotiate import negotiate
 from ._session import ClientSession
 from ._targets import Target, read_target
 
+if TYPE_CHECKING:
+    from ..auth.client import AuthStrategy, RequestAuth
+
 #: Seconds that a request may take by default.
 TIMEOUT: Final = 60.0
 #: Seconds to wait for the answer to the first `server/discover`: old servers may ignore it.
@@ -41,6 +44,7 @@ async def connect(
     target: Target,
     *,
     handler: ClientHandler | None = None,
+    auth: "AuthStrategy | None" = None,
     version: str | None = None,
     timeout: float = TIMEOUT,
     probe_timeout: float = PROBE_TIMEOUT,
@@ -62,6 +66,7 @@ async def connect(
             entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
             `"mcp.json#name"` if it has several. Or a `MessageStream`.
         handler: Answers questions of the server and takes its notifications.
+        auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The one protocol revision to use; None: the newest that both sides speak.
         timeout: Seconds that a request may take by default, those of the negotiation included.
         probe_timeout: Seconds to wait for the answer to the first `server/discover`.
@@ -85,11 +90,12 @@ async def connect(
         TransportError: The server could not be reached, its code could not be imported, or the
             target names none.
         ProtocolError: There is no revision that both sides speak.
-        AuthError: The server refused the credentials.
+        AuthError: The server refused the credentials, or none could be got.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
-            server; or `limits` is no `Limits`.
-        ValueError: The URL is not valid, or a root has no `file://` URI.
+            server; `auth` is not a strategy, or the target has no URL; or `limits` is no `Limits`.
+        ValueError: The URL is not valid, or not one that `auth` sends credentials to; or a root has
+            no `file://` URI.
     """
     check_on_trio("connect", _ELSEWHERE)
     target = read_target(target)
@@ -105,12 +111,14 @@ async def connect(
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                how = _Given(principal, limits, replay)
+                how = _Given(principal, limits, replay, _bind(auth, target))
                 stream = await _open(target, stack, nursery, background, how)
                 if tap is not None:
                     stream = TappedStream(stream, tap)
                 session = ClientSession(stream, info, offered, handler, limits)
                 session.answerer.roots = listed
+                if how.auth is not None:
+                    how.auth.pause = session.pause_timeouts
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
@@ -160,6 +168,20 @@ class _Given(NamedTuple):
     principal: Principal | None
     limits: Limits
     replay: bool
+    auth: "RequestAuth | None"
+
+
+def _bind(auth: "AuthStrategy | None", target: Target) -> "RequestAuth | None":
+    """Make the credentials for a URL."""
+    if auth is None:
+        return None
+    from ..auth.client import ProtectedServer, RequestAuth
+
+    if isinstance(target, str):
+        target = Http(target)
+    if not isinstance(target, Http):
+        raise TypeError(f"auth= is for a URL: {target!r} takes no HTTP credentials")
+    return RequestAuth(auth, ProtectedServer(target.url, target.tls))
 
 
 async def _open(
@@ -180,7 +202,7 @@ async def _open(
     if isinstance(target, MessageStream):
         return target
     if isinstance(target, Http):
-        http = transports.HttpStream(target, given.limits)
+        http = transports.HttpStream(target, given.limits, given.auth)
         await background.start(http.run)
         return http
     # In the caller's nursery, so that a server that crashes ends the block with its own error.
