@@ -74,8 +74,10 @@ from .types import text_content as text_content
 _LATE = {
     "Client": ".client",
     "ClientHandler": ".client",
+    "Clients": ".client",
     "Completion": ".types",
     "connect": ".client",
+    "connect_all": ".client",
     "Http": ".transports",
     "Progress": ".client",
     "Prompt": ".components",
@@ -102,9 +104,11 @@ _LATE = {
 if _TYPE_CHECKING:
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
+    from .client import Clients as Clients
     from .client import Progress as Progress
     from .client import SyncClient as SyncClient
     from .client import connect as connect
+    from .client import connect_all as connect_all
     from .components import Prompt as Prompt
     from .components import Resource as Resource
     from .components import ResourceTemplate as ResourceTemplate

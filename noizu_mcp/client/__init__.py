@@ -1,5 +1,8 @@
 """Clients: connect to a server in memory, over stdio or over HTTP, and call it."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from .._util import late as _late
 from .._util import publish as _publish
 from ._client import Client as Client
 from ._client import Progress as Progress
@@ -10,4 +13,15 @@ from ._handlers import HANDLER_METHODS as HANDLER_METHODS
 from ._handlers import ClientHandler as ClientHandler
 from ._sync import SyncClient as SyncClient
 
-_publish(globals())
+_LATE = {
+    "Clients": "._several",
+    "connect_all": "._several",
+}
+
+if _TYPE_CHECKING:
+    from ._several import Clients as Clients
+    from ._several import connect_all as connect_all
+else:
+    __getattr__, __dir__ = _late(globals(), _LATE)
+
+_publish(globals(), _LATE)

@@ -21,7 +21,7 @@ from ._client import Client
 from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
-from ._targets import Target, read_target
+from ._targets import Opened, Target, read_target
 
 if TYPE_CHECKING:
     from ..auth.client import AuthStrategy, RequestAuth
@@ -98,7 +98,7 @@ async def connect(
             no `file://` URI.
     """
     check_on_trio("connect", _ELSEWHERE)
-    target = read_target(target)
+    opened = read_target(target)
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
     if not isinstance(limits, Limits):
@@ -111,8 +111,8 @@ async def connect(
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                how = _Given(principal, limits, replay, _bind(auth, target))
-                stream = await _open(target, stack, nursery, background, how)
+                how = _Given(principal, limits, replay, _bind(auth, opened))
+                stream = await _open(opened, stack, nursery, background, how)
                 if tap is not None:
                     stream = TappedStream(stream, tap)
                 session = ClientSession(stream, info, offered, handler, limits)
@@ -171,21 +171,19 @@ class _Given(NamedTuple):
     auth: "RequestAuth | None"
 
 
-def _bind(auth: "AuthStrategy | None", target: Target) -> "RequestAuth | None":
+def _bind(auth: "AuthStrategy | None", target: Opened) -> "RequestAuth | None":
     """Make the credentials for a URL."""
     if auth is None:
         return None
     from ..auth.client import ProtectedServer, RequestAuth
 
-    if isinstance(target, str):
-        target = Http(target)
     if not isinstance(target, Http):
         raise TypeError(f"auth= is for a URL: {target!r} takes no HTTP credentials")
     return RequestAuth(auth, ProtectedServer(target.url, target.tls))
 
 
 async def _open(
-    target: Target,
+    target: Opened,
     stack: AsyncExitStack,
     nursery: trio.Nursery,
     background: trio.Nursery,

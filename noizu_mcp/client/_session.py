@@ -147,6 +147,10 @@ class ClientSession(Dispatcher):
         self.loop.stop()
         await self._ended.wait()
 
+    async def wait_ended(self) -> None:
+        """Wait until the connection has ended, whoever ended it."""
+        await self._ended.wait()
+
     async def _deliver(self) -> None:
         async for notice in self._notices:
             with crashes_logged("handle_notification failed for %s", notice.method):

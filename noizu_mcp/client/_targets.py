@@ -45,7 +45,7 @@ _VARIABLE: Final = re.compile(r"\$\{([^{}]*)\}")
 _NAME: Final = re.compile(r"(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?", re.DOTALL)
 
 
-def read_target(target: Any) -> Any:
+def read_target(target: Target) -> Opened:
     """Read a target of `connect`.
 
     Args:
@@ -108,7 +108,7 @@ def read_servers(config: str | os.PathLike[str] | Mapping[str, Any]) -> dict[str
     return {str(name): entry for name, entry in servers.items() if not _is_disabled(entry)}
 
 
-def read_entry(entry: Any, where: str) -> Any:
+def read_entry(entry: Any, where: str) -> Opened:
     """Read the entry of one server.
 
     Args:
@@ -146,7 +146,7 @@ def _is_disabled(entry: Any) -> bool:
     return isinstance(entry, Mapping) and entry.get("disabled") is True
 
 
-def _read_named(path: str, name: str) -> Any:
+def _read_named(path: str, name: str) -> Opened:
     """Read one server of a file: the one with a name, or the only one."""
     servers = read_servers(path)
     if name:
