@@ -78,7 +78,8 @@ class KeptConnection:
         status: The state.
         client: The client while it is connected, else None.
         failure: The reason why it is not connected; None while it is, or was never tried.
-        tools: The tools that it listed last.
+        tools: The tools that it listed last, by name.
+        is_listed: True if it listed them when it was last asked.
         timeout: Seconds that a request may take by default.
     """
 
@@ -94,6 +95,7 @@ class KeptConnection:
         self.client: Client | None = None
         self.failure: BaseException | None = None
         self.tools: Mapping[str, ToolDefinition] = {}
+        self.is_listed = False
         self.timeout: float = options.get("timeout", TIMEOUT)
         self._target = target
         self._handler = handler
@@ -227,17 +229,18 @@ class KeptConnection:
 
     async def list_tools(self) -> Mapping[str, ToolDefinition]:
         """List the tools of the server by name; none while it is not connected, or cannot list."""
+        self.is_listed = False
         try:
             client = await self.ready(self.timeout)
         except (ConnectionClosed, RequestTimeout):  # in the log already
             return {}
-        if not client.capabilities.has("tools"):
-            return {}
         try:
-            self.tools = {tool.name: tool for tool in await client.list_tools()}
+            listed = await client.list_tools() if client.capabilities.has("tools") else []
         except PEER_FAILURES as error:
             logger.warning("left out the tools of %s: %s", self.name, error)
             return {}
+        self.is_listed = True
+        self.tools = {tool.name: tool for tool in listed}
         return self.tools
 
 

@@ -156,6 +156,11 @@ class Clients:
         if name in self._owners:
             self._check_single(name)
             return self._owners[name][0]
+        for server, connection in self._connections.items():
+            tool = name.removeprefix(f"{self._prefixes[server]}_")
+            if tool != name and not connection.is_listed:
+                # It is down, and says so, or has its tools again by now.
+                return connection, tool
         meant = nearest(name, self._owners)
         text = f"Unknown tool: {name}" + (f"; did you mean {meant}?" if meant else "")
         if self.failures:
@@ -307,9 +312,7 @@ def _read_prefixes(prefix: bool | Mapping[str, str] | None, servers: list[str]) 
     return found
 
 
-def _handler_of(
-    handler: ClientHandler | HandlerFactory | None, name: str
-) -> ClientHandler | None:
+def _handler_of(handler: ClientHandler | HandlerFactory | None, name: str) -> ClientHandler | None:
     if handler is None or isinstance(handler, ClientHandler):
         return handler
     if not callable(handler):

@@ -203,8 +203,15 @@ def _read_members(entry: Mapping[str, Any]) -> Stdio | Http:
     args = filled.get("args", [])
     if not isinstance(args, list | tuple):
         raise TypeError(f"args must be a list, not {args!r}")
-    cwd = filled.get("cwd")
-    return Stdio(filled["command"], *args, env=_mapping(filled, "env"), cwd=cwd)
+    command, cwd = filled["command"], filled.get("cwd")
+    for name, value in (
+        ("command", command),
+        ("cwd", cwd or ""),
+        *(("args", each) for each in args),
+    ):
+        if not isinstance(value, str):  # often a port, which JSON has as a number
+            raise TypeError(f"{name} must be text, got {value!r}")
+    return Stdio(command, *args, env=_mapping(filled, "env"), cwd=cwd)
 
 
 def _mapping(entry: Mapping[str, Any], name: str) -> Mapping[str, str] | None:

@@ -247,12 +247,11 @@ async def test_a_dead_server_takes_no_other_down(lives, caplog, autojump_clock):
             await until(lambda: clients.status["b"] == "connected")
             assert list(clients.failures) == ["dead"]
             assert shown(await clients.call_tool("b_who", {"number": 0})) == "b 0"
-    ours = [each for each in caplog.messages if each.startswith("the server")]
-    assert ours == [
-        "the server dead is not connected: command not found: no-such-command",
+    assert [each for each in caplog.messages if each.startswith("the server b")] == [
         "the server b is not connected: LookupError: no database",
         "the server b is connected",
-    ] or sorted(ours) == sorted(ours)
+    ]
+    assert caplog.text.count("the server dead is not connected: command not found: no-such") == 1
 
 
 async def test_the_pauses_grow(lives, autojump_clock):
@@ -409,7 +408,7 @@ async def test_lists_that_fail(script_on, caplog):
     """A server that cannot list its tools, or has none, is left out of the list."""
     discovered = {"supportedVersions": ["2026-07-28"], "capabilities": {}}
     answers = {
-        "refuses": {"tools/list": McpError(-32603, "no")},
+        "refuses": {"tools/list": Exception(-32603, "no")},
         "none": {"server/discover": discovered},
     }
     async with trio.open_nursery() as nursery:
@@ -477,7 +476,7 @@ async def test_listening_goes_on(script_on, autojump_clock):
     def listen(request):
         requests.append(request["id"])
         if len(requests) > 3:
-            return McpError(-32601, "not now")
+            return Exception(-32601, "not now")
         meta = {"io.modelcontextprotocol/subscriptionId": request["id"]}
         params = {"_meta": meta, "notifications": {"toolsListChanged": True}}
         method = "notifications/subscriptions/acknowledged"
