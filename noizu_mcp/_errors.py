@@ -153,7 +153,7 @@ class TransportError(_Copied):
 
 
 class TargetError(TransportError):
-    """A target names no server that can be opened: a file, a module, or an entry of a configuration.
+    """A target names no server: a file, a module, or an entry of a configuration.
 
     Attributes:
         is_wrong: True if the target itself is wrong; False if code of the user failed.

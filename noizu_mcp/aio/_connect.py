@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from .. import client
-from ..client import HANDLER_METHODS, Client, ClientHandler
+from ..client import Client, ClientHandler, ForwardingHandler
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
 
 Params = ParamSpec("Params")
@@ -49,31 +49,26 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
         RuntimeError: The asyncio loop runs inside of a trio task.
         BaseException: See `noizu_mcp.connect`.
     """
-    if isinstance(options.get("handler"), ClientHandler):
-        options["handler"] = _HandlerOnAsyncio(options["handler"])
-    opened = client.connect(target, **options)
-    async with trio_side() as side, enter_trio(side, opened) as inner:
-        yield _AsyncioClient(inner, side)
+    async with trio_side() as side:
+        shown: list[Client] = []
+
+        def present(inner: Client) -> Callable[[], Client]:
+            shown.append(_AsyncioClient(inner, side))
+            return lambda: shown[0]
+
+        handler = options.get("handler")
+        if isinstance(handler, ClientHandler | None):
+            handler = handler or ClientHandler()
+            options["handler"] = ForwardingHandler(handler, present, _on_asyncio)
+        async with enter_trio(side, client.connect(target, **options)):
+            yield shown[0]
 
 
-class _HandlerOnAsyncio(ClientHandler):
-    """A handler for a client on trio, whose coroutine functions run on asyncio.
+def _on_asyncio(method: Any) -> Any:
+    # A method for trio stays there, whatever the loop of the program.
+    if not inspect.iscoroutinefunction(method) or hasattr(method, "runs_on_trio"):
+        return method
 
-    Args:
-        handler: The handler of the program.
-    """
-
-    def __init__(self, handler: ClientHandler) -> None:
-        # Attributes of an instance count as overrides; methods of the base class do not.
-        for name in HANDLER_METHODS:
-            method = getattr(handler, name)
-            is_async = inspect.iscoroutinefunction(method)
-            setattr(self, name, _on_asyncio(method) if is_async else method)
-        settings = ("elicitation_modes", "sampling_tools")
-        vars(self).update((name, getattr(handler, name)) for name in settings)
-
-
-def _on_asyncio(method: Callable[..., Any]) -> Callable[..., Any]:
     async def run(*args: Any) -> Any:
         return await run_asyncio(partial(method, *args))
 
@@ -88,8 +83,12 @@ class _AsyncioClient(Client):
         side: Runs its methods.
     """
 
+    # Beside the attributes of the client, which it shares.
+    __slots__ = ("_inner", "_side")
+
     def __init__(self, inner: Client, side: TrioSide) -> None:
-        vars(self).update(vars(inner))
+        # Shared, not copied: a renewed session may change them.
+        self.__dict__ = vars(inner)
         self._inner = inner
         self._side = side
 

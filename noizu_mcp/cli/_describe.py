@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from .._errors import McpError
 from .._nearest import hint_at
+from .._util import printable
 from .._value import JSON
 from ..jsonrpc import METHOD_NOT_FOUND
 from ..types import (
@@ -22,7 +23,7 @@ from ..types import (
 from ..uri import UriTemplate
 from ._commands import KINDS, hidden_of
 from ._errors import OK, USAGE, CommandError
-from ._output import columns, print_json, printable
+from ._output import columns, print_json
 from ._schema_words import Row, fields_in_words, in_words, needed_fields, sample, shown
 from ._use import Connected, use
 

@@ -320,6 +320,19 @@ class Client:
             await self.request("logging/setLevel", {"level": level})
         peer.log_level = level
 
+    async def aclose(self) -> None:
+        """End the connection; any task may call it, and more than once.
+
+        Requests of all tasks raise `ConnectionClosed`, those that run and those that come. The
+        block of `connect` goes on until it is left; only then does it end a child process that has
+        not ended by itself.
+        """
+        await self._session.leave()
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection has ended: by `aclose`, by the server, or with the block."""
+        await self._session.wait_ended()
+
     @asynccontextmanager
     async def listen(
         self,

@@ -1,6 +1,6 @@
 """`connect`: a client of a server in memory, of a command, or of a URL."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -13,10 +13,11 @@ from .._limits import CLIENT_LIMITS, Limits
 from .._value import JSONObject
 from .._version import __version__
 from ..engine import MessageStream, check_on_trio, single_failure
-from ..server import Server, serve
+from ..server import Listen, Server, Telemetry, serve
 from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_process
 from ..types import ClientCapabilities, Implementation, Principal, Root
 from ._answers import read_roots
+from ._bound_handler import BoundHandler
 from ._client import Client
 from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
@@ -55,6 +56,7 @@ async def connect(
     principal: Principal | None = None,
     limits: Limits = CLIENT_LIMITS,
     replay: bool = False,
+    telemetry: Sequence[Listen] = (),
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
@@ -81,6 +83,8 @@ async def connect(
             values in a message. Those of a `MessageStream` are its own.
         replay: True to let a server in memory run each handler again for each answer of
             2026-07-28, as another process would: it finds side effects without `ctx.step`.
+        telemetry: Listeners, called with each `Event` of the connection; see
+            `noizu_mcp.telemetry`.
 
     Yields:
         The client, after the negotiation of the revision.
@@ -93,7 +97,8 @@ async def connect(
         AuthError: The server refused the credentials, or none could be got.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
-            server; `auth` is not a strategy, or the target has no URL; or `limits` is no `Limits`.
+            server; `auth` is not a strategy, or the target has no URL; `limits` is no `Limits`; or
+            a listener cannot be called with an event.
         ValueError: The URL is not valid, or not one that `auth` sends credentials to; or a root has
             no `file://` URI.
     """
@@ -104,6 +109,7 @@ async def connect(
     if not isinstance(limits, Limits):
         raise TypeError(f"limits must be Limits(…), not {limits!r}")
     listed = _read_roots(handler, roots)
+    listeners = _read_listeners(telemetry) if telemetry else None
     given = (capabilities or ClientCapabilities()).to_wire()
     offered = {**abilities(handler, roots=roots is not None), **given}
     # A server in memory that crashes closes its stream, too: its own failure says more.
@@ -113,17 +119,20 @@ async def connect(
             try:
                 how = _Given(principal, limits, replay, _bind(auth, opened))
                 stream = await _open(opened, stack, nursery, background, how)
-                if tap is not None:
-                    stream = TappedStream(stream, tap)
-                session = ClientSession(stream, info, offered, handler, limits)
+                tapped = stream if tap is None else TappedStream(stream, tap)
+                bound = BoundHandler(handler)
+                make = ClientSession if listeners is None else listeners(stream)
+                session = make(tapped, info, offered, bound, limits)
                 session.answerer.roots = listed
                 if how.auth is not None:
                     how.auth.pause = session.pause_timeouts
+                client = Client(session, timeout)
+                stack.enter_context(bound.connected(client))
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
-                    client = Client(session, timeout)
                     await negotiate(client, session, version, probe_timeout)
+                    stack.enter_context(session.opened(client))
                     yield client
                 finally:
                     # A deadline although shielded: a server that takes nothing must not hold the
@@ -147,6 +156,20 @@ def _read_roots(
         # Neither could win without a surprise: `set_roots` would change one and not the other.
         raise TypeError("give roots= or a handler that overrides list_roots, not both")
     return listed
+
+
+def _read_listeners(
+    listeners: Sequence[Listen],
+) -> Callable[[MessageStream], Callable[..., ClientSession]]:
+    """Check the listeners; return a function that makes the class of their session for a stream."""
+    from ._recording import RecordedSession
+
+    if not isinstance(listeners, Iterable):
+        raise TypeError(f"telemetry must be a list of listeners, not {listeners!r}")
+    telemetry = Telemetry()
+    for listener in listeners:
+        telemetry.add(listener)
+    return lambda stream: partial(RecordedSession, telemetry=telemetry, carrier=stream)
 
 
 async def _keep_background(*, task_status: trio.TaskStatus[trio.Nursery]) -> None:

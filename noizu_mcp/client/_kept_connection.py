@@ -37,7 +37,7 @@ from ..protocol import CHANGES
 from ..types import ToolDefinition
 from ._client import Client
 from ._connect import TIMEOUT, connect
-from ._handlers import ClientHandler, overrides
+from ._handlers import ClientHandler
 from ._targets import Opened
 
 #: Seconds after which a connection counts as a success; one that ends earlier is a failed attempt.
@@ -50,8 +50,10 @@ Status = Literal["connecting", "connected", "waiting", "failed"]
 
 
 class _Pauses:
-    """Growing pauses, each cut by up to a half at random: programs that lost one server together
-    must not come back together."""
+    """Growing pauses, each cut by up to a half at random.
+
+    Programs that lost one server together must not come back together.
+    """
 
     def __init__(self) -> None:
         self._next = FIRST_PAUSE
@@ -62,7 +64,7 @@ class _Pauses:
     def take(self) -> float:
         """Return the next pause, in seconds."""
         pause, self._next = self._next, min(self._next * 2, MAX_PAUSE)
-        return pause * random.uniform(0.5, 1)
+        return pause * random.uniform(0.5, 1)  # noqa: S311 - nothing secret depends on it
 
 
 class KeptConnection:
@@ -165,9 +167,8 @@ class KeptConnection:
             ConnectionClosed: It ended; a transport adds how.
         """
         async with trio.open_nursery() as nursery:
-            if self._handler is not None and overrides(self._handler, "handle_notification"):
-                nursery.start_soon(self._listen, client)
-            await client._session.wait_ended()
+            nursery.start_soon(self._listen, client)
+            await client.wait_closed()
             nursery.cancel_scope.cancel()
         raise ConnectionClosed("the connection ended")
 

@@ -4,8 +4,10 @@ A trio loop runs in a thread of its own for as long as the client is open. Each 
 there and waits for it.
 """
 
+import atexit
 import contextvars
 import inspect
+import os
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -25,8 +27,10 @@ import trio
 from .._errors import ConnectionClosed
 from ..engine import split_cancellation
 from ..types import Implementation, ServerCapabilities
+from ._bound_handler import ForwardingHandler
 from ._client import Client
 from ._connect import connect
+from ._handlers import ClientHandler
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -47,6 +51,11 @@ class _TrioThread:
         self._thread = threading.get_ident()
         self._token = trio.lowlevel.current_trio_token()
 
+    @property
+    def is_current(self) -> bool:
+        """True in the thread of the loop."""
+        return threading.get_ident() == self._thread
+
     def start(
         self, work: Callable[[], Awaitable[Result]], scope: trio.CancelScope | None = None
     ) -> "Future[Result]":
@@ -60,7 +69,7 @@ class _TrioThread:
             ConnectionClosed: The loop has ended.
             RuntimeError: It is called in the thread of the loop, which cannot wait for itself.
         """
-        if threading.get_ident() == self._thread:
+        if self.is_current:
             raise RuntimeError("a SyncClient cannot be used in its own handler or callbacks")
         ended: Future[Result] = Future()
 
@@ -214,38 +223,71 @@ class SyncClient:
     """A client for plain code: `with SyncClient(target) as client: client.call_tool(…)`.
 
     It takes the options of `connect`, and has the methods and attributes of `Client`; the methods
-    wait. Any thread may call them, several at a time. Coroutine functions of a handler run on a
-    trio loop in a thread of the client, as do callbacks for progress; they cannot call the client.
-    In a trio task it would stop the loop, and is refused: use `connect` there, and
-    `noizu_mcp.aio.connect` under asyncio.
+    wait. Any thread may call them, several at a time, and any thread may close the client. Without
+    a block, `open` and `close` begin and end the connection; a program that ends without `close`
+    closes it then. Coroutine functions of a handler run on a trio loop in a thread of the client,
+    as do callbacks for progress; they cannot call the client. In a trio task it would stop the
+    loop, and is refused: use `connect` there, and `noizu_mcp.aio.connect` under asyncio.
 
     Args:
         target: A server, a command, a URL or a stream; see `connect`.
         **options: The options of `connect`.
 
     Raises:
-        RuntimeError: It is opened in a trio task.
+        RuntimeError: It is opened in a trio task, or twice; or it is used before it was open.
         BaseException: See `connect`; when the block is entered.
     """
 
-    _client: Client
-    _thread: _TrioThread
+    _opened: tuple[_TrioThread, Client] | None = None
+    _is_open = False
 
     @_with_options_of(connect)
     def __init__(self, target: Any, **options: Any) -> None:
-        self._open = partial(connect, target, **options)
+        self._connect = partial(connect, target)
+        self._options = options
         self._stack = ExitStack()
+        # Held while it opens or closes: of two threads that close it, both wait for the end.
+        self._lock = threading.Lock()
 
-    def __enter__(self) -> Self:
+    def open(self) -> Self:
+        """Connect; `close` ends the connection, in any thread.
+
+        Returns:
+            The client itself.
+
+        Raises:
+            RuntimeError: It is open already, or this is a trio task.
+            BaseException: See `connect`.
+        """
         if trio.lowlevel.in_trio_task():
             raise RuntimeError(
                 "a SyncClient would stop the trio loop: write `async with connect(…)` here"
             )
-        with ExitStack() as stack:
-            self._thread = stack.enter_context(_trio_thread())
-            self._client = stack.enter_context(_held(self._thread, self._open()))
+        with self._lock, ExitStack() as stack:
+            if self._is_open:
+                raise RuntimeError("this SyncClient is open already")
+            thread = stack.enter_context(_trio_thread())
+            opened = self._connect(**self._options_in(thread))
+            client = stack.enter_context(_held(thread, opened))
+            self._opened = thread, client
+            at_exit = partial(self._close_at_exit, os.getpid())
+            stack.callback(atexit.unregister, atexit.register(at_exit))
             self._stack = stack.pop_all()
+        self._is_open = True
         return self
+
+    def close(self) -> None:
+        """End the connection, and wait until it has ended; running calls raise `ConnectionClosed`.
+
+        Any thread may call it, and more than once.
+
+        Raises:
+            RuntimeError: It is called in a handler or a callback of the client.
+        """
+        self.__exit__(None, None, None)
+
+    def __enter__(self) -> Self:
+        return self.open()
 
     def __exit__(
         self,
@@ -253,7 +295,45 @@ class SyncClient:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
-        return self._stack.__exit__(kind, error, traceback)
+        if self._opened is not None and self._opened[0].is_current:
+            raise RuntimeError("a SyncClient cannot be closed in its own handler or callbacks")
+        with self._lock:
+            try:
+                return self._stack.__exit__(kind, error, traceback)
+            finally:
+                self._is_open = False
+
+    def _close_at_exit(self, process: int) -> None:
+        # A forked child has a copy of the client, but neither its thread nor its connection.
+        if os.getpid() == process:
+            with suppress(Exception):  # the program has ended: nobody is left to tell
+                self.close()
+
+    def _options_in(self, thread: _TrioThread) -> dict[str, Any]:
+        handler = self._options.get("handler")
+        if not isinstance(handler, ClientHandler):
+            return self._options
+
+        def present(client: Client) -> Callable[[], Any]:
+            self._opened = thread, client  # the server may ask before the connection is complete
+            return lambda: client if thread.is_current else self
+
+        return {**self._options, "handler": ForwardingHandler(handler, present)}
+
+    @property
+    def _thread(self) -> _TrioThread:
+        return self._inside()[0]
+
+    @property
+    def _client(self) -> Client:
+        return self._inside()[1]
+
+    def _inside(self) -> tuple[_TrioThread, Client]:
+        if self._opened is None:
+            raise RuntimeError(
+                "this SyncClient is not open: use it in a `with` block, or open() it"
+            )
+        return self._opened
 
     @property
     def server_info(self) -> Implementation:
@@ -290,4 +370,5 @@ class SyncClient:
     call_tool = _blocking(Client.call_tool)
     ping = _blocking(Client.ping)
     set_log_level = _blocking(Client.set_log_level)
+    wait_closed = _blocking(Client.wait_closed)
     listen = _entering(Client.listen)

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from .. import server
@@ -131,8 +132,7 @@ def read_entry(entry: Any, where: str) -> Opened:
 
 def _load(path: str) -> Mapping[str, Any]:
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            document = json.load(file)
+        document = json.loads(Path(path).read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise TargetError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:

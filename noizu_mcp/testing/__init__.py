@@ -1,7 +1,9 @@
-"""Tools for tests of a server: a client in memory, and transcripts of its messages."""
+"""Tools for tests of a server: a client in memory, scripted answers, transcripts of messages."""
 
 from .._util import publish as _publish
 from ..client import connect as connect
+from ._scripted import Asked as Asked
+from ._scripted import ScriptedHandler as ScriptedHandler
 from ._transcript import Entry as Entry
 from ._transcript import Transcript as Transcript
 from ._transcript import assert_notification as assert_notification

@@ -234,8 +234,7 @@ async def test_a_file_of_a_host(folder, key):
         ("one.json", "^one.json is the entry of one server; write {'name': {…}}$"),
         (
             "two.json",
-            "^two.json has several servers: alpha, beta; write two.json#NAME for one of them, or "
-            "connect to all with connect_all$",
+            "^two.json has several servers: alpha, beta; write two.json#NAME for one of them, or c",
         ),
         ("two.json#alhpa", r"^two.json has no server alhpa; did you mean alpha\?$"),
         ("two.json#beta", "^two.json: beta: an entry has a command, or a url"),
