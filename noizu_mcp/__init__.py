@@ -75,8 +75,10 @@ _LATE = {
     "aio": ".aio",
     "Client": ".client",
     "ClientHandler": ".client",
+    "Clients": ".client",
     "Completion": ".types",
     "connect": ".client",
+    "connect_all": ".client",
     "Http": ".transports",
     "Progress": ".client",
     "Prompt": ".components",
@@ -105,10 +107,12 @@ if _TYPE_CHECKING:
     from . import aio as aio
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
+    from .client import Clients as Clients
     from .client import Progress as Progress
     from .client import SyncClient as SyncClient
     from .client import TerminalHandler as TerminalHandler
     from .client import connect as connect
+    from .client import connect_all as connect_all
     from .components import Prompt as Prompt
     from .components import Resource as Resource
     from .components import ResourceTemplate as ResourceTemplate

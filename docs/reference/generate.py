@@ -79,7 +79,8 @@ PAGES = (
         "See [write a client](../../how-to/client.md) and "
         "[HTTP](../../how-to/http.md#in-a-program).",
         {
-            "Connections": "connect Client ClientHandler TerminalHandler SyncClient",
+            "Connections": "connect connect_all Client Clients ClientHandler TerminalHandler "
+            "SyncClient SyncClients",
             "Targets": "Stdio Http",
             "Values": "Reference Progress Implementation",
         },
@@ -89,7 +90,7 @@ PAGES = (
         "noizu_mcp.aio",
         "noizu_mcp.aio",
         "See [asyncio](../../how-to/asyncio.md).",
-        {"asyncio": "connect run"},
+        {"asyncio": "connect connect_all run"},
     ),
     Page(
         "exceptions",

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from .._errors import McpError
+from .._nearest import hint_at
 from .._util import part_of, printable
 from .._value import JSONObject
 from ..client import Client
@@ -29,7 +30,6 @@ from ._arguments import read_arguments, read_texts
 from ._errors import FAILED, OK, USAGE, CommandError
 from ._output import json_of, print_json, print_table, show
 from ._save import Part, check_output, parts_of_blocks, parts_of_contents, save
-from ._target import hint_at
 from ._use import Connected, use
 
 Result = TypeVar("Result")

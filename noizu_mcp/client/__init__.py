@@ -13,9 +13,15 @@ from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
 from ._sync import SyncClient as SyncClient
 
-_LATE = {"TerminalHandler": ".terminal"}
+_LATE = {
+    "Clients": "._several",
+    "TerminalHandler": ".terminal",
+    "connect_all": "._several",
+}
 
 if _TYPE_CHECKING:
+    from ._several import Clients as Clients
+    from ._several import connect_all as connect_all
     from .terminal import TerminalHandler as TerminalHandler
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)

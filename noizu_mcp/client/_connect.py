@@ -3,12 +3,12 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
 from .. import transports
-from .._errors import ConnectionClosed, TransportError
+from .._errors import ConnectionClosed, TargetError
 from .._limits import CLIENT_LIMITS, Limits
 from .._value import JSONObject
 from .._version import __version__
@@ -22,6 +22,10 @@ from ._client import Client
 from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
+from ._targets import Opened, Target, read_target
+
+if TYPE_CHECKING:
+    from ..auth.client import AuthStrategy, RequestAuth
 
 #: Seconds that a request may take by default.
 TIMEOUT: Final = 60.0
@@ -35,14 +39,13 @@ _ELSEWHERE: Final = (
     " `with SyncClient(…)`"
 )
 
-Target = Server | type[Server] | Stdio | Http | str | MessageStream
-
 
 @asynccontextmanager
 async def connect(
     target: Target,
     *,
     handler: ClientHandler | None = None,
+    auth: "AuthStrategy | None" = None,
     version: str | None = None,
     timeout: float = TIMEOUT,
     probe_timeout: float = PROBE_TIMEOUT,
@@ -58,9 +61,14 @@ async def connect(
     """Connect to a server for as long as the block runs.
 
     Args:
-        target: A `Server` class or instance, served in memory, through bytes; a `Stdio` command;
-            a URL, or `Http` with headers or TLS settings; or a `MessageStream`.
+        target: A `Server` class or instance, or a text that names one as on the command line,
+            `"app.py"`, `"app.py:Docs"` or `"package.app:Docs"`: served in memory, through bytes. A
+            `Stdio` command. A URL, or `Http` with headers or TLS settings. The entry of one server
+            in the form of a host's file, `{"command": …}` or `{"url": …}`, a mapping with one such
+            entry under `mcpServers`, or the path of such a file: `"mcp.json"`, or
+            `"mcp.json#name"` if it has several. Or a `MessageStream`.
         handler: Answers questions of the server and takes its notifications.
+        auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The one protocol revision to use; None: the newest that both sides speak.
         timeout: Seconds that a request may take by default, those of the negotiation included.
         probe_timeout: Seconds to wait for the answer to the first `server/discover`.
@@ -83,15 +91,19 @@ async def connect(
 
     Raises:
         RuntimeError: No trio task runs here; `noizu_mcp.aio.connect` is for asyncio.
-        TransportError: The server could not be reached.
+        TransportError: The server could not be reached, its code could not be imported, or the
+            target names none.
         ProtocolError: There is no revision that both sides speak.
-        AuthError: The server refused the credentials.
+        AuthError: The server refused the credentials, or none could be got.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
-            server; `limits` is no `Limits`; or a listener cannot be called with an event.
-        ValueError: The URL is not valid, or a root has no `file://` URI.
+            server; `auth` is not a strategy, or the target has no URL; `limits` is no `Limits`; or
+            a listener cannot be called with an event.
+        ValueError: The URL is not valid, or not one that `auth` sends credentials to; or a root has
+            no `file://` URI.
     """
     check_on_trio("connect", _ELSEWHERE)
+    opened = read_target(target)
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
     handler = ClientHandler() if handler is None else handler
     if not isinstance(limits, Limits):
@@ -105,13 +117,15 @@ async def connect(
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                how = _Given(principal, limits, replay)
-                stream = await _open(target, stack, nursery, background, how)
+                how = _Given(principal, limits, replay, _bind(auth, opened))
+                stream = await _open(opened, stack, nursery, background, how)
                 tapped = stream if tap is None else TappedStream(stream, tap)
                 bound = BoundHandler(handler)
                 make = ClientSession if listeners is None else listeners(stream)
                 session = make(tapped, info, offered, bound, limits)
                 session.answerer.roots = listed
+                if how.auth is not None:
+                    how.auth.pause = session.pause_timeouts
                 client = Client(session, timeout)
                 stack.enter_context(bound.connected(client))
                 # In the background: a cancelled block must still be able to send cancellations.
@@ -177,16 +191,28 @@ class _Given(NamedTuple):
     principal: Principal | None
     limits: Limits
     replay: bool
+    auth: "RequestAuth | None"
+
+
+def _bind(auth: "AuthStrategy | None", target: Opened) -> "RequestAuth | None":
+    """Make the credentials for a URL."""
+    if auth is None:
+        return None
+    from ..auth.client import ProtectedServer, RequestAuth
+
+    if not isinstance(target, Http):
+        raise TypeError(f"auth= is for a URL: {target!r} takes no HTTP credentials")
+    return RequestAuth(auth, ProtectedServer(target.url, target.tls))
 
 
 async def _open(
-    target: Target,
+    target: Opened,
     stack: AsyncExitStack,
     nursery: trio.Nursery,
     background: trio.Nursery,
     given: _Given,
 ) -> MessageStream:
-    remote = isinstance(target, Stdio | Http | str | MessageStream)
+    remote = isinstance(target, Stdio | Http | MessageStream)
     if given.principal is not None and remote:
         raise TypeError("principal= is for a server in memory; others find out who is calling")
     if given.replay and remote:
@@ -196,16 +222,14 @@ async def _open(
         return stream
     if isinstance(target, MessageStream):
         return target
-    if isinstance(target, str):
-        target = Http(target)
     if isinstance(target, Http):
-        http = transports.HttpStream(target, given.limits)
+        http = transports.HttpStream(target, given.limits, given.auth)
         await background.start(http.run)
         return http
     # In the caller's nursery, so that a server that crashes ends the block with its own error.
     server: Any = target() if isinstance(target, type) else target
     if not isinstance(server, Server):
-        raise TransportError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
+        raise TargetError(f"cannot connect to {target!r}: give a Server, a URL or Stdio(…)")
     ours, theirs = memory_pair(given.limits, theirs=server.options.limits)
     run = partial(serve, transport="memory", principal=given.principal, parks=not given.replay)
     nursery.start_soon(run, server, theirs)

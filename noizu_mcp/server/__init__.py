@@ -38,9 +38,10 @@ from .registry._registry import Registry as Registry
 from .registry._server_options import Cache as Cache
 from .registry._server_options import ServerOptions as ServerOptions
 
-_LATE = {"TaskStore": ".tasks._task_store"}
+_LATE = {"TaskStore": ".tasks._task_store", "load_server": ".loading._load"}
 
 if _TYPE_CHECKING:
+    from .loading._load import load_server as load_server
     from .tasks._task_store import TaskStore as TaskStore
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)
