@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from .. import client
-from ..client import Client, ClientHandler, ForwardingHandler
+from ..client import Client, ClientHandler, ForwardingHandler, LiveList
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
 
 Params = ParamSpec("Params")
@@ -98,14 +98,41 @@ class _AsyncioClient(Client):
         return enter_trio(self._side, self._inner.listen(**wanted))
 
 
+class _AsyncioLiveList(LiveList[Any]):
+    """A live list whose methods are called by tasks of asyncio.
+
+    Args:
+        inner: The list on the trio side.
+        side: Runs its methods.
+    """
+
+    def __init__(self, inner: LiveList[Any], side: TrioSide) -> None:
+        vars(self).update(vars(inner))
+        self._inner = inner
+        self._side = side
+
+    def _follow(self) -> Any:
+        return enter_trio(self._side, self._inner)
+
+
 def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    async def crossed(self: _AsyncioClient, *args: Any, **options: Any) -> Any:
+    async def crossed(self: _AsyncioClient | _AsyncioLiveList, *args: Any, **options: Any) -> Any:
         return await self._side.run_trio(partial(method, self._inner, *args, **options))
 
     return crossed
 
 
-for _name, _method in vars(Client).items():
-    if inspect.iscoroutinefunction(_method) and not _name.startswith("_"):
-        setattr(_AsyncioClient, _name, _on_trio(_method))
+def _live_on_asyncio(name: str) -> property:
+    def give(self: _AsyncioClient) -> LiveList[Any]:
+        return _AsyncioLiveList(getattr(self._inner, name), self._side)
+
+    return property(give)
+
+
+for _name in ("tools", "prompts", "resources", "resource_templates"):
+    setattr(_AsyncioClient, _name, _live_on_asyncio(_name))
+for _base, _crossing in ((Client, _AsyncioClient), (LiveList, _AsyncioLiveList)):
+    for _name, _method in vars(_base).items():
+        if inspect.iscoroutinefunction(_method) and not _name.startswith("_"):
+            setattr(_crossing, _name, _on_trio(_method))

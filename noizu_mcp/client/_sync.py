@@ -26,11 +26,20 @@ import trio
 
 from .._errors import ConnectionClosed
 from ..engine import split_cancellation
-from ..types import Implementation, ServerCapabilities
+from ..types import (
+    Implementation,
+    PromptDefinition,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    ServerCapabilities,
+    ToolDefinition,
+)
 from ._bound_handler import ForwardingHandler
 from ._client import Client
 from ._connect import connect
 from ._handlers import ClientHandler
+from ._lists import Definition
+from ._views import ListView, LiveList
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -248,6 +257,43 @@ def _with_options_of(
     return give
 
 
+class SyncLiveList(ListView[Definition]):
+    """A list of the server that follows its changes: `with client.tools as tools`.
+
+    It is the `LiveList` of a client for plain code. The list may change at any time: `items` is one
+    state of it.
+
+    Raises:
+        BaseException: See `LiveList`.
+    """
+
+    def __init__(self, thread: _TrioThread, live: LiveList[Definition]) -> None:
+        vars(self).update(vars(live))
+        self._thread = thread
+        self._live = live
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(_Held(self._thread, self._live))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return self._stack.__exit__(kind, error, traceback)
+
+    def refresh(self) -> None:
+        """List now, without waiting for a notice; see `LiveList`."""
+        self._thread.run(self._live.refresh)
+
+    def wait_changed(self) -> None:
+        """Wait until the list has changed since the last call, or since the block began."""
+        self._thread.run(self._live.wait_changed)
+
+
 class SyncClient:
     """A client for plain code: `with SyncClient(target) as client: client.call_tool(…)`.
 
@@ -383,6 +429,26 @@ class SyncClient:
     def protocol_version(self) -> str:
         """The revision in use."""
         return self._client.protocol_version
+
+    @property
+    def tools(self) -> SyncLiveList[ToolDefinition]:
+        """The tools, as a list that follows changes: `with client.tools as tools`."""
+        return SyncLiveList(self._thread, self._client.tools)
+
+    @property
+    def prompts(self) -> SyncLiveList[PromptDefinition]:
+        """The prompts, as a list that follows changes; see `tools`."""
+        return SyncLiveList(self._thread, self._client.prompts)
+
+    @property
+    def resources(self) -> SyncLiveList[ResourceDefinition]:
+        """The resources, as a list that follows changes; see `tools`."""
+        return SyncLiveList(self._thread, self._client.resources)
+
+    @property
+    def resource_templates(self) -> SyncLiveList[ResourceTemplateDefinition]:
+        """The resource templates, as a list that follows changes; see `tools`."""
+        return SyncLiveList(self._thread, self._client.resource_templates)
 
     request = _blocking(Client.request)
     notify = _blocking(Client.notify)
