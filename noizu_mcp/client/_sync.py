@@ -172,7 +172,7 @@ class _Held(AbstractContextManager[Result]):
         self._entered: Future[Result] = Future()
         self._ended: Future[None]
         self._leave = trio.Event()
-        self._failure: Exception | None = None
+        self._failures: list[Exception] = []
 
     def __enter__(self) -> Result:
         scope = trio.CancelScope()
@@ -195,7 +195,7 @@ class _Held(AbstractContextManager[Result]):
         traceback: TracebackType | None,
     ) -> bool:
         if isinstance(error, Exception):
-            self._failure = error
+            self._failures.append(error)
         self._thread.soon(self._leave.set)
         try:
             # Raises the failure of the block, or what the manager makes of it.
@@ -204,14 +204,14 @@ class _Held(AbstractContextManager[Result]):
             if raised is error:
                 return False
             raise
-        return self._failure is not None
+        return bool(self._failures)
 
     async def _hold(self) -> None:
         async with self._manager as value:
             self._entered.set_result(value)
             await self._leave.wait()
-            if self._failure is not None:
-                raise self._failure
+            for failure in self._failures:
+                raise failure
 
 
 def _blocking(

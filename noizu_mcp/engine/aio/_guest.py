@@ -154,7 +154,7 @@ class _TrioBlock(Generic[Result]):
         self._side = side
         self._manager = manager
         self._leave = trio.Event()
-        self._failure: Exception | None = None
+        self._failures: list[Exception] = []
         self._entered: asyncio.Future[Result]
         self._holding: asyncio.Task[None]
 
@@ -180,7 +180,7 @@ class _TrioBlock(Generic[Result]):
         traceback: TracebackType | None,
     ) -> bool:
         if isinstance(error, Exception):
-            self._failure = error
+            self._failures.append(error)
         self._leave.set()
         if isinstance(error, GeneratorExit):  # nobody waits for the end of the block
             self._holding.add_done_callback(_retrieve)
@@ -196,14 +196,14 @@ class _TrioBlock(Generic[Result]):
             raise
         # Without a failure the manager has swallowed that of the block. It has not seen a
         # cancellation or Ctrl-C.
-        return self._failure is not None
+        return bool(self._failures)
 
     async def _hold(self) -> None:
         async with self._manager as value:
             self._entered.set_result(value)
             await self._leave.wait()
-            if self._failure is not None:
-                raise self._failure
+            for failure in self._failures:
+                raise failure
 
 
 def enter_trio(
