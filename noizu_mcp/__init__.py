@@ -98,6 +98,7 @@ _LATE = {
     "SkillFolder": ".skills",
     "Stdio": ".transports",
     "SyncClient": ".client",
+    "SyncClients": ".client",
     "Task": ".types",
     "TerminalHandler": ".client",
 }
@@ -110,6 +111,7 @@ if _TYPE_CHECKING:
     from .client import Clients as Clients
     from .client import Progress as Progress
     from .client import SyncClient as SyncClient
+    from .client import SyncClients as SyncClients
     from .client import TerminalHandler as TerminalHandler
     from .client import connect as connect
     from .client import connect_all as connect_all

@@ -17,7 +17,7 @@ FOLDERS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 # A name that comes or goes is a line in CHANGELOG.md.
 PUBLIC = {
     *("Accept", "Annotations", "AuthError", "Cache", "Cancel", "Client", "ClientHandler"),
-    *("Clients", "connect_all"),
+    *("Clients", "SyncClients", "connect_all"),
     *(
         "Completion",
         "ConnectionClosed",

@@ -15,7 +15,7 @@ Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 
-def _with_options_of(
+def with_options_of(
     original: Callable[Params, Result],
 ) -> Callable[[Callable[..., Result]], Callable[Params, Result]]:
     """Give a function the signature of another one."""
@@ -27,7 +27,7 @@ def _with_options_of(
     return give
 
 
-@_with_options_of(client.connect)
+@with_options_of(client.connect)
 @asynccontextmanager
 async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
     """Connect an asyncio program to a server for as long as the block runs.
@@ -53,18 +53,19 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
         shown: list[Client] = []
 
         def present(inner: Client) -> Callable[[], Client]:
-            shown.append(_AsyncioClient(inner, side))
+            shown.append(AsyncioClient(inner, side))
             return lambda: shown[0]
 
         handler = options.get("handler")
         if isinstance(handler, ClientHandler | None):
             handler = handler or ClientHandler()
-            options["handler"] = ForwardingHandler(handler, present, _on_asyncio)
+            options["handler"] = ForwardingHandler(handler, present, on_asyncio)
         async with enter_trio(side, client.connect(target, **options)):
             yield shown[0]
 
 
-def _on_asyncio(method: Any) -> Any:
+def on_asyncio(method: Any) -> Any:
+    """Make a coroutine function of a handler callable from trio tasks."""
     # A method for trio stays there, whatever the loop of the program.
     if not inspect.iscoroutinefunction(method) or hasattr(method, "runs_on_trio"):
         return method
@@ -75,7 +76,7 @@ def _on_asyncio(method: Any) -> Any:
     return run
 
 
-class _AsyncioClient(Client):
+class AsyncioClient(Client):
     """A client whose methods are called by tasks of asyncio.
 
     Args:
@@ -92,7 +93,7 @@ class _AsyncioClient(Client):
         self._inner = inner
         self._side = side
 
-    @_with_options_of(Client.listen)
+    @with_options_of(Client.listen)
     def listen(self, **wanted: Any) -> Any:
         """Receive notifications of changes while the block runs; see `Client`."""
         return enter_trio(self._side, self._inner.listen(**wanted))
@@ -117,22 +118,27 @@ class _AsyncioLiveList(LiveList[Any]):
 
 def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    async def crossed(self: _AsyncioClient | _AsyncioLiveList, *args: Any, **options: Any) -> Any:
+    async def crossed(self: Any, *args: Any, **options: Any) -> Any:
         return await self._side.run_trio(partial(method, self._inner, *args, **options))
 
     return crossed
 
 
+def cross_methods(base: type, crossing: type) -> None:
+    """Give a class of asyncio the coroutine methods of a class of trio."""
+    for name, method in vars(base).items():
+        if inspect.iscoroutinefunction(method) and not name.startswith("_"):
+            setattr(crossing, name, _on_trio(method))
+
+
 def _live_on_asyncio(name: str) -> property:
-    def give(self: _AsyncioClient) -> LiveList[Any]:
+    def give(self: AsyncioClient) -> LiveList[Any]:
         return _AsyncioLiveList(getattr(self._inner, name), self._side)
 
     return property(give)
 
 
 for _name in ("tools", "prompts", "resources", "resource_templates"):
-    setattr(_AsyncioClient, _name, _live_on_asyncio(_name))
-for _base, _crossing in ((Client, _AsyncioClient), (LiveList, _AsyncioLiveList)):
-    for _name, _method in vars(_base).items():
-        if inspect.iscoroutinefunction(_method) and not _name.startswith("_"):
-            setattr(_crossing, _name, _on_trio(_method))
+    setattr(AsyncioClient, _name, _live_on_asyncio(_name))
+cross_methods(Client, AsyncioClient)
+cross_methods(LiveList, _AsyncioLiveList)

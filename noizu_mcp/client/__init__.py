@@ -17,6 +17,7 @@ from ._views import LiveList as LiveList
 
 _LATE = {
     "Clients": "._several",
+    "SyncClients": "._sync_several",
     "TerminalHandler": ".terminal",
     "connect_all": "._several",
 }
@@ -24,6 +25,7 @@ _LATE = {
 if _TYPE_CHECKING:
     from ._several import Clients as Clients
     from ._several import connect_all as connect_all
+    from ._sync_several import SyncClients as SyncClients
     from .terminal import TerminalHandler as TerminalHandler
 else:
     __getattr__, __dir__ = _late(globals(), _LATE)

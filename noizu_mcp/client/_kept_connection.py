@@ -77,8 +77,6 @@ class KeptConnection:
         options: The options of `connect`.
 
     Attributes:
-        status: The state.
-        client: The client while it is connected, else None.
         failure: The reason why it is not connected; None while it is, or was never tried.
         tools: The tools that it listed last, by name.
         is_listed: True if it listed them when it was last asked.
@@ -93,12 +91,12 @@ class KeptConnection:
         options: Mapping[str, Any],
     ) -> None:
         self.name = name
-        self.status: Status = "connecting"
-        self.client: Client | None = None
         self.failure: BaseException | None = None
         self.tools: Mapping[str, ToolDefinition] = {}
         self.is_listed = False
         self.timeout: float = options.get("timeout", TIMEOUT)
+        self._status: Status = "connecting"
+        self._client: Client | None = None
         self._target = target
         self._handler = handler
         self._options = options
@@ -106,6 +104,20 @@ class KeptConnection:
         self._is_for_once = isinstance(target, MessageStream | Exception)
         self._began = math.inf
         self._changed = trio.Event()
+
+    @property
+    def status(self) -> Status:
+        """The state."""
+        # Calls fail as soon as the connection ends, a moment before `run` notices: a call that
+        # follows must not meet the old connection.
+        client = self._client
+        is_over = client is not None and client._session.pending.is_closed
+        return "connecting" if is_over else self._status
+
+    @property
+    def client(self) -> Client | None:
+        """The client while it is connected, else None."""
+        return self._client if self.status == "connected" else None
 
     async def run(self) -> None:
         """Keep the connection until the calling task is cancelled, or no attempt can succeed."""
@@ -155,8 +167,8 @@ class KeptConnection:
         return failure or ConnectionClosed("the connection ended")
 
     def _enter(self, status: Status, client: Client | None = None) -> None:
-        self.status = status
-        self.client = client
+        self._status = status
+        self._client = client
         self._changed.set()
         self._changed = trio.Event()
 
@@ -209,8 +221,9 @@ class KeptConnection:
         with trio.move_on_after(timeout):
             while self.status == "connecting":
                 await self._changed.wait()
-        if self.client is not None:
-            return self.client
+        client = self.client
+        if client is not None:
+            return client
         if self.status == "connecting":
             raise RequestTimeout(f"{self.name} did not connect within {timeout:g} s")
         raise self.unavailable()

@@ -61,9 +61,10 @@ class Clients:
         connection = self._connections.get(name)
         if connection is None:
             raise KeyError(f"no server {name}; {hint_at(name, list(self._connections))}")
-        if connection.client is None:
+        client = connection.client
+        if client is None:
             raise connection.unavailable()
-        return connection.client
+        return client
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._connections)

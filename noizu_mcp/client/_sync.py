@@ -4,12 +4,13 @@ A trio loop runs in a thread of its own for as long as the client is open. Each 
 there and waits for it.
 """
 
+import abc
 import atexit
 import contextvars
 import inspect
 import os
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import (
     AbstractAsyncContextManager,
@@ -20,7 +21,7 @@ from contextlib import (
 )
 from functools import partial, update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar
 
 import trio
 
@@ -43,11 +44,13 @@ from ._views import ListView, LiveList
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
+#: The value of the context manager on trio.
+Inner = TypeVar("Inner")
 
 _CLOSED: Final = "the client is closed"
 
 
-class _TrioThread:
+class TrioThread:
     """A trio loop in a thread, for callers in other threads.
 
     Args:
@@ -134,12 +137,12 @@ async def _settle(
 
 
 @contextmanager
-def _trio_thread() -> Iterator[_TrioThread]:
-    started: Future[_TrioThread] = Future()
+def _trio_thread() -> Iterator[TrioThread]:
+    started: Future[TrioThread] = Future()
 
     async def main() -> None:
         async with trio.open_nursery() as nursery:
-            thread = _TrioThread(nursery)
+            thread = TrioThread(nursery)
             started.set_result(thread)
             await thread.stopped.wait()
             nursery.cancel_scope.cancel()
@@ -166,7 +169,7 @@ class _Held(AbstractContextManager[Result]):
         manager: The context manager.
     """
 
-    def __init__(self, thread: _TrioThread, manager: AbstractAsyncContextManager[Result]) -> None:
+    def __init__(self, thread: TrioThread, manager: AbstractAsyncContextManager[Result]) -> None:
         self._thread = thread
         self._manager = manager
         self._entered: Future[Result] = Future()
@@ -214,12 +217,12 @@ class _Held(AbstractContextManager[Result]):
                 raise failure
 
 
-def _blocking(
-    method: Callable[Concatenate[Client, Params], Awaitable[Result]],
-) -> Callable[Concatenate["SyncClient", Params], Result]:
-    """Make a method that waits for a method of `Client`."""
+def blocking(
+    method: Callable[Concatenate[Inner, Params], Awaitable[Result]],
+) -> Callable[Concatenate["SyncOpened[Inner]", Params], Result]:
+    """Make a method that waits for a method of a client on trio."""
 
-    def call(self: "SyncClient", /, *args: Params.args, **options: Params.kwargs) -> Result:
+    def call(self: "SyncOpened[Inner]", /, *args: Params.args, **options: Params.kwargs) -> Result:
         return self._thread.run(lambda: method(self._client, *args, **options))
 
     update_wrapper(call, method)
@@ -227,12 +230,12 @@ def _blocking(
 
 
 def _entering(
-    method: Callable[Concatenate[Client, Params], AbstractAsyncContextManager[Result]],
-) -> Callable[Concatenate["SyncClient", Params], AbstractContextManager[Result]]:
-    """Make a method that enters and leaves a context manager of `Client`."""
+    method: Callable[Concatenate[Inner, Params], AbstractAsyncContextManager[Result]],
+) -> Callable[Concatenate["SyncOpened[Inner]", Params], AbstractContextManager[Result]]:
+    """Make a method that enters and leaves a context manager of a client on trio."""
 
     def enter(
-        self: "SyncClient", /, *args: Params.args, **options: Params.kwargs
+        self: "SyncOpened[Inner]", /, *args: Params.args, **options: Params.kwargs
     ) -> AbstractContextManager[Result]:
         return _Held(self._thread, method(self._client, *args, **options))
 
@@ -240,10 +243,10 @@ def _entering(
     return enter
 
 
-def _with_options_of(
+def with_options_of(
     _original: Callable[Params, object],
-) -> Callable[[Callable[..., None]], Callable[Concatenate["SyncClient", Params], None]]:
-    """Give `__init__` the parameters of `connect`."""
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, Params], None]]:
+    """Give `__init__` the parameters of another function."""
 
     def give(init: Callable[..., None]) -> Callable[..., None]:
         ours = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -267,7 +270,7 @@ class SyncLiveList(ListView[Definition]):
         BaseException: See `LiveList`.
     """
 
-    def __init__(self, thread: _TrioThread, live: LiveList[Definition]) -> None:
+    def __init__(self, thread: TrioThread, live: LiveList[Definition]) -> None:
         vars(self).update(vars(live))
         self._thread = thread
         self._live = live
@@ -294,32 +297,25 @@ class SyncLiveList(ListView[Definition]):
         self._thread.run(self._live.wait_changed)
 
 
-class SyncClient:
-    """A client for plain code: `with SyncClient(target) as client: client.call_tool(…)`.
-
-    It takes the options of `connect`, and has the methods and attributes of `Client`; the methods
-    wait. Any thread may call them, several at a time, and any thread may close the client. Without
-    a block, `open` and `close` begin and end the connection; a program that ends without `close`
-    closes it then. Coroutine functions of a handler run on a trio loop in a thread of the client,
-    as do callbacks for progress; they cannot call the client. In a trio task it would stop the
-    loop, and is refused: use `connect` there, and `noizu_mcp.aio.connect` under asyncio.
+class SyncOpened(Generic[Inner]):
+    """What is open on a trio loop in a thread of its own, for plain code: the base of `SyncClient`.
 
     Args:
-        target: A server, a command, a URL or a stream; see `connect`.
-        **options: The options of `connect`.
-
-    Raises:
-        RuntimeError: It is opened in a trio task, or twice; or it is used before it was open.
-        BaseException: See `connect`; when the block is entered.
+        connect: Makes the context manager of trio, from the options.
+        options: The options.
+        opened: The thread and the value of the context manager, if it is open already.
     """
 
-    _opened: tuple[_TrioThread, Client] | None = None
-    _is_open = False
-
-    @_with_options_of(connect)
-    def __init__(self, target: Any, **options: Any) -> None:
-        self._connect = partial(connect, target)
+    def __init__(
+        self,
+        connect: Callable[..., AbstractAsyncContextManager[Inner]],
+        options: Mapping[str, Any],
+        opened: tuple[TrioThread, Inner] | None = None,
+    ) -> None:
+        self._connect = connect
         self._options = options
+        self._opened = opened
+        self._is_open = opened is not None
         self._stack = ExitStack()
         # Held while it opens or closes: of two threads that close it, both wait for the end.
         self._lock = threading.Lock()
@@ -384,31 +380,60 @@ class SyncClient:
             with suppress(Exception):  # the program has ended: nobody is left to tell
                 self.close()
 
-    def _options_in(self, thread: _TrioThread) -> dict[str, Any]:
+    def _options_in(self, thread: TrioThread) -> Mapping[str, Any]:
+        """Adapt the options to a thread: the handler sees the client of plain code."""
         handler = self._options.get("handler")
         if not isinstance(handler, ClientHandler):
             return self._options
-
-        def present(client: Client) -> Callable[[], Any]:
-            self._opened = thread, client  # the server may ask before the connection is complete
-            return lambda: client if thread.is_current else self
-
+        present = partial(self._present, thread)
         return {**self._options, "handler": ForwardingHandler(handler, present)}
 
+    @abc.abstractmethod
+    def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
+        """Give the client of a handler; see `ForwardingHandler`."""
+
     @property
-    def _thread(self) -> _TrioThread:
+    def _thread(self) -> TrioThread:
         return self._inside()[0]
 
     @property
-    def _client(self) -> Client:
+    def _client(self) -> Inner:
         return self._inside()[1]
 
-    def _inside(self) -> tuple[_TrioThread, Client]:
+    def _inside(self) -> tuple[TrioThread, Inner]:
         if self._opened is None:
             raise RuntimeError(
                 "this SyncClient is not open: use it in a `with` block, or open() it"
             )
         return self._opened
+
+
+class SyncClient(SyncOpened[Client]):
+    """A client for plain code: `with SyncClient(target) as client: client.call_tool(…)`.
+
+    It takes the options of `connect`, and has the methods and attributes of `Client`; the methods
+    wait. Any thread may call them, several at a time, and any thread may close the client. Without
+    a block, `open` and `close` begin and end the connection; a program that ends without `close`
+    closes it then. Coroutine functions of a handler run on a trio loop in a thread of the client,
+    as do callbacks for progress; they cannot call the client. In a trio task it would stop the
+    loop, and is refused: use `connect` there, and `noizu_mcp.aio.connect` under asyncio.
+
+    Args:
+        target: A server, a command, a URL or a stream; see `connect`.
+        **options: The options of `connect`.
+
+    Raises:
+        RuntimeError: It is opened in a trio task, or twice; or it is used before it was open.
+        BaseException: See `connect`; when the block is entered.
+    """
+
+    @with_options_of(connect)
+    def __init__(self, target: Any, **options: Any) -> None:
+        super().__init__(partial(connect, target), options)
+
+    def _present(self, thread: TrioThread, client: Client) -> Callable[[], Any]:
+        self._opened = thread, client  # the server may ask before the connection is complete
+        return lambda: client if thread.is_current else self
 
     @property
     def server_info(self) -> Implementation:
@@ -450,20 +475,27 @@ class SyncClient:
         """The resource templates, as a list that follows changes; see `tools`."""
         return SyncLiveList(self._thread, self._client.resource_templates)
 
-    request = _blocking(Client.request)
-    notify = _blocking(Client.notify)
-    list_tools = _blocking(Client.list_tools)
-    list_resources = _blocking(Client.list_resources)
-    list_resource_templates = _blocking(Client.list_resource_templates)
-    list_prompts = _blocking(Client.list_prompts)
-    read_resource = _blocking(Client.read_resource)
-    subscribe = _blocking(Client.subscribe)
-    unsubscribe = _blocking(Client.unsubscribe)
-    get_prompt = _blocking(Client.get_prompt)
-    complete = _blocking(Client.complete)
-    set_roots = _blocking(Client.set_roots)
-    call_tool = _blocking(Client.call_tool)
-    ping = _blocking(Client.ping)
-    set_log_level = _blocking(Client.set_log_level)
-    wait_closed = _blocking(Client.wait_closed)
+    request = blocking(Client.request)
+    notify = blocking(Client.notify)
+    list_tools = blocking(Client.list_tools)
+    list_resources = blocking(Client.list_resources)
+    list_resource_templates = blocking(Client.list_resource_templates)
+    list_prompts = blocking(Client.list_prompts)
+    read_resource = blocking(Client.read_resource)
+    subscribe = blocking(Client.subscribe)
+    unsubscribe = blocking(Client.unsubscribe)
+    get_prompt = blocking(Client.get_prompt)
+    complete = blocking(Client.complete)
+    set_roots = blocking(Client.set_roots)
+    call_tool = blocking(Client.call_tool)
+    ping = blocking(Client.ping)
+    set_log_level = blocking(Client.set_log_level)
+    wait_closed = blocking(Client.wait_closed)
     listen = _entering(Client.listen)
+
+
+def sync_client_of(thread: TrioThread, client: Client) -> SyncClient:
+    """Make the client for plain code of a client that is open already, in a thread."""
+    made = SyncClient.__new__(SyncClient)
+    SyncOpened.__init__(made, connect, {}, (thread, client))
+    return made

@@ -155,6 +155,8 @@ async def test_a_call_needs_no_list(lives):
     """The first call finds its tool by itself; a name that nobody knows is an error with advice."""
     async with connect_all(servers(lives) | {"dead": DEAD}) as clients:
         assert shown(await clients.call_tool("b_who", {"number": 0})) == "b 0"
+        with pytest.raises(ConnectionClosed, match=r"^dead is not connected: command not found"):
+            await clients.call_tool("dead_who")
         with pytest.raises(McpError, match=r"^Unknown tool: b_whoo; did you mean b_who\?; not con"):
             await clients.call_tool("b_whoo")
         with pytest.raises(McpError, match=r"^Unknown tool: frobnicate; not connected: dead \("):
@@ -463,10 +465,15 @@ async def test_a_handler_for_each_server(lives, version):
 
 
 async def test_one_handler_for_all(lives):
-    """One handler answers the questions of all servers."""
-    async with connect_all(servers(lives), handler=Host("all")) as clients:
-        assert shown(await clients.call_tool("a_ask")) == "all"
-        assert shown(await clients.call_tool("b_ask")) == "all"
+    """One handler answers the questions of all servers, and its client is the one that asks."""
+
+    class Namer(ClientHandler):
+        async def handle_elicitation(self, params):
+            return Accept({"name": f"asked by {self.client.server_info.name}"})
+
+    async with connect_all(servers(lives), handler=Namer()) as clients:
+        assert shown(await clients.call_tool("a_ask")) == "asked by a"
+        assert shown(await clients.call_tool("b_ask")) == "asked by b"
 
 
 async def test_listening_goes_on(script_on, autojump_clock):
@@ -533,6 +540,8 @@ async def test_no_servers():
     """An empty configuration is one without tools."""
     async with connect_all({"mcpServers": {}}) as clients:
         assert await clients.list_tools() == []
+        with pytest.raises(McpError, match=r"^Unknown tool: a_who \(-32602\)$"):
+            await clients.call_tool("a_who")
 
 
 @pytest.mark.parametrize(
