@@ -171,6 +171,18 @@ class TransportError(_Copied):
         super().__init__(message)
 
 
+class TargetError(TransportError):
+    """A target names no server: a file, a module, or an entry of a configuration.
+
+    Attributes:
+        is_wrong: True if the target itself is wrong; False if code of the user failed.
+    """
+
+    def __init__(self, message: str, *, is_wrong: bool = True) -> None:
+        super().__init__(message)
+        self.is_wrong = is_wrong
+
+
 class AuthError(Exception):
     """The server answered with status 401 or 403."""
 

@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from .._errors import McpError
+from .._nearest import hint_at
+from .._util import part_of, printable
 from .._value import JSONObject
 from ..client import Client
 from ..jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND
@@ -26,11 +28,10 @@ from ..types import (
     camel_case,
 )
 from ..uri import UriTemplate
-from ._arguments import part_of, read_arguments, read_texts
+from ._arguments import read_arguments, read_texts
 from ._errors import FAILED, OK, USAGE, CommandError
-from ._output import json_of, print_json, print_table, printable, show
+from ._output import json_of, print_json, print_table, show
 from ._save import Part, check_output, parts_of_blocks, parts_of_contents, save
-from ._target import hint_at
 from ._use import Connected, use
 
 Result = TypeVar("Result")

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final, TextIO
 
+from .._util import printable
 from ..client import Progress
 from ..jsonrpc import Batch, Notification, decode
 from ..types import LogLevel
-from ._output import MIN_WIDTH, columns, cut, printable
+from ._output import MIN_WIDTH, columns, cut
 
 #: Columns of a terminal that does not tell its width.
 _WIDTH: Final = 80

@@ -115,6 +115,11 @@ class PendingRequests:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def is_closed(self) -> bool:
+        """True once the connection has ended: no request can be sent any more."""
+        return self._closed
+
     def add(self, id_: Id, pending: PendingRequest) -> None:
         """Enter a request.
 

@@ -12,10 +12,11 @@ import trio
 
 from noizu_mcp import Server, connect
 from noizu_mcp.cli import main
-from noizu_mcp.cli._ask import Person, Terminal
+from noizu_mcp.cli._ask import Person
 from noizu_mcp.cli._display import Display, bar_of
 from noizu_mcp.cli._errors import CommandError
 from noizu_mcp.client import Progress
+from noizu_mcp.client.terminal import Terminal
 
 SERVER = r"""
 from noizu_mcp import Context, Server, Toolkit, mcp
