@@ -209,7 +209,7 @@ class Dispatcher(InFlight):
         pending = PendingRequest(request.method, seconds, on_progress)
         try:
             # Entered before it is sent: in memory the answer may be there at once.
-            self.pending.add(request.id, pending)
+            self.pending.add(request.id, pending, self.spawn)
             channel.deliver(encode(request))
             return await pending.wait()
         except (RequestTimeout, trio.Cancelled) as error:

@@ -42,7 +42,7 @@ class Outbox:
         self._writing = False
         self._unfinished = False
         self._work = trio.Event()
-        self._emptied = trio.Event()
+        self._emptied: trio.Event | None = None  # while a task waits
 
     # ReplyChannel: all messages of a connection go the same way.
 
@@ -83,7 +83,7 @@ class Outbox:
         await trio.lowlevel.checkpoint()
         # A loop: all who wait wake together, and the first may fill the room again.
         while not self.has_room:
-            await self._emptied.wait()
+            await self._wait_emptied()
 
     # Queue and flush
 
@@ -140,7 +140,7 @@ class Outbox:
         self._work.set()
         # Woken by every `_settle`, so also by the end of the peer.
         while (self._queue or self._unfinished or self._writing) and not self._broken:
-            await self._emptied.wait()
+            await self._wait_emptied()
 
     def close(self) -> None:
         """Drop all messages, present and future, and wake every task that waits for room."""
@@ -171,10 +171,16 @@ class Outbox:
             # are left is known to the stream alone.
             self._work.set()
             return
-        self._size = sum(map(len, self._queue))
-        self._emptied.set()
-        # A new event at once: tasks that begin to wait now wait for the next time.
-        self._emptied = trio.Event()
+        self._size = sum(map(len, self._queue)) if self._queue else 0
+        if self._emptied is not None:
+            self._emptied.set()
+            self._emptied = None  # tasks that begin to wait now wait for the next time
+
+    async def _wait_emptied(self) -> None:
+        """Wait for the next `_settle` that leaves no message unfinished."""
+        if self._emptied is None:
+            self._emptied = trio.Event()
+        await self._emptied.wait()
 
     def _break(self) -> None:
         self._broken = True
