@@ -1,5 +1,6 @@
 """A server over HTTP that misbehaves as the name of the called tool says; raw bytes on sockets."""
 
+import gzip
 import json
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -160,7 +161,9 @@ class Bad:
         await stream.send_all(HEAD % b"application/json" + head + b"zz\r\n" + answer(call))
 
     async def packed(self, stream, call):
-        await stream.send_all(whole(answer(call), more=b"content-encoding: gzip\r\n"))
+        body = gzip.compress(answer(call))
+        await stream.send_all(whole(body, more=b"content-encoding: gzip\r\n"))
+        return True
 
     async def no_unicode(self, stream, call):
         await stream.send_all(whole(answer(call).replace(b"mine", b"\xff\xfe")))
@@ -231,10 +234,10 @@ class Bad:
     async def out_of_order(self, stream, call):
         self.held.append((stream, call))
         if len(self.held) == 3:
-            for held, late in reversed(self.held):
+            three, self.held = self.held, []
+            for held, late in reversed(three):
                 with suppress(trio.BrokenResourceError):
                     await held.send_all(whole(answer(late)))
-            self.held.clear()
         return True
 
 
