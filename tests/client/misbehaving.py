@@ -156,9 +156,7 @@ def cancel(id_, token):
 #: Calls that are answered with the next one, or all together in the reverse order.
 waiting = []
 behind = []
-TOOLS = {
-    name.encode(): tool for name, tool in globals().items() if callable(tool)
-}
+TOOLS = {name.encode(): tool for name, tool in globals().items() if callable(tool)}
 
 
 def main():

@@ -209,7 +209,13 @@ class Bad:
         await stream.send_all(events(event(answer(call)), event(answer(call, "the second"))))
 
     async def garbage(self, stream, call):
-        noise = (b": comment\n", b"event: other\n\n", b"id\n", *map(event, GARBAGE), b"\xff\xfe\n\n")
+        noise = (
+            b": comment\n",
+            b"event: other\n\n",
+            b"id\n",
+            *map(event, GARBAGE),
+            b"\xff\xfe\n\n",
+        )
         await stream.send_all(events(*noise, event(answer(call)), *noise))
 
     async def flood(self, stream, call):

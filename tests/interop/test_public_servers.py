@@ -61,7 +61,7 @@ CLIENTS = {"trio": on_trio, "asyncio": on_asyncio, "sync": without_a_loop}
 class Page(BaseHTTPRequestHandler):
     """One page, which robots may read."""
 
-    def do_GET(self) -> None:  # noqa: N802 - the name of the method
+    def do_GET(self) -> None:
         found = self.path in ("/", "/robots.txt")
         text = "<html><body><p>Plums are ripe in August, and sweet.</p></body></html>"
         body = b"" if self.path == "/robots.txt" else text.encode()

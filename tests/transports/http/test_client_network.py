@@ -15,8 +15,6 @@ HOST = "127.0.0.1"
 DONE = {"content": [{"type": "text", "text": "done"}]}
 
 
-
-
 @pytest.mark.parametrize("size", [100, _network.SMALL, 300_000])
 async def test_a_request_arrives_whole(size):
     """A body of any size follows its head; a small one comes in the same write."""
@@ -26,9 +24,8 @@ async def test_a_request_arrives_whole(size):
         sizes.append(len(heard.message["params"]["arguments"]["text"]))
         await heard.result(DONE)
 
-    async with serving(Script(tools_call=call)) as script:
-        async with connect(script.url) as client:
-            await client.call_tool("t", {"text": "x" * size})
+    async with serving(Script(tools_call=call)) as script, connect(script.url) as client:
+        await client.call_tool("t", {"text": "x" * size})
     assert sizes == [size]
 
 

@@ -234,7 +234,7 @@ class Post:
         return error.id in self._unanswered or self._is_unreadable
 
     def _deliver_event(self, received: Received) -> None:
-        """Deliver one message of an event stream, which has nothing more for us after the answer."""
+        """Deliver one message of an event stream; after the answer it has nothing more for us."""
         self._deliver(received)
         # Servers may keep it open.
         if self.ids and not self._unanswered:
