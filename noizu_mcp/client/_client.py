@@ -8,7 +8,7 @@ from typing import Any, Final, overload
 import attrs
 import trio
 
-from .._errors import McpError, TaskStarted
+from .._errors import McpError, ProtocolError, TaskStarted
 from .._value import JSONObject
 from ..engine import OnProgress, single_failure
 from ..jsonrpc import HEADER_MISMATCH, Notification
