@@ -18,7 +18,7 @@ import trio
 from ..._errors import TransportError
 from ..._value import JSONObject
 from ...jsonrpc import MODERN_CODES
-from ...protocol import STATELESS
+from ...protocol import REVISIONS, STATELESS
 from ...transports import Http, Stdio
 from ...types import META_SERVER_INFO
 from .._arguments import read_arguments
@@ -102,6 +102,8 @@ class _Examination:
         facts["revisions"] = ", ".join(self._revisions) or "none"
         if self._times:
             facts["answer"] = f"{statistics.median(self._times) * 1000:.1f} ms (median)"
+        if self._revisions and REVISIONS.keys().isdisjoint(self._revisions):
+            return  # the version itself is a finding
         if self._revisions and STATELESS.name not in self._revisions:
             self._report.check("revision", False, "server/discover", "2026-07-28 is not served")
 
@@ -116,8 +118,8 @@ class _Examination:
                     self._report.facts["start"] = f"{trio.current_time() - began:.2f} s"
                     await self._converse(talk, found.result.get("capabilities"))
                     self._end_handshake(talk)
-                    await self._disturb(talk, link)
-                await self._end(link)
+                if not link.ended:
+                    await self._end(talk, link, is_alive=found.result is not None)
             async with open_pipe(target, self._report) as link:
                 await self._stateless(Talk(link, self._report, self._patience, stateless=True))
         except TransportError as error:
@@ -125,15 +127,13 @@ class _Examination:
             return
         self._judge_start(found)
 
-    async def _disturb(self, talk: Talk, link: PipeLink) -> None:
-        """Send what is no message."""
-        await link.write(b"{this is no JSON")
-        again = await talk.ask("ping")
-        sent = "a line that is no JSON, and ping"
-        self._report.check("bad-line", again.answer is not None, sent, again.seen)
-
-    async def _end(self, link: PipeLink) -> None:
-        """End the input of a server that still runs."""
+    async def _end(self, talk: Talk, link: PipeLink, *, is_alive: bool) -> None:
+        """Send what is no message, and then the end of the input."""
+        if is_alive:
+            await link.write(b"{this is no JSON")
+            again = await talk.ask("ping")
+            sent = "a line that is no JSON, and ping"
+            self._report.check("bad-line", again.answer is not None, sent, again.seen)
         if not link.ended:
             ended = await link.end() is not None
             seen = f"it runs on after {EXIT_TIMEOUT:g} s"
@@ -162,10 +162,12 @@ class _Examination:
                 await self._converse(talk, found.result.get("capabilities"))
                 await check_session(talk, link)
                 self._end_handshake(talk)
-            talk = Talk(link, self._report, self._patience, stateless=True)
-            if await self._stateless(talk):
-                await check_headers(talk)
-                message.update(method="server/discover", params={"_meta": talk.envelope()})
+            newer = Talk(link, self._report, self._patience, stateless=True)
+            if await self._stateless(newer):
+                await check_headers(newer)
+                if found.result is None:
+                    talk = newer
+                    message.update(method="server/discover", params={"_meta": talk.envelope()})
             if self._revisions:
                 await check_callers(
                     link, self._report, message, talk.headers_of(message), self._patience
@@ -199,7 +201,7 @@ class _Examination:
 
     async def _stateless(self, talk: Talk) -> bool:
         """Check 2026-07-28; False if the server does not speak it."""
-        result = await discover(talk)
+        result = await discover(talk, is_alive=bool(self._revisions))
         if result is None:
             return False
         self._revisions.insert(0, talk.version)

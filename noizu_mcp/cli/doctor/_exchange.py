@@ -57,6 +57,11 @@ class Exchange:
         return found if type(found) is int else None
 
     @property
+    def replied(self) -> bool:
+        """True if the server answered, if only with an HTTP status that refuses the request."""
+        return self.answer is not None or (self.status or 0) >= 400
+
+    @property
     def seen(self) -> str:
         """What came back, for messages."""
         status = "" if self.status is None else f"HTTP {self.status} "

@@ -21,6 +21,8 @@ FOREIGN: Final = "noizu-mcp-doctor.invalid"
 MIN_VALIDITY: Final = 14 * 24 * 3600.0
 #: Characters of a session id below which it can be guessed; a UUID has 32.
 MIN_SESSION: Final = 16
+#: A session that no server has.
+NO_SESSION: Final = "noizu-mcp-doctor-no-such-session"
 _VISIBLE: Final = re.compile(r"[\x21-\x7e]+")
 _STREAM: Final = "text/event-stream"
 
@@ -129,7 +131,7 @@ async def check_session(talk: Talk, link: WebLink) -> None:
     report.check("session-secret", long, "initialize", seen)
     wrong = await talk.ask("ping", headers={SESSION: None})
     report.check("session-missing", wrong.status == 400, f"{wrong.sent} without it", wrong.seen)
-    wrong = await talk.ask("ping", headers={SESSION: "0" * 32})
+    wrong = await talk.ask("ping", headers={SESSION: NO_SESSION})
     sent = f"{wrong.sent} with an unknown Mcp-Session-Id"
     report.check("session-unknown", wrong.status == 404, sent, wrong.seen)
     gone = await link.send("DELETE", base, patience, sent="DELETE")

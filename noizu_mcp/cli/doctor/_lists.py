@@ -17,6 +17,7 @@ from ...types import (
     ToolResult,
 )
 from ...uri import UriTemplate
+from ._exchange import Exchange
 from ._talk import Talk, check_busy, check_fields
 
 #: Pages of one list that are read.
@@ -61,50 +62,56 @@ async def check_lists(talk: Talk, capabilities: Any) -> list[JSONObject]:
     Returns:
         The tools.
     """
-    declared = capabilities if isinstance(capabilities, dict) else {}
+    declared = capabilities if isinstance(capabilities, dict) else None
     counts, tools = [], list[JSONObject]()
     for each in _LISTS:
-        items = await _check_list(talk, each, is_declared=each.capability in declared)
+        # Capabilities that cannot be read have their own finding.
+        is_declared = None if declared is None else each.capability in declared
+        items = await _check_list(talk, each, is_declared=is_declared)
         if items:
             noun = each.noun if len(items) == 1 else f"{each.noun}s"
             counts.append(f"{len(items)} {noun}")
         if each.key == "tools":
             tools = items
     talk.report.facts.setdefault("lists", ", ".join(counts) or "nothing")
-    if "resources" in declared:
-        found = await talk.ask("resources/read", {"uri": _NOWHERE})
+    if "resources" in (declared or ()):
+        found = await talk.expect("resources/read", {"uri": _NOWHERE})
         codes = (INVALID_PARAMS,) if talk.stateless else (RESOURCE_NOT_FOUND, INVALID_PARAMS)
+        right = found.code in codes or not found.replied
         sent = f"{found.sent} of {_NOWHERE}"
-        talk.report.check("unknown-resource", found.code in codes, sent, found.seen)
+        talk.report.check("unknown-resource", right, sent, found.seen)
     return tools
 
 
-async def _check_list(talk: Talk, which: _List, *, is_declared: bool) -> list[JSONObject]:
+async def _check_list(talk: Talk, which: _List, *, is_declared: bool | None) -> list[JSONObject]:
     report = talk.report
     found = await talk.expect(which.method)
     if found.result is None:
         missing = found.code == METHOD_NOT_FOUND
         # Resources may be listed without templates: nothing declares these apart.
-        excused = missing and (not is_declared or which.kind is ResourceTemplateDefinition)
-        if found.answer is not None and is_declared:
+        excused = missing and which.kind is ResourceTemplateDefinition
+        if found.replied and is_declared:
             report.check("capabilities", excused, found.sent, found.seen)
         return []
-    items = await _read_pages(talk, which)
-    if items and not is_declared:
+    if is_declared is False and not _items_of(found.result, which):
+        return []  # a server may answer so, since nobody asks
+    items = await _read_pages(talk, which, found)
+    if items and is_declared is False:
         seen = f"{len(items)} {which.key}, which no capability declares"
         report.check("capabilities", False, found.sent, seen, "warning")
     _check_items(talk, which, items)
-    if is_declared:
-        again = await talk.ask(which.method)
-        names = [
-            [item.get(which.name) for item in _items_of(each.result, which) if _is_object(item)]
-            for each in (found, again)
-        ]
-        report.check("order", names[0] == names[1], found.sent, f"{names[0]}, then {names[1]}")
-    if which.key == "tools" and is_declared:
-        wrong = await talk.ask(which.method, {"cursor": "noizu-mcp-doctor"})
+    again = await talk.expect(which.method)
+    names = [
+        [item.get(which.name) for item in _items_of(each.result, which) if _is_object(item)]
+        for each in (found, again)
+    ]
+    right = names[0] == names[1] or not again.replied
+    report.check("order", right, found.sent, f"{names[0]}, then {names[1]}")
+    if which.key == "tools":
+        wrong = await talk.expect(which.method, {"cursor": "noizu-mcp-doctor"})
+        right = wrong.code == INVALID_PARAMS or not wrong.replied
         sent = f'{wrong.sent} with the cursor "noizu-mcp-doctor"'
-        report.check("cursor", wrong.code == INVALID_PARAMS, sent, wrong.seen)
+        report.check("cursor", right, sent, wrong.seen)
     return [item for item in items if _is_object(item)]
 
 
@@ -117,13 +124,12 @@ def _items_of(result: Mapping[str, Any] | None, which: _List) -> list[Any]:
     return items if isinstance(items, list) else []
 
 
-async def _read_pages(talk: Talk, which: _List) -> list[Any]:
-    """Read all pages from the first on."""
+async def _read_pages(talk: Talk, which: _List, found: Exchange) -> list[Any]:
+    """Read all pages behind the first, which is given."""
     report, items = talk.report, list[Any]()
     params: JSONObject = {}
     cursors: set[str] = set()
     for _ in range(MAX_PAGES):
-        found = await talk.ask(which.method, params)
         result = found.result or {}
         if not report.check(
             "pages", found.result is not None, f"{found.sent} {params}", found.seen
@@ -144,6 +150,7 @@ async def _read_pages(talk: Talk, which: _List) -> list[Any]:
             break
         cursors.add(cursor)
         params = {"cursor": cursor}
+        found = await talk.ask(which.method, params)
     return items
 
 

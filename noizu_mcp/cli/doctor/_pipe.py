@@ -17,8 +17,9 @@ from ._report import Report
 
 #: Seconds that a server gets to exit when its stdin ends, and again after SIGTERM.
 EXIT_TIMEOUT: Final = 3.0
-#: Bytes of one line, and of stderr, that are kept.
-_KEPT: Final = 16 * 1024 * 1024
+#: Bytes of one line.
+MAX_LINE: Final = 16 * 1024 * 1024
+#: Bytes of stderr that are kept.
 _STDERR_KEPT: Final = 4096
 
 
@@ -43,6 +44,7 @@ class PipeLink:
         self._receiver = Receiver(report)
         self._said = bytearray()
         self._news = trio.Condition()
+        self._writing = trio.Lock()
         self.ended = False
         self._where = "nothing yet"
 
@@ -82,7 +84,8 @@ class PipeLink:
     async def write(self, line: bytes) -> bool:
         """Write a line; False if the server reads no more."""
         try:
-            await self._stdin.send_all(line + b"\n")
+            async with self._writing:
+                await self._stdin.send_all(line + b"\n")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             # The end of stdout, which follows, says more.
             with trio.move_on_after(EXIT_TIMEOUT):
@@ -99,8 +102,10 @@ class PipeLink:
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 await self._take(line)
-            if len(rest) > _KEPT:
-                self._report.check("message", False, self._where, f"a line of over {_KEPT} bytes")
+            if len(rest) > MAX_LINE:
+                self._report.check(
+                    "message", False, self._where, f"a line of over {MAX_LINE} bytes"
+                )
                 break
         async with self._news:
             self.ended = True

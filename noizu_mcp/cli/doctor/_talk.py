@@ -8,7 +8,7 @@ import trio
 from ..._errors import ProtocolError
 from ..._value import JSONObject
 from ..._version import __version__
-from ...jsonrpc import METHOD_NOT_FOUND, MODERN_CODES, Request
+from ...jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, MODERN_CODES, Request
 from ...protocol import HANDSHAKE_VERSIONS, LATEST_HANDSHAKE, STATELESS, mirroring_headers
 from ...types import (
     META_CLIENT_CAPABILITIES,
@@ -124,10 +124,16 @@ class Talk:
             META_CLIENT_INFO: _CLIENT,
         }
 
-    async def expect(self, method: str, params: Mapping[str, Any] | None = None) -> Exchange:
+    async def expect(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Exchange:
         """Send a request that any server must answer, if only with an error."""
-        found = await self.ask(method, params)
-        self.report.check("silence", found.answer is not None, found.sent, found.seen)
+        found = await self.ask(method, params, meta=meta)
+        self.report.check("silence", found.replied, found.sent, found.seen)
         return found
 
 
@@ -174,16 +180,19 @@ def _info_faults(info: Any) -> list[str]:
     return []
 
 
-async def discover(talk: Talk) -> JSONObject | None:
+async def discover(talk: Talk, *, is_alive: bool) -> JSONObject | None:
     """Begin a conversation of 2026-07-28 with `server/discover`.
+
+    Args:
+        talk: The conversation.
+        is_alive: True if the server has answered `initialize`; it must then answer this, too.
 
     Returns:
         The result; None if the server does not speak 2026-07-28.
     """
     found = await talk.ask("server/discover", patience=min(PROBE_TIMEOUT, talk.patience))
-    # Over HTTP any refusal will do; on a pipe there is nothing but an answer.
-    answered = found.answer is not None or found.status is not None
-    talk.report.check("probe", answered, found.sent, found.seen)
+    if is_alive:
+        talk.report.check("probe", found.replied, found.sent, found.seen)
     result = found.result
     # Some servers answer every unknown method with an empty result.
     if result is None or not isinstance(result.get("supportedVersions"), list):
@@ -224,10 +233,10 @@ async def check_answers(talk: Talk) -> None:
     report = talk.report
     if not talk.stateless:
         found = await talk.expect("ping")
-        if found.answer is not None:
+        if found.replied:
             report.check("ping", found.result is not None, found.sent, found.seen)
     found = await talk.expect(NO_METHOD)
-    if found.answer is not None:
+    if found.replied:
         is_refused = found.code == METHOD_NOT_FOUND
         # Another code is an error all the same: a client goes on.
         severity = "warning" if found.error else None
@@ -240,16 +249,18 @@ async def check_answers(talk: Talk) -> None:
 
 async def _check_envelopes(talk: Talk) -> None:
     report = talk.report
-    wrong = await talk.ask("server/discover", meta=talk.envelope(NO_VERSION))
+    wrong = await talk.expect("server/discover", meta=talk.envelope(NO_VERSION))
     data = wrong.error.get("data")
     listed = data.get("supported") if isinstance(data, dict) else None
     right = wrong.code in MODERN_CODES and isinstance(listed, list) and talk.version in listed
-    report.check("version", right, f"{wrong.sent} with version {NO_VERSION}", wrong.seen)
+    report.check(
+        "version", right or not wrong.replied, f"{wrong.sent} with version {NO_VERSION}", wrong.seen
+    )
     if right and wrong.status is not None:
         report.check("status", wrong.status == 400, wrong.sent, wrong.seen)
     bare = {META_PROTOCOL_VERSION: talk.version}
-    wrong = await talk.ask("server/discover", meta=bare)
-    right = wrong.code == -32602
+    wrong = await talk.expect("server/discover", meta=bare)
+    right = wrong.code == INVALID_PARAMS or not wrong.replied
     report.check("envelope", right, f"{wrong.sent} without clientCapabilities", wrong.seen)
 
 
@@ -267,11 +278,13 @@ async def check_busy(talk: Talk, params: Mapping[str, Any], seconds: float) -> E
     calls: list[Exchange] = []
     light = "server/discover" if talk.stateless else "ping"
 
-    async def call() -> None:
+    async def call(task_status: trio.TaskStatus[None]) -> None:
+        # It runs on from here to its first wait, which is for room to write: it is the first.
+        task_status.started()
         calls.append(await talk.ask("tools/call", params))
 
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(call)
+        await nursery.start(call)
         other = await talk.ask(light, patience=seconds)
         # A call that has ended meanwhile proves nothing.
         if not calls:

@@ -114,7 +114,11 @@ class WebLink:
         named = {**given, "accept-encoding": "identity"}
         named.update((name.lower(), value) for name, value in headers.items())
         request = self._library.Request(
-            method, url or self.url, headers=named, content=body, extensions={"timeout": {}}
+            method,
+            url or self.url,
+            headers=[(name.encode(), value.encode("latin-1")) for name, value in named.items()],
+            content=body,
+            extensions={"timeout": {}},
         )
         began = trio.current_time()
         with trio.move_on_after(patience) as scope:
@@ -135,7 +139,11 @@ class WebLink:
 
     async def _read(self, response: "httpx2.Response", found: Exchange, expected: Any) -> None:
         found.status = response.status_code
-        found.headers = {name.lower(): value for name, value in response.headers.items()}
+        # latin-1 has a letter for each byte, and loses none.
+        found.headers = {
+            name.decode("latin-1").lower(): value.decode("latin-1")
+            for name, value in response.headers.raw
+        }
         self._look_at_tls(response)
         kind = found.headers.get("content-type", "").partition(";")[0].strip().lower()
         body = bytearray()
@@ -153,7 +161,7 @@ class WebLink:
                 if len(body) > MAX_BODY:
                     found.failure = f"an answer of over {MAX_BODY} bytes"
                     enough.cancel()
-        if not is_stream:
+        if not is_stream and not found.failure:
             self._take_body(bytes(body), kind, found, expected)
         if expected is not None:
             found.answer = self._receiver.answer_to(expected)

@@ -100,9 +100,9 @@ class _Reader:
         value: dict[str, Any] = {}
         here = self.skip(at + 1)
         while self._text[here : here + 1] != "}":
-            name = self._value(here, MAX_DEPTH)
-            if not isinstance(name.value, str):
+            if not _STRING.match(self._text, here):
                 raise self._error("a name in quotes is missing here", here)
+            name = self._value(here, depth)
             colon = self.skip(name.end)
             if self._text[colon : colon + 1] != ":":
                 raise self._error("a colon is missing here", colon)

@@ -34,6 +34,16 @@ TOOLS = {
     "list-type": "add",
     "output": [{**TOOL, "outputSchema": {"type": "object", "required": ["m"]}}],
 }
+#: What is written in front of the answer to a ping, by the name of a flaw.
+BEFORE_PING = {
+    "uninvited": '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    '{"jsonrpc": "2.0", "id": 2, "method": "roots/list"}\n',
+    "no-json": "{oops\n",
+    "endless": "{" * 200_000,
+    "stray": '{"jsonrpc": "2.0", "id": 7, "result": {}}\n',
+    "array": '[{"jsonrpc": "2.0", "method": "notifications/message"}]\n',
+}
+UNREADABLE = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no"}}
 
 
 class Refusal(Exception):
@@ -50,7 +60,7 @@ class Flawed:
     def answer(self, message):
         """Answer one message; None for no answer."""
         method, id_ = message.get("method"), message.get("id")
-        if id_ is None:
+        if id_ is None or method is None:
             return None
         params = message.get("params", {})
         meta = params.get("_meta", {})
@@ -71,7 +81,7 @@ class Flawed:
         flaw, meta = self.flaw, params["_meta"]
         if flaw == "silent-probe":
             return None
-        if flaw in ("handshake-only", "old"):
+        if flaw in ("handshake-only", "old", "neither"):
             raise Refusal(-32601, None)
         version = meta[META + "protocolVersion"]
         if version != STATELESS and flaw != "version":
@@ -112,7 +122,7 @@ class Flawed:
         return self.common(method, params, -32002)
 
     def common(self, method, params, missing):
-        flaw, self.listed = self.flaw, self.listed + 1
+        flaw = self.flaw
         if method == "tools/list":
             return self.tools(params.get("cursor"))
         if method == "resources/list":
@@ -135,7 +145,7 @@ class Flawed:
 
     def tools(self, cursor):
         flaw = self.flaw
-        if flaw == "cursor-loop":
+        if flaw == "cursor-loop" and cursor in (None, "again"):
             return {"tools": [], "nextCursor": "again"}
         if cursor not in (None, "two") and flaw != "cursor":
             raise Refusal(-32602, None)
@@ -143,6 +153,7 @@ class Flawed:
         if cursor == "two":
             return {"tools": [{**TOOL, "name": "two"}]}
         if flaw == "order":
+            self.listed += 1
             other = {**TOOL, "name": "sub"}
             tools = [TOOL, other] if self.listed % 2 else [other, TOOL]
         if flaw == "null-cursor":
@@ -163,6 +174,17 @@ class Flawed:
         return {"content": [], **structured, "isError": flaw == "call-failed"}
 
 
+def before_answer(flaw, message, write, server):
+    """Do what a flaw does between a message and its answer."""
+    method = message.get("method")
+    if method == "ping":
+        sys.stdout.write(BEFORE_PING.get(flaw, ""))
+        if flaw == "twice":
+            write(server.answer(message))
+    if flaw == "busy" and method == "tools/call":
+        time.sleep(1)
+
+
 def serve_stdio(flaw):
     """Serve on stdin and stdout."""
 
@@ -181,21 +203,9 @@ def serve_stdio(flaw):
         except ValueError:
             if flaw == "bad-line":
                 raise
-            write({"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no"}})
+            write(UNREADABLE)
             continue
-        if flaw == "busy" and message["method"] == "tools/call":
-            time.sleep(1)
-        if flaw == "uninvited" and message["method"] == "ping":
-            write({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-            write({"jsonrpc": "2.0", "id": 2, "method": "roots/list"})
-        if flaw == "twice" and message["method"] == "ping":
-            write(server.answer(message))
-        if flaw == "no-json" and message["method"] == "ping":
-            sys.stdout.write("{oops\n")
-        if flaw == "stray" and message["method"] == "ping":
-            write({"jsonrpc": "2.0", "id": 7, "result": {}})
-        if flaw == "array" and message["method"] == "ping":
-            write([{"jsonrpc": "2.0", "method": "notifications/message"}])
+        before_answer(flaw, message, write, server)
         answer = server.answer(message)
         if answer is not None:
             write(answer)
@@ -207,6 +217,8 @@ class Web(BaseHTTPRequestHandler):
     """One HTTP request to a server whose flaw is in `server.flaw`."""
 
     protocol_version = "HTTP/1.1"
+    # An answer in two packets would wait for an acknowledgement in between.
+    wbufsize = 65536
 
     def log_message(self, *args):
         pass
@@ -250,7 +262,7 @@ class Web(BaseHTTPRequestHandler):
         documents = self.server.documents or {}
         if self.path in documents:
             self.reply(200, documents[self.path])
-        elif self.path != "/mcp":
+        elif self.path not in ("/mcp", "/moved"):
             self.reply(404)
         elif not self.is_refused():
             self.reply(200 if self.server.flaw == "get" else 405)
@@ -288,7 +300,9 @@ class Web(BaseHTTPRequestHandler):
             new = names.get(flaw, f"{len(sessions):032x}")
             sessions.add(new)
             self.send(message, Mcp_Session_Id=new)
-        elif (headers.get("MCP-Protocol-Version") != HANDSHAKE and flaw != "version-header") or (session is None and flaw not in ("session-missing", "no-session")):
+        elif (headers.get("MCP-Protocol-Version") != HANDSHAKE and flaw != "version-header") or (
+            session is None and flaw not in ("session-missing", "no-session")
+        ):
             self.reply(400)
         elif session is not None and session not in sessions and flaw != "session-unknown":
             self.reply(404)
