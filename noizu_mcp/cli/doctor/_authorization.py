@@ -45,15 +45,12 @@ async def check_authorization(
     seen = f"resource: {resource!r} for {link.url}"
     report.check("resource", _covers(resource, link.url), "GET of its metadata", seen)
     servers = document.get("authorization_servers")
-    issuers = [each for each in servers if isinstance(each, str)] if _is_list(servers) else []
+    listed = servers if isinstance(servers, list) else []
+    issuers = [each for each in listed if isinstance(each, str)]
     seen = f"authorization_servers: {servers!r}"
     report.check("authorization-server", issuers, "GET of the metadata of the resource", seen)
     for issuer in issuers[:MAX_SERVERS]:
         await _check_issuer(link, report, issuer, patience)
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
 
 
 def _covers(resource: object, url: str) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
@@ -10,6 +10,8 @@ from ..._value import JSONObject
 from ...jsonrpc import METHOD_NOT_FOUND
 from ._report import Report
 
+#: Bytes of a body that a message shows.
+SHOWN: Final = 1000
 #: Methods that a server may always call.
 _ALWAYS = ("ping",)
 
@@ -64,11 +66,14 @@ class Exchange:
     @property
     def seen(self) -> str:
         """What came back, for messages."""
-        status = "" if self.status is None else f"HTTP {self.status} "
         if self.answer is not None:
             part = self.error or self.answer.get("result")
-            return f"{status}{json.dumps(part, ensure_ascii=False)}"
-        return f"{status}{self.failure or 'no answer'}"
+            text = json.dumps(part, ensure_ascii=False)
+        else:
+            text = self.failure or self.body[:SHOWN].decode(errors="replace")
+        if self.status is None:
+            return text or "no answer"
+        return f"HTTP {self.status} {text}".rstrip()
 
 
 class Link(Protocol):

@@ -12,6 +12,7 @@ from ..._value import JSONObject
 from ...jsonrpc import HEADER_MISMATCH
 from ._exchange import Exchange
 from ._report import Report
+from ._rules import Severity
 from ._talk import NO_VERSION, SESSION, VERSION, Talk
 from ._web import WebLink
 
@@ -73,7 +74,7 @@ async def check_callers(
 
     found = await post("origin", origin)
     # A public server may be meant for every site; one on this machine never is.
-    severity = None if local else "warning"
+    severity: Severity | None = None if local else "warning"
     report.check("origin", not _accepted(found), found.sent, found.seen, severity)
     if local:
         named = await post("host", FOREIGN)

@@ -111,7 +111,8 @@ async def _check_list(talk: Talk, which: _List, *, is_declared: bool | None) -> 
         wrong = await talk.expect(which.method, {"cursor": "noizu-mcp-doctor"})
         right = wrong.code == INVALID_PARAMS or not wrong.replied
         sent = f'{wrong.sent} with the cursor "noizu-mcp-doctor"'
-        report.check("cursor", right, sent, wrong.seen)
+        seen = wrong.seen if wrong.result is None else "a page of the list"
+        report.check("cursor", right, sent, seen)
     return [item for item in items if _is_object(item)]
 
 

@@ -45,6 +45,7 @@ class PipeLink:
         self._said = bytearray()
         self._news = trio.Condition()
         self._writing = trio.Lock()
+        self._silent = trio.Event()
         self.ended = False
         self._where = "nothing yet"
 
@@ -61,21 +62,25 @@ class PipeLink:
         with trio.move_on_after(patience):
             if not await self.write(json.dumps(message).encode()) or "id" not in message:
                 found.ended = self.ended
-                return self._with_last_words(found)
+                return await self._with_last_words(found)
             async with self._news:
                 while not self.ended and self._receiver.answer_to(message["id"]) is None:
                     await self._news.wait()
         found.answer = self._receiver.answer_to(message["id"])
         found.ended = self.ended and found.answer is None
         found.seconds = trio.current_time() - began
-        return self._with_last_words(found)
+        return await self._with_last_words(found)
 
     @staticmethod
     def _where_of(message: JSONObject) -> str:
         return str(message.get("method"))
 
-    def _with_last_words(self, found: Exchange) -> Exchange:
+    async def _with_last_words(self, found: Exchange) -> Exchange:
         if found.ended:
+            # What the server said may arrive after the end of its stdout.
+            with trio.move_on_after(EXIT_TIMEOUT):
+                await self._silent.wait()
+            self._silent.set()  # a child of the server may hold it open: once is enough
             lines = self._said.decode(errors="replace").split("\n")
             said = [line.strip() for line in lines if line.strip()]
             found.failure = f"the process ended{f'; it said: {said[-1]}' if said else ''}"
@@ -87,11 +92,7 @@ class PipeLink:
             async with self._writing:
                 await self._stdin.send_all(line + b"\n")
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            # The end of stdout, which follows, says more.
-            with trio.move_on_after(EXIT_TIMEOUT):
-                async with self._news:
-                    while not self.ended:
-                        await self._news.wait()
+            self.ended = True
             return False
         return True
 
@@ -128,6 +129,7 @@ class PipeLink:
         while data := await self._stderr.receive_some():
             self._said += data
             del self._said[:-_STDERR_KEPT]
+        self._silent.set()
 
     async def end(self) -> float | None:
         """Close stdin and wait for the exit.
@@ -137,16 +139,14 @@ class PipeLink:
         """
         await self._stdin.aclose()
         began = trio.current_time()
-        with trio.move_on_after(EXIT_TIMEOUT):
-            await self._process.wait()
-            return trio.current_time() - began
         for number in (signal.SIGTERM, signal.SIGKILL):
+            with trio.move_on_after(EXIT_TIMEOUT):
+                await self._process.wait()
+                return trio.current_time() - began if number == signal.SIGTERM else None
             # The whole group: a launcher such as `npx` does not pass signals on.
             with suppress(OSError):
                 os.killpg(self._process.pid, number)
-            with trio.move_on_after(EXIT_TIMEOUT):
-                await self._process.wait()
-                break
+        await self._process.wait()
         return None
 
 

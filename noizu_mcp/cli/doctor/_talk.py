@@ -19,6 +19,7 @@ from ...types import (
 )
 from ._exchange import Exchange, Link
 from ._report import Report
+from ._rules import Severity
 
 SESSION: Final = "mcp-session-id"
 VERSION: Final = "mcp-protocol-version"
@@ -221,7 +222,7 @@ def check_fields(talk: Talk, found: Exchange) -> None:
     if result.get("resultType") != "complete":
         lacking.append('resultType is not "complete"')
     ttl = result.get("ttlMs")
-    if type(ttl) not in (int, float) or ttl < 0:
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or ttl < 0:
         lacking.append("ttlMs is no number from 0 on")
     if result.get("cacheScope") not in ("public", "private"):
         lacking.append("cacheScope is not public or private")
@@ -239,7 +240,7 @@ async def check_answers(talk: Talk) -> None:
     if found.replied:
         is_refused = found.code == METHOD_NOT_FOUND
         # Another code is an error all the same: a client goes on.
-        severity = "warning" if found.error else None
+        severity: Severity | None = "warning" if found.error else None
         report.check("unknown-method", is_refused, found.sent, found.seen, severity)
         if talk.stateless and found.status is not None and is_refused:
             report.check("status", found.status == 404, found.sent, found.seen)

@@ -21,8 +21,6 @@ _EVENTS: Final = "text/event-stream"
 _JSON: Final = "application/json"
 #: Bytes of one answer that are read.
 MAX_BODY: Final = 16 * 1024 * 1024
-#: Bytes of a body that a message shows.
-_SHOWN: Final = 1000
 
 
 class WebLink:
@@ -170,7 +168,6 @@ class WebLink:
         found.body = body
         success = found.status is not None and 200 <= found.status < 300
         if expected is None or (kind != _JSON and not success):
-            found.failure = body[:_SHOWN].decode(errors="replace") or "an empty body"
             return
         seen = f"HTTP {found.status}, {kind or 'no content type'}"
         if self._report.check("content-type", kind == _JSON, found.sent, seen):

@@ -40,9 +40,9 @@ def install(args: argparse.Namespace) -> int:
     before = _read(path)
     edited = _edit(host, path, before, name, table)
     if args.dry_run:
-        lines = (text.splitlines(keepends=True) for text in (before, edited))
-        shown = shown_path(path)
-        sys.stdout.writelines(_ended(line) for line in difflib.unified_diff(*lines, shown, shown))
+        old, new = before.splitlines(keepends=True), edited.splitlines(keepends=True)
+        changes = difflib.unified_diff(old, new, shown_path(path), shown_path(path))
+        sys.stdout.writelines(map(_ended, changes))
         return OK
     if edited == before:
         state = "has no such server" if args.remove else "has it already"

@@ -4,6 +4,7 @@ It imports nothing of the package, so that a fault of the package cannot hide on
 """
 
 import json
+import signal
 import sys
 import threading
 import time
@@ -96,6 +97,12 @@ class Flawed:
             versions = [STATELESS, 1] if flaw == "discover" else [STATELESS, HANDSHAKE]
             info = {"name": 1} if flaw == "discover" else INFO
             found = {"supportedVersions": versions, "capabilities": capabilities}
+            if flaw == "empty-discover":
+                return {}
+            if flaw == "other-versions":
+                found["supportedVersions"] = ["2099-01-01"]
+            if flaw == "no-info":
+                return {**full, **found}
             return {**full, **found, "_meta": {META + "serverInfo": info}}
         return {**full, **self.common(method, params, -32602)}
 
@@ -147,6 +154,9 @@ class Flawed:
         flaw = self.flaw
         if flaw == "cursor-loop" and cursor in (None, "again"):
             return {"tools": [], "nextCursor": "again"}
+        if flaw == "endless-pages" and cursor != "noizu-mcp-doctor":
+            self.listed += 1
+            return {"tools": [], "nextCursor": f"{self.listed}"}
         if cursor not in (None, "two") and flaw != "cursor":
             raise Refusal(-32602, None)
         tools = TOOLS.get(flaw, [TOOL])
@@ -156,11 +166,9 @@ class Flawed:
             self.listed += 1
             other = {**TOOL, "name": "sub"}
             tools = [TOOL, other] if self.listed % 2 else [other, TOOL]
-        if flaw == "null-cursor":
-            return {"tools": tools, "nextCursor": None}
-        if flaw == "cursor-type":
-            return {"tools": tools, "nextCursor": 2}
-        return {"tools": tools} if flaw else {"tools": tools, "nextCursor": "two"}
+        next_cursors = {"lost-page": "lost", "null-cursor": None, "cursor-type": 2, "none": "two"}
+        rest = {"nextCursor": next_cursors[flaw]} if flaw in next_cursors else {}
+        return {"tools": tools, **rest}
 
     def call(self):
         flaw = self.flaw
@@ -209,7 +217,9 @@ def serve_stdio(flaw):
         answer = server.answer(message)
         if answer is not None:
             write(answer)
-    if flaw == "end-of-input":
+    if flaw == "stubborn":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if flaw in ("end-of-input", "stubborn"):
         threading.Event().wait()
 
 
@@ -225,7 +235,8 @@ class Web(BaseHTTPRequestHandler):
 
     def reply(self, status, message=None, **headers):
         flaw = self.server.flaw
-        body = b"" if message is None else json.dumps(message).encode()
+        body = message if isinstance(message, bytes) else json.dumps(message).encode()
+        body = b"" if message is None else body
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
@@ -279,7 +290,9 @@ class Web(BaseHTTPRequestHandler):
     def do_POST(self):
         flaw, headers = self.server.flaw, self.headers
         message = json.loads(self.rfile.read(int(headers["Content-Length"])))
-        if flaw == "redirect" and self.path != "/moved":
+        if flaw == "redirect-loop":
+            self.reply(307, Location="/mcp")
+        elif flaw == "redirect" and self.path != "/moved":
             self.reply(307, Location="/moved")
         elif flaw == "redirect-away":
             self.reply(308, Location="https://elsewhere.invalid/mcp")
@@ -329,7 +342,8 @@ class Web(BaseHTTPRequestHandler):
         if flaw == "content-type" and message["method"] == "ping":
             self.reply(status, answer, Content_Type="text/plain", **headers)
         elif flaw == "events" and message["method"] != "initialize":
-            text = f": hello\r\n\r\ndata: {json.dumps(answer)}\r\n\r\n".encode()
+            # More than one read takes.
+            text = f": {'-' * 500_000}\r\n\r\ndata: {json.dumps(answer)}\r\n\r\n".encode()
             self.send_response(status)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Connection", "close")

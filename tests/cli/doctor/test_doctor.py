@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from noizu_mcp import serve_http
+from noizu_mcp import Stdio, serve_http
 from noizu_mcp.cli._target import load_server
 from noizu_mcp.cli.doctor import _doctor, _lists, _pipe, _report, _talk, _web
 from noizu_mcp.cli.doctor._exchange import Exchange, fault_of
@@ -58,6 +58,7 @@ STDIO = {
     "stdout": {("stdout", "error")},
     "bad-line": {("bad-line", "error")},
     "end-of-input": {("end-of-input", "warning")},
+    "stubborn": {("end-of-input", "warning")},
     "no-jsonrpc": {("message", "error")},
     "two-outcomes": {("message", "error")},
     "no-json": {("message", "error")},
@@ -78,6 +79,11 @@ STDIO = {
     "result-fields": {("result-fields", "error")},
     "cursor-loop": {("pages", "error")},
     "cursor-type": {("pages", "error")},
+    "endless-pages": set(),
+    "lost-page": {("pages", "error")},
+    "empty-discover": {("revision", "note")},
+    "other-versions": {("revision", "note")},
+    "no-info": set(),
     "null-cursor": {("pages", "note")},
     "cursor": {("cursor", "note")},
     "order": {("order", "warning")},
@@ -94,13 +100,14 @@ STDIO = {
     "unknown-resource": {("unknown-resource", "warning")},
 }
 #: Flaws that are seen only when time is up.
+STAYING = ("end-of-input", "stubborn")
 SLOW = {"silent-probe": "0.3", "silence": "0.3"}
 
 
 @pytest.mark.parametrize("flaw", STDIO)
 def test_a_flaw_on_stdio(flaw, examine, monkeypatch):
     """A server with one flaw has this finding and no other; an error is the exit status."""
-    monkeypatch.setattr(_pipe, "EXIT_TIMEOUT", 0.3 if flaw == "end-of-input" else 30)
+    monkeypatch.setattr(_pipe, "EXIT_TIMEOUT", 0.3 if flaw in STAYING else 30)
     status, found, _ = examine("--timeout", SLOW.get(flaw, "30"), *COMMAND, flaw)
 
     assert found == STDIO[flaw]
@@ -159,6 +166,7 @@ HTTP = {
     "cors": {("origin", "error"), ("cors", "warning"), ("cors-headers", "warning")},
     "cors-exposed": {("origin", "error"), ("cors", "warning")},
     "redirect": {("redirect", "warning")},
+    "redirect-loop": {("redirect", "warning"), ("start", "error")},
     "redirect-away": {("redirect", "warning"), ("start", "error")},
     "broken": {("start", "error")},
     "content-type": {("content-type", "error"), ("silence", "error")},
@@ -264,6 +272,35 @@ def test_a_server_that_wants_a_token(change, rules, examine):
 
     assert {rule for rule, _ in found} == {"token", *rules}
     assert status == bool(rules - {"registration"})
+
+
+def test_metadata_that_is_no_json(examine):
+    """It is as if it were not there."""
+    with serving("none", {}) as server:
+        documents = documents_of(server.origin)
+        server.documents = {**documents, f"{RESOURCE}/mcp": b"{oops"}
+        _, found, _ = examine(f"{server.origin}/mcp")
+
+    assert ("resource-metadata", "error") in found
+
+
+def test_a_public_server_may_serve_every_site(examine, monkeypatch):
+    """On the internet an unknown origin is a warning, and the name of the host no matter."""
+    monkeypatch.setattr("noizu_mcp.cli.doctor._http_checks.is_local", lambda _: False)
+    with serving("cors") as server:
+        _, found, _ = examine(f"{server.origin}/mcp")
+
+    assert found == {("origin", "warning"), ("tls", "error"), ("cors-headers", "warning")}
+
+
+async def test_a_server_that_is_gone():
+    """A message to it is answered by its end."""
+    report = Report()
+    async with _pipe.open_pipe(Stdio(*COMMAND[1:], "none"), report) as link:
+        await link.end()
+        found = await link.exchange({"id": 1, "method": "ping"}, {}, 30)
+
+    assert (found.ended, found.seen) == (True, "the process ended")
 
 
 def test_a_token_opens_the_rest(examine):
@@ -476,7 +513,8 @@ def test_messages_without_faults():
 def test_an_exchange_without_an_answer():
     """It says so, with the reason if there is one."""
     assert Exchange("x").seen == "no answer"
-    assert Exchange("x", status=500, failure="oops").seen == "HTTP 500 oops"
+    assert Exchange("x", status=500, body=b"oops").seen == "HTTP 500 oops"
+    assert Exchange("x", status=202).seen == "HTTP 202"
 
 
 @pytest.mark.parametrize(
