@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import ssl
 import sys
 import threading
@@ -423,11 +424,20 @@ def test_answers_without_end(examine, monkeypatch):
     with serving("none") as server:
         assert examine(f"{server.origin}/mcp")[0] == 1
     monkeypatch.setattr(_pipe, "MAX_LINE", 10_000)
+    monkeypatch.setattr(_pipe, "EXIT_TIMEOUT", 0.3)
     _, found, _ = examine(*COMMAND, "endless")
     assert ("message", "error") in found
 
 
-@pytest.mark.parametrize("example", ["everything.py", "weather.py", "resources.py", "prompts.py"])
+@pytest.mark.parametrize(
+    "example",
+    [
+        "weather.py",
+        pytest.param("everything.py", marks=pytest.mark.slow),
+        pytest.param("resources.py", marks=pytest.mark.slow),
+        pytest.param("prompts.py", marks=pytest.mark.slow),
+    ],
+)
 def test_our_own_servers_are_well(example, examine):
     """Examples of the documentation have no finding, as a command."""
     target = str(ROOT / "docs" / "examples" / example)
@@ -536,6 +546,14 @@ def test_without_the_library_for_http(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx2", None)
     status, _, err = run("doctor", "http://127.0.0.1:1/mcp")
     assert (status, True) == (1, "pip install 'noizu-mcp[http]'" in err)
+
+
+def test_the_page_has_every_rule():
+    """The table of the documentation is that of the program."""
+    page = (ROOT / "docs" / "how-to" / "doctor.md").read_text(encoding="utf-8")
+    rows = [f"| `{name}` | {rule.severity} | {rule.remedy} |" for name, rule in RULES.items()]
+
+    assert re.findall(r"^\| `.*", page, re.MULTILINE) == rows
 
 
 def test_every_rule_is_broken_by_a_test():

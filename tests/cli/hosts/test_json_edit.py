@@ -2,6 +2,7 @@
 
 import json
 import string
+from itertools import cycle
 
 import pytest
 from hypothesis import given
@@ -29,23 +30,26 @@ gaps = st.sampled_from(["", " ", "\n", "\n  ", "\t", "// one\n", "/* , } */", " 
 def texts(draw, comments):
     """Draw a document and one of its many texts."""
     document = draw(documents)
-    gap = gaps if comments else st.sampled_from(["", " ", "\n", "\r\n  ", "\t"])
+    kinds = gaps if comments else st.sampled_from(["", " ", "\n", "\r\n  ", "\t"])
+    found = cycle(draw(st.lists(kinds, min_size=1, max_size=8)))
+    comma = cycle(draw(st.lists(st.booleans(), min_size=1, max_size=4)))
+
+    def gap():
+        return next(found)
 
     def shown(value):
-        if isinstance(value, dict | list):
-            if isinstance(value, dict):
-                items = [
-                    f"{json.dumps(k)}{draw(gap)}:{draw(gap)}{shown(v)}" for k, v in value.items()
-                ]
-            else:
-                items = [shown(v) for v in value]
-            ends = "{}" if isinstance(value, dict) else "[]"
-            text = ",".join(f"{draw(gap)}{item}{draw(gap)}" for item in items)
-            comma = f",{draw(gap)}" if comments and items and draw(st.booleans()) else ""
-            return f"{ends[0]}{draw(gap)}{text}{comma}{ends[1]}"
-        return json.dumps(value, ensure_ascii=draw(st.booleans()))
+        if not isinstance(value, dict | list):
+            return json.dumps(value, ensure_ascii=next(comma))
+        if isinstance(value, dict):
+            items = [f"{json.dumps(k)}{gap()}:{gap()}{shown(v)}" for k, v in value.items()]
+        else:
+            items = [shown(v) for v in value]
+        ends = "{}" if isinstance(value, dict) else "[]"
+        text = ",".join(f"{gap()}{item}{gap()}" for item in items)
+        last = f",{gap()}" if comments and items and next(comma) else ""
+        return f"{ends[0]}{gap()}{text}{last}{ends[1]}"
 
-    return document, f"{draw(gap)}{shown(document)}{draw(gap)}"
+    return document, f"{gap()}{shown(document)}{gap()}"
 
 
 @pytest.mark.parametrize("comments", [False, True])
