@@ -553,7 +553,7 @@ def test_the_page_has_every_rule():
     page = (ROOT / "docs" / "how-to" / "doctor.md").read_text(encoding="utf-8")
     rows = [f"| `{name}` | {rule.severity} | {rule.remedy} |" for name, rule in RULES.items()]
 
-    assert re.findall(r"^\| `.*", page, re.MULTILINE) == rows
+    assert re.findall(r"^\| `.*", page.partition("## The rules")[2], re.MULTILINE) == rows
 
 
 def test_every_rule_is_broken_by_a_test():
