@@ -13,6 +13,8 @@ from typing import Any, Final
 from ._json_edit import EditError
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+#: Only this ends a line of TOML; Python knows more letters that end one.
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _HEADER: Final = re.compile(r"[ \t]*\[")
 
 
@@ -67,7 +69,7 @@ def remove_table(text: str, path: Sequence[str]) -> str:
 
 def _cut(text: str, path: Sequence[str]) -> tuple[str, str | None]:
     """Divide a text at a table and the tables inside of it; None behind it if it is not there."""
-    lines = text.splitlines(keepends=True)
+    lines = _LINE.findall(text)
     ours = [number for number, line in enumerate(lines) if _names(line)[: len(path)] == [*path]]
     if not ours:
         return text, None
