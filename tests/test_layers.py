@@ -26,10 +26,10 @@ LAYERS: dict[str, set[str]] = {
     | {"uri", "skills"},
     "telemetry": {"types", "jsonrpc", "protocol", "engine", "server"},
     "transports": {"types", "jsonrpc", "protocol", "auth", "engine", "server", "telemetry"},
-    "client": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    "client": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports"},
     "aio": {"types", "engine", "transports", "client"},
-    "testing": {"types", "jsonrpc", "protocol", "schema", "components", "engine", "server"}
+    "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
     | {"client", "testing", "auth"},
@@ -78,6 +78,7 @@ LATE = {
     ("skills/_frontmatter", "._yaml"): "PyYAML, an extra, loads with the first skill",
     ("auth/_fetch", "httpx2"): "loads with the first verifier that fetches",
     ("auth/_jwt", "."): "PyJWT loads with the first verifier of JWTs",
+    ("auth/client/_credentials", "."): "PyJWT loads with the first strategy that signs",
     ("components/declare/_options", "...uri"): "loads with the first URI template",
     (
         "components/registration/_registration",
@@ -128,6 +129,8 @@ LATE = {
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
+    ("transports/http/client/_client_state", "....auth.client"): "loads with the first 401 or 403",
+    ("client/_connect", "..auth.client"): "loads with the first `auth=`",
 }
 
 

@@ -1,11 +1,15 @@
-"""Authorization of a resource server: verified tokens, challenges, metadata (RFC 6750, 9728).
+"""Authorization: verified tokens of a server, credentials of a client (RFC 6750, 9728, OAuth 2.1).
 
-May import: types, jsonrpc. PyJWT and httpx2 load with the first verifier that needs them.
+May import: types, jsonrpc. PyJWT and httpx2 load with the first verifier that needs them, the
+strategies of clients with their first use.
 """
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from .._errors import InsufficientScope as InsufficientScope
 from .._errors import InvalidToken as InvalidToken
 from .._errors import VerifierUnavailable as VerifierUnavailable
+from .._util import late as _late
 from .._util import publish as _publish
 from ..types import Principal as Principal
 from ..types import RequireScopes as RequireScopes
@@ -29,4 +33,41 @@ from ._verifier import AnyVerifier as AnyVerifier
 from ._verifier import AuthRequest as AuthRequest
 from ._verifier import TokenVerifier as TokenVerifier
 
-_publish(globals())
+_LATE = {
+    "AuthStrategy": ".client",
+    "Bearer": ".client",
+    "ClientCredentials": ".client",
+    "ClientRequest": ".client",
+    "CredentialStore": ".client",
+    "Credentials": ".client",
+    "EnterpriseManaged": ".client",
+    "FileStore": ".client",
+    "KeyringStore": ".client",
+    "MemoryStore": ".client",
+    "OAuth": ".client",
+    "PrivateKeyJWT": ".client",
+    "ProtectedServer": ".client",
+    "Refusal": ".client",
+    "WorkloadIdentity": ".client",
+}
+
+if _TYPE_CHECKING:
+    from .client import AuthStrategy as AuthStrategy
+    from .client import Bearer as Bearer
+    from .client import ClientCredentials as ClientCredentials
+    from .client import ClientRequest as ClientRequest
+    from .client import Credentials as Credentials
+    from .client import CredentialStore as CredentialStore
+    from .client import EnterpriseManaged as EnterpriseManaged
+    from .client import FileStore as FileStore
+    from .client import KeyringStore as KeyringStore
+    from .client import MemoryStore as MemoryStore
+    from .client import OAuth as OAuth
+    from .client import PrivateKeyJWT as PrivateKeyJWT
+    from .client import ProtectedServer as ProtectedServer
+    from .client import Refusal as Refusal
+    from .client import WorkloadIdentity as WorkloadIdentity
+else:
+    __getattr__, __dir__ = _late(globals(), _LATE)
+
+_publish(globals(), _LATE)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
 
@@ -21,6 +21,9 @@ from ._client import Client
 from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
 from ._session import ClientSession
+
+if TYPE_CHECKING:
+    from ..auth.client import AuthStrategy, RequestAuth
 
 #: Seconds that a request may take by default.
 TIMEOUT: Final = 60.0
@@ -42,6 +45,7 @@ async def connect(
     target: Target,
     *,
     handler: ClientHandler | None = None,
+    auth: "AuthStrategy | None" = None,
     version: str | None = None,
     timeout: float = TIMEOUT,
     probe_timeout: float = PROBE_TIMEOUT,
@@ -59,6 +63,7 @@ async def connect(
         target: A `Server` class or instance, served in memory, through bytes; a `Stdio` command;
             a URL, or `Http` with headers or TLS settings; or a `MessageStream`.
         handler: Answers questions of the server and takes its notifications.
+        auth: Gets the credentials for a URL: `OAuth(…)`, `Bearer(…)` and others.
         version: The one protocol revision to use; None: the newest that both sides speak.
         timeout: Seconds that a request may take by default, those of the negotiation included.
         probe_timeout: Seconds to wait for the answer to the first `server/discover`.
@@ -81,11 +86,12 @@ async def connect(
         RuntimeError: No trio task runs here; `noizu_mcp.aio.connect` is for asyncio.
         TransportError: The server could not be reached.
         ProtocolError: There is no revision that both sides speak.
-        AuthError: The server refused the credentials.
+        AuthError: The server refused the credentials, or none could be got.
         TypeError: `handler` is not an instance of `ClientHandler`; a root is malformed; both
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
-            server; or `limits` is no `Limits`.
-        ValueError: The URL is not valid, or a root has no `file://` URI.
+            server; `auth` is not a strategy, or the target has no URL; or `limits` is no `Limits`.
+        ValueError: The URL is not valid, or not one that `auth` sends credentials to; or a root has
+            no `file://` URI.
     """
     check_on_trio("connect", _ELSEWHERE)
     info = (client_info or Implementation("noizu-mcp", __version__)).to_wire()
@@ -100,12 +106,14 @@ async def connect(
         async with AsyncExitStack() as stack, trio.open_nursery() as nursery:
             background: trio.Nursery = await nursery.start(_keep_background)
             try:
-                how = _Given(principal, limits, replay)
+                how = _Given(principal, limits, replay, _bind(auth, target))
                 stream = await _open(target, stack, nursery, background, how)
                 if tap is not None:
                     stream = TappedStream(stream, tap)
                 session = ClientSession(stream, info, offered, handler, limits)
                 session.answerer.roots = listed
+                if how.auth is not None:
+                    how.auth.pause = session.pause_timeouts
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
@@ -155,6 +163,20 @@ class _Given(NamedTuple):
     principal: Principal | None
     limits: Limits
     replay: bool
+    auth: "RequestAuth | None"
+
+
+def _bind(auth: "AuthStrategy | None", target: Target) -> "RequestAuth | None":
+    """Make the credentials for a URL."""
+    if auth is None:
+        return None
+    from ..auth.client import ProtectedServer, RequestAuth
+
+    if isinstance(target, str):
+        target = Http(target)
+    if not isinstance(target, Http):
+        raise TypeError(f"auth= is for a URL: {target!r} takes no HTTP credentials")
+    return RequestAuth(auth, ProtectedServer(target.url, target.tls))
 
 
 async def _open(
@@ -177,7 +199,7 @@ async def _open(
     if isinstance(target, str):
         target = Http(target)
     if isinstance(target, Http):
-        http = transports.HttpStream(target, given.limits)
+        http = transports.HttpStream(target, given.limits, given.auth)
         await background.start(http.run)
         return http
     # In the caller's nursery, so that a server that crashes ends the block with its own error.

@@ -85,7 +85,7 @@ async def negotiate(
         if other is None:
             raise
         if other.stateless:
-            await _discover(client, session)
+            await _discover(client, session, client.timeout)
         else:
             await _initialize(client, session, other, pinned=False)
 
@@ -96,10 +96,11 @@ async def _probe(client: Client, session: ClientSession, probe_timeout: float) -
     Old servers answer an unknown method in many ways, or not at all. So only an error code that
     older revisions do not have counts as the answer of a 2026-07-28 server.
     """
-    # A late answer is ignored: the id of the probe is not used again.
-    with trio.move_on_after(probe_timeout), suppress(RequestTimeout):
+    # A late answer is ignored: the id of the probe is not used again. The time of a login does not
+    # count, as in every request.
+    with suppress(RequestTimeout):
         try:
-            return await _discover_twice(client, session)
+            return await _discover_twice(client, session, min(probe_timeout, client.timeout))
         except McpError as error:
             if error.code not in MODERN_CODES:
                 return LATEST_HANDSHAKE
@@ -139,7 +140,7 @@ def _best(versions: Sequence[Any], *, but: Revision | None = None) -> Revision |
 
 async def _discover_pinned(client: Client, session: ClientSession) -> None:
     try:
-        other = await _discover_twice(client, session)
+        other = await _discover_twice(client, session, client.timeout)
     except (McpError, TransportError) as error:
         if isinstance(error, TransportError) and not _is_refusal(error):
             raise
@@ -152,21 +153,23 @@ async def _discover_pinned(client: Client, session: ClientSession) -> None:
         )
 
 
-async def _discover_twice(client: Client, session: ClientSession) -> Revision | None:
+async def _discover_twice(
+    client: Client, session: ClientSession, patience: float
+) -> Revision | None:
     """Ask `server/discover`; once more if the server refuses the revision and yet lists it.
 
     Processes of two releases behind one address answer so (2026-07-28 `basic/versioning`: on
     -32022 a client retries once with a revision in common).
     """
     try:
-        return await _discover(client, session)
+        return await _discover(client, session, patience)
     except McpError as error:
         if error.code != UNSUPPORTED_VERSION or _named(error) is not STATELESS:
             raise
-    return await _discover(client, session)
+    return await _discover(client, session, patience)
 
 
-async def _discover(client: Client, session: ClientSession) -> Revision | None:
+async def _discover(client: Client, session: ClientSession, patience: float) -> Revision | None:
     """Ask the server for its revisions, name and capabilities.
 
     Returns:
@@ -179,7 +182,7 @@ async def _discover(client: Client, session: ClientSession) -> Revision | None:
     """
     peer = session.peer
     request = peer.request("server/discover", {}, revision=STATELESS)
-    result = await session.send_request(request, patience=client.timeout)
+    result = await session.send_request(request, patience=patience)
     versions = result.get("supportedVersions")
     if not isinstance(versions, list) or not any(isinstance(each, str) for each in versions):
         return LATEST_HANDSHAKE

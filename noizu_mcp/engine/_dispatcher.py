@@ -177,6 +177,10 @@ class Dispatcher(InFlight):
         """Stop the timeouts of our requests while the block runs: the peer waits for us."""
         return self.pending.hold_timeouts()
 
+    def pause_timeouts(self) -> AbstractContextManager[None]:
+        """Stop the timeouts of our requests and their maximum: see `PendingRequests`."""
+        return self.pending.pause_timeouts()
+
     async def send_request(
         self,
         request: Request,

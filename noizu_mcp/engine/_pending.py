@@ -76,6 +76,14 @@ class PendingRequest:
         """Start the timeout again, from now, up to `MAX_EXTENSIONS` timeouts in all."""
         self._scope.deadline = min(trio.current_time() + self._timeout, self._last)
 
+    def pause(self) -> None:
+        """Stop the timeout and its maximum; `extend` starts both again."""
+        self._scope.deadline = math.inf
+
+    def prolong(self, seconds: float) -> None:
+        """Move the maximum by the seconds of a pause."""
+        self._last += seconds
+
     def hold(self) -> None:
         """Stop the timeout, but for the limit of `MAX_EXTENSIONS`; `extend` starts it again."""
         # The maximum stays in force: a peer that never withdraws its question must not hold our
@@ -101,6 +109,8 @@ class PendingRequests:
         self._waiting: dict[Id, PendingRequest] = {}
         self._closed = False
         self._held = 0
+        self._paused = 0
+        self._pause_began = 0.0
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -120,16 +130,44 @@ class PendingRequests:
         """Stop the timeouts while the block runs: the peer waits for us meanwhile."""
         # Counted: several questions of the peer may be open at the same time.
         self._held += 1
-        for pending in self._waiting.values():
-            pending.hold()
+        if not self._paused:
+            for pending in self._waiting.values():
+                pending.hold()
         try:
             yield
         finally:
             self._held -= 1
-            # The peer may still wait for the answer to another question.
-            if self._held == 0:
+            self._restart()
+
+    @contextmanager
+    def pause_timeouts(self) -> Iterator[None]:
+        """Stop the timeouts and their maximum while the block runs.
+
+        For what this program does before a request can be sent, such as a login. The block must end
+        by itself.
+        """
+        # Several tasks may pause, one after the other: the time counts from the first to the last.
+        if not self._paused:
+            self._pause_began = trio.current_time()
+        self._paused += 1
+        for pending in self._waiting.values():
+            pending.pause()
+        try:
+            yield
+        finally:
+            self._paused -= 1
+            if not self._paused:
+                paused = trio.current_time() - self._pause_began
                 for pending in self._waiting.values():
-                    pending.extend()
+                    pending.prolong(paused)
+            self._restart()
+
+    def _restart(self) -> None:
+        if self._paused:
+            return
+        for pending in self._waiting.values():
+            # The peer may still wait for the answer to another question.
+            pending.hold() if self._held else pending.extend()
 
     def discard(self, id_: Id) -> None:
         """Forget a request, answered or not."""
@@ -147,7 +185,7 @@ class PendingRequests:
         pending = self._waiting.get(id_)
         if pending is not None:
             # While the peer waits for us no clock runs that progress could extend.
-            if self._held == 0:
+            if not self._held and not self._paused:
                 pending.extend()
             pending.report(params)
 

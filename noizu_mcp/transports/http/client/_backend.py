@@ -14,6 +14,8 @@ from ..._http_target import Http
 if TYPE_CHECKING:
     import httpx2
 
+    from ....auth.client import RequestAuth
+
 #: Seconds for a server to take a part of a body. A call may take long, but taking bytes may not.
 WRITE_TIMEOUT: Final = 30.0
 #: Idle connections that are kept open for later requests.
@@ -21,6 +23,12 @@ IDLE_CONNECTIONS: Final = 20
 #: Seconds that they are kept. Servers close theirs after about five: a request that meets such a
 #: connection while it closes would fail, and must not be repeated.
 IDLE_SECONDS: Final = 4.0
+#: Statuses that ask for other credentials, whatever the body says.
+CHALLENGES: Final = (401, 403)
+#: Bytes of the body of a refusal that are read.
+ERROR_SIZE: Final = 64 * 1024
+#: Seconds to read it before the credentials are asked, which may take minutes.
+_REFUSAL_TIMEOUT: Final = 5.0
 #: Redirects within one origin that one request follows.
 MAX_MOVES: Final = 3
 _MOVED: Final = (307, 308)  # those that keep method and body
@@ -83,6 +91,19 @@ class Answer:
             parts.append(chunk)
         return b"".join(parts)
 
+    async def detach(self) -> None:
+        """Read the body of a refusal into memory and close the connection under it.
+
+        A server may hang up long before a person has logged in. A body that is too long, or too
+        slow, is empty afterwards.
+        """
+        kept = None
+        with trio.move_on_after(_REFUSAL_TIMEOUT):
+            kept = await self.read(ERROR_SIZE)
+        await self.discard()
+        await self._response.aclose()
+        self._body = _replay(kept or b"")
+
     async def discard(self) -> None:
         """Give up the rest of the body.
 
@@ -95,21 +116,32 @@ class Answer:
                 pass
 
 
+async def _replay(body: bytes) -> AsyncIterator[bytes]:
+    # An empty part would be taken for the end, and leave the generator unfinished.
+    if body:
+        yield body
+
+
 class Backend:
     """Sends HTTP requests to one server over a pool of connections.
 
     Args:
         target: The server.
+        auth: The credentials of the client, if it has any.
+
+    Attributes:
+        auth: See above.
 
     Raises:
         TransportError: The HTTP library is not installed.
     """
 
-    def __init__(self, target: Http) -> None:
+    def __init__(self, target: Http, auth: "RequestAuth | None" = None) -> None:
         try:
             import httpx2
         except ImportError:
             raise TransportError(_INSTALL) from None
+        self.auth = auth
         self._library = httpx2
         self._target = target
         # Parsed here and not for each request: a tenth of the time of a call.
@@ -134,32 +166,40 @@ class Backend:
         headers: Mapping[str, str],
         body: bytes | None = None,
         on_written: Callable[[], object] | None = None,
+        operation: Callable[[], str] | None = None,
     ) -> AsyncIterator[Answer]:
-        """Send one request.
+        """Send one request; again with other credentials if they are refused and there are some.
 
         Args:
             method: `POST` and the like.
             headers: Headers of the protocol; they win over those of the target.
             body: The bytes of the body.
-            on_written: Called once all of the body is written.
+            on_written: Called each time that all of the body is written.
+            operation: Names the subject of the request, for the credentials.
 
         Yields:
             The answer; leaving the block gives up its unread rest.
 
         Raises:
             NetworkFailure: No answer arrived, or it broke off while the block was reading it.
+            AuthError: The server refused the credentials, and no others could be got.
         """
         extensions: dict[str, Any] = {"timeout": self._timeout}
         if on_written is not None:
             extensions["trace"] = _call_when_written(on_written)
         merged = await self._merge(headers)
+        moves = refusals = 0
+        given: Mapping[str, str] = {}
         try:
-            for _ in range(MAX_MOVES + 1):
+            while moves <= MAX_MOVES:
+                if self.auth is not None:
+                    given = await self.auth.headers(method, str(self._url))
+                everything = {**merged, **given} if given else merged
                 # Built here, since `build_request` merges and parses again what never changes.
                 request = self._library.Request(
                     method,
                     self._url,
-                    headers=merged,
+                    headers=[(name.encode(), value.encode()) for name, value in everything.items()],
                     cookies=self._client.cookies,
                     content=body,
                     extensions=extensions,
@@ -167,9 +207,22 @@ class Backend:
                 response = await self._client.send(request, stream=True)
                 try:
                     if self._follow(response):
+                        moves += 1
                         continue
                     answer = Answer(response)
                     try:
+                        if self.auth is not None and answer.status in CHALLENGES:
+                            refusals += 1
+                            await answer.detach()
+                            if await self.auth.handle(
+                                method,
+                                str(self._url),
+                                answer,
+                                sent=given,
+                                operation="" if operation is None else operation(),
+                                attempt=refusals,
+                            ):
+                                continue
                         yield answer
                     finally:
                         await answer.discard()
@@ -185,7 +238,7 @@ class Backend:
         except self._library.RequestError as error:
             raise NetworkFailure(_reason(error), connected=True) from error
 
-    async def _merge(self, headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    async def _merge(self, headers: Mapping[str, str]) -> dict[str, str]:
         given = self._target.headers
         if callable(given):
             given = await given()  # credentials that change are looked up for each request
@@ -193,7 +246,7 @@ class Backend:
         merged = dict(_DEFAULTS)
         for each in (given or {}, headers):
             merged.update((name.lower(), value) for name, value in each.items())
-        return [(name.encode(), value.encode()) for name, value in merged.items()]
+        return merged
 
     def _follow(self, response: "httpx2.Response") -> bool:
         """Follow a redirect within the origin; another one would take credentials elsewhere."""

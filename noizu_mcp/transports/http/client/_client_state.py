@@ -12,17 +12,13 @@ from ....engine import SessionEnded, Unanswered, throttled_log
 from ....jsonrpc import INVALID_REQUEST, ErrorResponse, Malformed, Received, decode, read_message
 from ....protocol import HANDSHAKE_VERSIONS
 from ..._inbox import Inbox
-from ._backend import Answer, Backend
+from ._backend import CHALLENGES, ERROR_SIZE, Answer, Backend
 from ._event_reader import EventParser, EventTooLarge
 
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 SESSION: Final = "Mcp-Session-Id"
 VERSION: Final = "MCP-Protocol-Version"
-#: Statuses that ask for other credentials, whatever the body says.
-CHALLENGES: Final = (401, 403)
-#: Bytes of the body of a refusal that are read.
-ERROR_SIZE: Final = 64 * 1024
 #: Characters of a server's text that error messages and logs show.
 SHOWN: Final = 200
 
@@ -129,7 +125,10 @@ class ClientState:
         said = "" if error is None else f": {error.message[:SHOWN]}"
         text = f"{self.shown} answered {answer.title}{said}"
         if answer.status in CHALLENGES:
-            return AuthError(text)
+            from ....auth.client import explain_refusal
+
+            wanted = explain_refusal(answer.headers, had_auth=self.backend.auth is not None)
+            return AuthError(text + wanted)
         if answer.status == 404 and in_session:
             return SessionEnded(f"the server has ended the session ({text})")
         if answer.status == 404 and (error is None or error.code == INVALID_REQUEST):

@@ -20,6 +20,7 @@ from typing import Final
 
 import trio
 
+from ...._errors import AuthError
 from ....engine import logger
 from ....jsonrpc import Received
 from ._backend import Answer, NetworkFailure
@@ -73,6 +74,9 @@ class GetStream:
             except NetworkFailure as error:
                 self.answered.set()
                 logger.debug("the GET stream of %s broke: %s", self._state.shown, error)
+            except AuthError as error:
+                logger.warning("the GET stream of %s failed: %s", self._state.shown, error)
+                return
             except Exception:  # a headers function failed; requests raise it as well
                 logger.exception("the GET stream of %s failed", self._state.shown)
                 return

@@ -39,8 +39,8 @@ from ....jsonrpc import (
     Response,
     read_message,
 )
-from ._backend import Answer, NetworkFailure
-from ._client_state import CHALLENGES, EVENTS, JSON, SESSION, ClientState, over, read_refusal
+from ._backend import CHALLENGES, Answer, NetworkFailure
+from ._client_state import EVENTS, JSON, SESSION, ClientState, over, read_refusal
 from ._event_reader import EventParser
 
 #: Seconds for an event stream to end after the answer; then the client ends it.
@@ -80,6 +80,7 @@ class Post:
         self._state = state
         self._data = data
         self._headers = headers
+        self._message = message
         self._method = message.method if isinstance(message, Request) else "a message"
         # A broken message without an id is refused by an error without an id; that is its answer.
         self._is_unreadable = isinstance(message, Malformed) and not self.ids and message.answer
@@ -130,11 +131,18 @@ class Post:
         if not self.ids:
             logger.warning("%s was not delivered: %s", self._method, error)
 
+    def _name_operation(self) -> str:
+        """Name the subject of the message, for credentials: `tools/call echo`."""
+        params = getattr(self._message, "params", None) or {}
+        subject = params.get("name") or params.get("uri")
+        return f"{self._method} {subject}" if isinstance(subject, str) else self._method
+
     async def _exchange(self) -> None:
         headers = {"Content-Type": JSON, "Accept": f"{JSON}, {EVENTS}", **self._headers}
         send, body = self._state.backend.send, None
+        written, named = self.written.set, self._name_operation
         try:
-            async with send("POST", headers, self._data, self.written.set) as answer:
+            async with send("POST", headers, self._data, written, named) as answer:
                 # From now on a failure may mean that the server has done the work.
                 self._state.reached = True
                 self._head = answer.headers
@@ -189,7 +197,9 @@ class Post:
         headers = {**self._headers, "Accept": EVENTS, "Last-Event-ID": parser.last_id}
         if SESSION in self._head:  # an `initialize` belongs to the session that it begins
             headers.setdefault(SESSION, self._head[SESSION])
-        async with self._state.backend.send("GET", headers) as answer:
+        async with self._state.backend.send(
+            "GET", headers, operation=self._name_operation
+        ) as answer:
             if answer.status == 200 and answer.media_type == EVENTS:
                 await self._state.read_event_stream(answer, parser, self._deliver)
                 return

@@ -30,10 +30,11 @@ Sources: 2025-11-25 `basic/transports`; 2026-07-28 `basic/transports/streamable-
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import trio
 
+from ...._errors import AuthError
 from ...._limits import DEFAULTS, Limits
 from ....engine import MessageStream, Unanswered, logger
 from ....jsonrpc import Decoded, Encoded, Id, Notification, Received, Request, decode
@@ -44,6 +45,9 @@ from ._backend import Backend, NetworkFailure
 from ._client_state import VERSION, ClientState
 from ._get_stream import GetStream
 from ._post import LINGER, Post
+
+if TYPE_CHECKING:
+    from ....auth.client import RequestAuth
 
 #: Seconds for the server to take a notification or an answer; later messages wait meanwhile.
 TAKE_TIMEOUT: Final = 10.0
@@ -70,6 +74,7 @@ class HttpStream(MessageStream):
     Args:
         target: The server.
         limits: The limits of one message of the server.
+        auth: The credentials of the client, if it has any.
 
     Attributes:
         mirrored: The arguments that `Mcp-Param-*` headers mirror, by tool; never None here.
@@ -80,10 +85,12 @@ class HttpStream(MessageStream):
 
     mirrored: dict[str, Mapping[str, tuple[str, ...]]]
 
-    def __init__(self, target: Http, limits: Limits = DEFAULTS) -> None:
+    def __init__(
+        self, target: Http, limits: Limits = DEFAULTS, auth: "RequestAuth | None" = None
+    ) -> None:
         self.mirrored = {}
         self._inbox: Inbox[Received | Unanswered] = Inbox()
-        self._state = ClientState(target.shown, Backend(target), self._inbox, limits)
+        self._state = ClientState(target.shown, Backend(target, auth), self._inbox, limits)
         self._queue: deque[_Outgoing] = deque()
         self._posts: dict[Id, Post] = {}
         self._unwritten: set[Post] = set()
@@ -258,6 +265,8 @@ class HttpStream(MessageStream):
                 with trio.move_on_after(END_TIMEOUT), suppress(NetworkFailure):
                     async with backend.send("DELETE", self._state.session_headers()):
                         pass  # any status is fine, also 405: servers need not support it
+            except AuthError as error:
+                logger.warning("the session at %s was not ended: %s", self._state.shown, error)
             except Exception:  # a headers function failed; the backend must be closed all the same
                 logger.exception("the session at %s was not ended", self._state.shown)
         with trio.move_on_after(END_TIMEOUT):

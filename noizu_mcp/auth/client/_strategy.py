@@ -1,0 +1,193 @@
+"""The contract between the HTTP client and credentials, and `Bearer`, the simplest of them.
+
+`connect(url, auth=strategy)` binds the strategy to the server, once. The credentials that come of
+it give headers to each request, and are asked after a refusal whether there are better ones.
+"""
+
+import re
+import ssl
+from collections.abc import Mapping
+from typing import Final, Protocol, runtime_checkable
+from urllib.parse import urlsplit
+
+import attrs
+
+from .._challenge import AuthChallenge
+from .._configuration import check_url, read_text
+
+#: Characters of a token in a header (RFC 6750 section 2.1).
+_TOKEN: Final = re.compile(r"[A-Za-z0-9\-._~+/]+=*")
+
+
+@attrs.frozen
+class ProtectedServer:
+    """The MCP server that credentials are for.
+
+    Attributes:
+        url: The URL of its endpoint, with query.
+        tls: Checks its certificate; None: the authorities that the system trusts.
+    """
+
+    url: str
+    tls: ssl.SSLContext | None = None
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: `https://api.example.com`."""
+        return origin_of(self.url)
+
+    @property
+    def shown(self) -> str:
+        """The URL without the query, which may be secret."""
+        return self.url.partition("?")[0]
+
+
+@attrs.frozen
+class ClientRequest:
+    """An HTTP request to the server that is about to be sent.
+
+    Attributes:
+        method: `POST`, `GET` or `DELETE`.
+        url: The URL, with query.
+    """
+
+    method: str
+    url: str
+
+
+@attrs.frozen(kw_only=True)
+class Refusal:
+    """The answer 401 or 403 to a request. The server has not carried the request out.
+
+    Attributes:
+        request: The request.
+        status: 401 or 403.
+        challenges: Those of `WWW-Authenticate`; none if the header is missing or malformed.
+        headers: All headers of the answer; names are found in any case.
+        sent: The headers that the credentials gave for the request, names in lower case. If they
+            are older than those that would be given now, the request can be sent again at once.
+        operation: The subject of the request, such as `tools/call echo`; for counting attempts.
+        attempt: The number of refusals of this request, from 1.
+    """
+
+    request: ClientRequest
+    status: int
+    challenges: tuple[AuthChallenge, ...] = ()
+    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    sent: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    operation: str = ""
+    attempt: int = 1
+
+    def challenge(self, scheme: str = "Bearer") -> AuthChallenge | None:
+        """Find the first challenge of a scheme; None if there is none."""
+        return next((each for each in self.challenges if each.is_scheme(scheme)), None)
+
+
+class Credentials(Protocol):
+    """The credentials of one client at one server.
+
+    The client never runs the methods at the same time. Both must end by themselves, within some
+    time: no timeout of a request runs meanwhile.
+    """
+
+    async def headers(self, request: ClientRequest) -> Mapping[str, str]:
+        """Return the headers of a request; called before each one.
+
+        It must not ask a person. Without a valid token it returns no header: the answer of the
+        server then says what is wanted.
+
+        Args:
+            request: The request; it goes to the origin of the server that was bound.
+
+        Returns:
+            Names and values, such as `{"Authorization": "Bearer …"}`.
+
+        Raises:
+            AuthError: There can be no credentials.
+        """
+
+    async def handle(self, refusal: Refusal) -> bool:
+        """Get better credentials after a refusal.
+
+        Args:
+            refusal: The answer of the server.
+
+        Returns:
+            True if the request is to be sent again, with new headers; False if these credentials
+            have nothing better: the client raises an `AuthError` that quotes the server.
+
+        Raises:
+            AuthError: Better credentials could not be got; it says why, and what to do.
+        """
+
+
+@runtime_checkable
+class AuthStrategy(Protocol):
+    """A way to get credentials, for any number of servers."""
+
+    def bind(self, server: ProtectedServer) -> Credentials:
+        """Make the credentials of one client; called when `connect` opens, with no request yet.
+
+        Args:
+            server: The server.
+
+        Returns:
+            The credentials.
+
+        Raises:
+            ValueError: The strategy does not fit the server: its URL is not https, for example.
+        """
+
+
+@attrs.frozen
+class Bearer:
+    """An `AuthStrategy` for a token at hand; a refusal is final.
+
+    A token that changes is given by an async function as `Http(url, headers=…)`.
+
+    Args:
+        token: The token (RFC 6750).
+
+    Raises:
+        ValueError: It is not a token that a header can carry.
+    """
+
+    token: str = attrs.field(repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if not _TOKEN.fullmatch(read_text(self.token, "token")):
+            raise ValueError("token must be the token alone, without spaces, quotes or `Bearer`")
+
+    def bind(self, server: ProtectedServer) -> Credentials:
+        """Make the credentials of one client; see `AuthStrategy`.
+
+        Raises:
+            ValueError: The URL is neither https nor that of a loopback address.
+        """
+        check_url(server.url, "the URL of the server")
+        return _FixedToken({"Authorization": f"Bearer {self.token}"})
+
+
+@attrs.frozen
+class _FixedToken:
+    """The credentials of `Bearer`."""
+
+    given: Mapping[str, str] = attrs.field(repr=False)
+
+    async def headers(self, request: ClientRequest) -> Mapping[str, str]:
+        """Return the same header each time."""
+        return self.given
+
+    async def handle(self, refusal: Refusal) -> bool:
+        """Have nothing better."""
+        return False
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a URL, lower case, without the default port."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    shown = f"[{host}]" if ":" in host else host
+    default = {"https": 443, "http": 80}.get(parts.scheme)
+    port = "" if parts.port in (None, default) else f":{parts.port}"
+    return f"{parts.scheme}://{shown}{port}"
