@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing"},
+    | {"client", "testing", "auth"},
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = (
