@@ -43,15 +43,20 @@ async def connect(target: Any, **options: Any) -> AsyncIterator[Client]:
             shown.append(AsyncioClient(inner, side))
             return lambda: shown[0]
 
-        browser = getattr(options.get("auth"), "open_browser", None)
-        if inspect.iscoroutinefunction(browser):
-            options["auth"] = attrs.evolve(options["auth"], open_browser=on_asyncio(browser))
+        auth_on_asyncio(options)
         handler = options.get("handler")
         if isinstance(handler, ClientHandler | None):
             handler = handler or ClientHandler()
             options["handler"] = ForwardingHandler(handler, present, on_asyncio, side.run_trio)
         async with enter_trio(side, client.connect(target, **options)):
             yield shown[0]
+
+
+def auth_on_asyncio(options: dict[str, Any]) -> None:
+    """Let an async `open_browser` of the strategy in the options run on the asyncio loop."""
+    auth: Any = options.get("auth")
+    if attrs.has(type(auth)) and hasattr(auth, "open_browser"):
+        options["auth"] = attrs.evolve(auth, open_browser=on_asyncio(auth.open_browser))
 
 
 def on_asyncio(method: Any) -> Any:
