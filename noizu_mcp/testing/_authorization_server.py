@@ -46,6 +46,7 @@ from ._grants import (
     Refusal,
     Tokens,
     authenticate,
+    keep,
     public_jwk,
 )
 
@@ -61,6 +62,8 @@ _WELL_KNOWN: Final = (
     "/.well-known/oauth-authorization-server",
     "/.well-known/openid-configuration",
 )
+#: Endpoints that are read by GET. The others take a form by POST (RFC 6749 section 3.2).
+_READ: Final = ("metadata", "authorize", "jwks")
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -168,7 +171,7 @@ class AuthorizationServer:
             key: Its public key, for `private_key_jwt`: PEM, or an object of `cryptography`.
             redirect_uris: Its redirect URIs; empty: any loopback address.
         """
-        self._clients[client_id] = Client(client_id, secret, key, tuple(redirect_uris))
+        keep(self._clients, client_id, Client(client_id, secret, key, tuple(redirect_uris)))
 
     def trust(self, issuer: "str | AuthorizationServer", key: Any = None) -> None:
         """Accept assertions of another issuer (RFC 7523), such as an identity provider.
@@ -298,7 +301,7 @@ class AuthorizationServer:
                 self._fetcher = HTTPFetcher()
             return await self._fetcher.fetch(request)
         headers = {name.lower(): value for name, value in request.headers}
-        answer = await self._receive(parts.path, parts.query, headers, request.body)
+        answer = await self._receive(request.method, parts.path, parts.query, headers, request.body)
         return FetchResponse(answer.status, answer.body, answer.headers)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -309,7 +312,7 @@ class AuthorizationServer:
             message = await receive()
             body, more = body + message.get("body", b""), message.get("more_body", False)
         query = scope["query_string"].decode("latin-1")
-        answer = await self._receive(scope["path"], query, headers, body)
+        answer = await self._receive(scope["method"], scope["path"], query, headers, body)
         listed = [
             (name.encode(), value.encode("latin-1")) for name, value in answer.headers.items()
         ]
@@ -319,14 +322,17 @@ class AuthorizationServer:
     # From a request to its answer
 
     async def _receive(
-        self, path: str, query: str, headers: Mapping[str, str], body: bytes
+        self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> _Answer:
         await trio.lowlevel.checkpoint()
         endpoint = self._endpoint(path)
         if endpoint is None:
             return _Answer(404, {"error": "not_found"})
+        wanted = "GET" if endpoint in _READ else "POST"
+        if method != wanted:
+            return _Answer(405, {"error": "invalid_request"}, {"allow": wanted})
         try:
-            params = _read_params(query, headers, body)
+            params = _read_params(query.encode() if method == "GET" else body, headers)
         except ValueError:
             return _Answer(400, {"error": "invalid_request"})
         held = self._held.get(endpoint)
@@ -534,10 +540,10 @@ def _check_endpoint(name: str) -> str:
     return name
 
 
-def _read_params(query: str, headers: Mapping[str, str], body: bytes) -> JSONObject:
+def _read_params(text: bytes, headers: Mapping[str, str]) -> JSONObject:
     if headers.get("content-type", "").startswith("application/json"):
-        members = parse_json(body)
+        members = parse_json(text)
         if not isinstance(members, dict):
             raise ValueError("not an object")
         return members
-    return dict(parse_qsl(f"{query}&{body.decode()}".strip("&"), keep_blank_values=True))
+    return dict(parse_qsl(text.decode(), keep_blank_values=True))

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_pri
 
 from .._value import JSONObject
 
-#: Grants and codes that are kept; the oldest goes first.
+#: Grants, codes, clients and proofs that are kept; the oldest goes first.
 KEPT: Final = 10_000
 #: Seconds that the `iat` of a DPoP proof may differ from the clock.
 PROOF_AGE: Final = 300.0
@@ -137,13 +137,13 @@ class Tokens:
 
     def keep(self, grant: Grant) -> Grant:
         """Keep a grant; a full table drops the oldest."""
-        _keep(self.grants, grant.name, grant)
+        keep(self.grants, grant.name, grant)
         return grant
 
     def make_code(self, code: Code) -> str:
         """Make an authorization code; a full table drops the oldest."""
         name = secrets.token_urlsafe(16)
-        _keep(self.codes, name, code)
+        keep(self.codes, name, code)
         return name
 
     def sign(self, claims: Mapping[str, Any], typ: str) -> str:
@@ -336,7 +336,7 @@ class Tokens:
         )
         if not good:
             raise Refusal("invalid_dpop_proof", "a claim is missing or wrong, or it came before")
-        _keep(self._proofs, claims["jti"], None)
+        keep(self._proofs, claims["jti"], None)
         return thumbprint(header["jwk"])
 
 
@@ -424,7 +424,8 @@ def _narrow(form: Form, scopes: tuple[str, ...]) -> tuple[str, ...]:
     return wanted
 
 
-def _keep(table: dict[str, Any], name: str, value: Any) -> None:
+def keep(table: dict[str, Any], name: str, value: Any) -> None:
+    """Put a value into a table; a full one drops its oldest."""
     if len(table) >= KEPT:
         del table[next(iter(table))]
     table[name] = value

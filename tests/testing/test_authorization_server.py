@@ -122,6 +122,12 @@ async def test_other_paths(login, path):
     assert (await ask(login, path))[0] == 404
 
 
+@pytest.mark.parametrize(("path", "form"), [("token", None), ("jwks", {})])
+async def test_other_methods(login, path, form):
+    """A token is never asked for by GET, nor keys by POST."""
+    assert (await ask(login, path, form))[0] == 405
+
+
 async def test_code(login):
     """A code is redeemed for a token that our verifier accepts."""
     found = authorize(login)
