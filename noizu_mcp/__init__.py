@@ -33,6 +33,7 @@ from ._errors import NoSessionError as NoSessionError
 from ._errors import Problem as Problem
 from ._errors import ProtocolError as ProtocolError
 from ._errors import RequestTimeout as RequestTimeout
+from ._errors import ResourceNotFound as ResourceNotFound
 from ._errors import SchemaError as SchemaError
 from ._errors import SchemaUnsupported as SchemaUnsupported
 from ._errors import SkillError as SkillError
@@ -74,10 +75,13 @@ from .types import plain_text as plain_text
 from .types import text_content as text_content
 
 _LATE = {
+    "aio": ".aio",
     "Client": ".client",
     "ClientHandler": ".client",
+    "Clients": ".client",
     "Completion": ".types",
     "connect": ".client",
+    "connect_all": ".client",
     "Http": ".transports",
     "SchemaLoss": ".models",
     "ModelCall": ".models",
@@ -102,17 +106,24 @@ _LATE = {
     "SkillFolder": ".skills",
     "Stdio": ".transports",
     "SyncClient": ".client",
+    "SyncClients": ".client",
     "Task": ".types",
     "tools_for": ".models",
+    "TerminalHandler": ".client",
 }
 
 # Type checkers read the imports, the interpreter reads the table; a test compares the two.
 if _TYPE_CHECKING:
+    from . import aio as aio
     from .client import Client as Client
     from .client import ClientHandler as ClientHandler
+    from .client import Clients as Clients
     from .client import Progress as Progress
     from .client import SyncClient as SyncClient
+    from .client import SyncClients as SyncClients
+    from .client import TerminalHandler as TerminalHandler
     from .client import connect as connect
+    from .client import connect_all as connect_all
     from .components import Prompt as Prompt
     from .components import Resource as Resource
     from .components import ResourceTemplate as ResourceTemplate

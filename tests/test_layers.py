@@ -33,7 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "testing": {"types", "jsonrpc", "protocol", "auth", "schema", "components", "engine", "server"}
     | {"transports", "client"},
     "cli": {"types", "jsonrpc", "protocol", "uri", "schema", "engine", "server", "transports"}
-    | {"client", "testing"},
+    | {"client", "testing", "auth"},
 }
 # Files at the root that stand below all layers, in their own order.
 BELOW = (
@@ -112,6 +112,7 @@ LATE = {
     ("server/features/_tools", "._tasks"): "loads with the first call of a tool that can be a task",
     ("server/features/_subscriptions", "._tasks"): "loads with the first subscription to a task",
     ("server/features/__init__", "."): "tasks load with the first request for one",
+    ("server/loading/_imports", "._remedies"): "loads with the first file that cannot be imported",
     ("server/asking/_seal", "cryptography.exceptions"): "loads with the first sealed state",
     ("server/asking/_seal", "cryptography.hazmat.primitives.ciphers.aead"): "the same",
     ("server/asking/_seal", "cryptography.hazmat.primitives.hashes"): "the same",
@@ -129,7 +130,9 @@ LATE = {
     ("transports/host/_hypercorn", "hypercorn.trio"): "an extra; it loads where it is asked for",
     ("transports/host/_hypercorn", "hypercorn.config"): "an extra; it loads where it is asked for",
     ("telemetry/_metrics", "._series"): "prometheus_client, an extra, loads with the first metrics",
+    ("telemetry/_client_metrics", "._series"): "the same",
     ("telemetry/_tracing", "._spans"): "opentelemetry, an extra, loads with the first tracing",
+    ("client/_connect", "._recording"): "loads with the first listener of a client",
     ("transports/http/client/_backend", "httpx2"): "an extra, loads with the first URL",
     ("transports/http/client/_client_state", "....auth.client"): "loads with the first 401 or 403",
     ("client/_connect", "..auth.client"): "loads with the first `auth=`",
