@@ -464,6 +464,20 @@ async def test_a_handler_for_each_server(lives, version):
     assert hosts["a"].notices == []
 
 
+@ERAS
+async def test_a_server_that_came_back(lives, version, autojump_clock):
+    """Its handler is told that its lists may have changed, and is told of changes as before."""
+    host = Host("a")
+    targets = {"a": lives["a"].server}
+    async with connect_all(targets, handler=host, version=version) as clients:
+        lives["a"].kill()
+        await until(lambda: lives["a"].runs == 2 and clients.status["a"] == "connected")
+        await host.noticed.wait()
+        assert host.notices == ["notifications/tools/list_changed"]
+        assert shown(await clients.call_tool("a_ask")) == "a"
+        await until(lambda: len(host.notices) == 2)
+
+
 async def test_one_handler_for_all(lives):
     """One handler answers the questions of all servers, and its client is the one that asks."""
 
@@ -501,7 +515,7 @@ async def test_listening_goes_on(script_on, autojump_clock):
             assert clients.status == {"s": "connected"}
         nursery.cancel_scope.cancel()
     assert len(requests) == 4
-    assert host.notices == ["notifications/tools/list_changed"] * 3
+    assert host.notices == ["notifications/tools/list_changed"] * 2
 
 
 # The beginning and the end
