@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from .. import client
-from ..client import Client, ClientHandler, ForwardingHandler
+from ..client import Client, ClientHandler, ForwardingHandler, LiveList
 from ..engine.aio import TrioSide, enter_trio, run_asyncio, trio_side
 
 Params = ParamSpec("Params")
@@ -99,6 +99,23 @@ class AsyncioClient(Client):
         return enter_trio(self._side, self._inner.listen(**wanted))
 
 
+class _AsyncioLiveList(LiveList[Any]):
+    """A live list whose methods are called by tasks of asyncio.
+
+    Args:
+        inner: The list on the trio side.
+        side: Runs its methods.
+    """
+
+    def __init__(self, inner: LiveList[Any], side: TrioSide) -> None:
+        vars(self).update(vars(inner))
+        self._inner = inner
+        self._side = side
+
+    def _follow(self) -> Any:
+        return enter_trio(self._side, self._inner)
+
+
 def _on_trio(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     async def crossed(self: Any, *args: Any, **options: Any) -> Any:
@@ -114,4 +131,14 @@ def cross_methods(base: type, crossing: type) -> None:
             setattr(crossing, name, _on_trio(method))
 
 
+def _live_on_asyncio(name: str) -> property:
+    def give(self: AsyncioClient) -> LiveList[Any]:
+        return _AsyncioLiveList(getattr(self._inner, name), self._side)
+
+    return property(give)
+
+
+for _name in ("tools", "prompts", "resources", "resource_templates"):
+    setattr(AsyncioClient, _name, _live_on_asyncio(_name))
 cross_methods(Client, AsyncioClient)
+cross_methods(LiveList, _AsyncioLiveList)

@@ -12,6 +12,8 @@ from ._connect import TIMEOUT as TIMEOUT
 from ._connect import connect as connect
 from ._handlers import ClientHandler as ClientHandler
 from ._sync import SyncClient as SyncClient
+from ._sync import SyncLiveList as SyncLiveList
+from ._views import LiveList as LiveList
 
 _LATE = {
     "Clients": "._several",

@@ -18,6 +18,7 @@ from ..transports import Http, Stdio, Tap, TappedStream, memory_pair, open_proce
 from ..types import ClientCapabilities, Implementation, Principal, Root
 from ._answers import read_roots
 from ._bound_handler import BoundHandler
+from ._checks import Strictness
 from ._client import Client
 from ._handlers import ClientHandler, abilities, overrides
 from ._negotiate import negotiate
@@ -57,6 +58,8 @@ async def connect(
     limits: Limits = CLIENT_LIMITS,
     replay: bool = False,
     telemetry: Sequence[Listen] = (),
+    strictness: Strictness = "warn",
+    cache: bool = True,
 ) -> AsyncIterator[Client]:
     """Connect to a server for as long as the block runs.
 
@@ -85,6 +88,11 @@ async def connect(
             2026-07-28, as another process would: it finds side effects without `ctx.step`.
         telemetry: Listeners, called with each `Event` of the connection; see
             `noizu_mcp.telemetry`.
+        strictness: The reaction to a result that breaks the output schema of its tool: `warn` logs
+            it, once for each tool, and lists `result.violations`; `strict` raises `ProtocolError`;
+            `off` checks nothing.
+        cache: False to keep no answers (2026-07-28), and to ignore which servers answered a probe
+            with a handshake before.
 
     Yields:
         The client, after the negotiation of the revision.
@@ -99,8 +107,8 @@ async def connect(
             `roots` and the handler list roots; `principal` or `replay` is given for a remote
             server; `auth` is not a strategy, or the target has no URL; `limits` is no `Limits`; or
             a listener cannot be called with an event.
-        ValueError: The URL is not valid, or not one that `auth` sends credentials to; or a root has
-            no `file://` URI.
+        ValueError: The URL is not valid, or not one that `auth` sends credentials to; a root has no
+            `file://` URI; or there is no such `strictness`.
     """
     check_on_trio("connect", _ELSEWHERE)
     opened = read_target(target)
@@ -126,12 +134,13 @@ async def connect(
                 session.answerer.roots = listed
                 if how.auth is not None:
                     how.auth.pause = session.pause_timeouts
-                client = Client(session, timeout)
+                client = Client(session, timeout, strictness=strictness, cache=cache)
                 stack.enter_context(bound.connected(client))
                 # In the background: a cancelled block must still be able to send cancellations.
                 await background.start(session.run)
                 try:
-                    await negotiate(client, session, version, probe_timeout)
+                    address = stream.address if cache else None
+                    await negotiate(client, session, version, probe_timeout, address)
                     stack.enter_context(session.opened(client))
                     yield client
                 finally:

@@ -4,7 +4,7 @@ Questions of the server are answered in tasks of their own; notifications go to 
 time, in order, through a queue that drops the oldest when the handler is too slow.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +25,7 @@ from ..engine import (
     crashes_logged,
     logger,
 )
-from ..jsonrpc import Id, Notification, Request
+from ..jsonrpc import Id, Notification, Request, Response
 from ..protocol import ACKNOWLEDGED, RESOURCE_UPDATED, ClientPeer, Dispatch
 from ..types import META_SUBSCRIPTION_ID
 from ._answers import Answerer
@@ -54,6 +54,7 @@ class ClientSession(Dispatcher):
     Attributes:
         renewal: Begins a new session when the server has ended the one before.
         watched: URIs of resources that the client has subscribed to; a dict keeps their order.
+        observers: Called with each notification before it waits for the handler; must not raise.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class ClientSession(Dispatcher):
         self.answerer = Answerer(handler, capabilities, limits.threads)
         self.renewal = Renewal()
         self.watched: dict[str, None] = {}
+        self.observers: list[Callable[[Notification], object]] = []
         self._stream = stream
         self._handler = handler
         # One thread: notifications are handled one at a time, in order.
@@ -79,6 +81,7 @@ class ClientSession(Dispatcher):
         # `basic/utilities/cancellation`).
         self._running: set[Id] = set()
         self._ended = trio.Event()
+        self._listens: set[Id] = set()
         self._unacknowledged: dict[Id, trio.TaskStatus[Mapping[str, Any]]] = {}
         self._send_notice, self._notices = trio.open_memory_channel[Notification](MAX_NOTICES)
 
@@ -151,6 +154,11 @@ class ClientSession(Dispatcher):
                 may_repeat = False
             finally:
                 self._running.discard(request.id)
+
+    @property
+    def credentials(self) -> Hashable:
+        """The credentials of the messages; see `MessageStream`."""
+        return self._stream.credentials
 
     async def leave(self) -> None:
         """End the connection in order; requests that still run in other tasks are cancelled.
@@ -253,12 +261,14 @@ class ClientSession(Dispatcher):
             McpError: The server refused.
             ProtocolError: It ended the request without acknowledging it.
         """
+        self._listens.add(request.id)
         self._unacknowledged[request.id] = task_status
         try:
             await self.send_request(request)
             if request.id in self._unacknowledged:
                 raise ProtocolError("subscriptions/listen ended without an acknowledgement")
         finally:
+            self._listens.discard(request.id)
             self._unacknowledged.pop(request.id, None)
 
     def _acknowledge(self, params: Mapping[str, Any]) -> None:
@@ -270,10 +280,18 @@ class ClientSession(Dispatcher):
             status.started(agreed if isinstance(agreed, Mapping) else {})
 
     def receive_notice(self, notification: Notification) -> None:
-        """Queue a notification for the handler."""
+        """Show a notification to the observers, and queue it for the handler."""
         if notification.method == ACKNOWLEDGED:
             self._acknowledge(notification.params or {})
             return
+        id_ = (notification.params or {}).get("requestId")
+        if notification.method == "notifications/cancelled" and id_ in self._listens:
+            # The server ends a listen request so, or by a result, or by both (2026-07-28
+            # `basic/patterns/cancellation` and `basic/patterns/subscriptions`).
+            self.pending.resolve(id_, Response(id_, {}))
+        # A copy: one of them may end.
+        for observe in tuple(self.observers):
+            observe(notification)
         if not self._handler.overrides("handle_notification"):
             return  # the handler of the base class ignores all of them
         # The reader must not wait for a slow handler, and memory must not grow: the oldest goes.

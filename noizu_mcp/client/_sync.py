@@ -27,11 +27,20 @@ import trio
 
 from .._errors import ConnectionClosed
 from ..engine import split_cancellation
-from ..types import Implementation, ServerCapabilities
+from ..types import (
+    Implementation,
+    PromptDefinition,
+    ResourceDefinition,
+    ResourceTemplateDefinition,
+    ServerCapabilities,
+    ToolDefinition,
+)
 from ._bound_handler import ForwardingHandler
 from ._client import Client
 from ._connect import connect
 from ._handlers import ClientHandler
+from ._lists import Definition
+from ._views import ListView, LiveList
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
@@ -149,34 +158,63 @@ def _trio_thread() -> Iterator[TrioThread]:
         thread.join()
 
 
-@contextmanager
-def _held(thread: TrioThread, manager: AbstractAsyncContextManager[Result]) -> Iterator[Result]:
-    """Enter and leave a context manager of trio in one task of a thread."""
-    entered: Future[Result] = Future()
-    leave = trio.Event()
-    failures: list[Exception] = []
+class _Held(AbstractContextManager[Result]):
+    """Enters and leaves a context manager of trio in one task of a thread.
 
-    async def hold() -> None:
-        async with manager as value:
-            entered.set_result(value)
-            await leave.wait()
-            for each in failures:
-                raise each
+    Not a generator: one that is dropped would wait for its end, and in a process that was forked
+    there is no thread that brings it.
 
-    scope = trio.CancelScope()
-    ended = thread.start(hold, scope)
-    try:
-        both: list[Future[Any]] = [entered, ended]
-        wait(both, return_when=FIRST_COMPLETED)
-        if not entered.done():
-            ended.result()
-        yield entered.result()
-    except Exception as error:  # noqa: BLE001 - raised below, or what the manager makes of it
-        failures.append(error)
-    finally:
-        # Also for Ctrl-C before it was entered.
-        thread.soon(leave.set if entered.done() else scope.cancel)
-        ended.result()
+    Args:
+        thread: Where the task runs.
+        manager: The context manager.
+    """
+
+    def __init__(self, thread: TrioThread, manager: AbstractAsyncContextManager[Result]) -> None:
+        self._thread = thread
+        self._manager = manager
+        self._entered: Future[Result] = Future()
+        self._ended: Future[None]
+        self._leave = trio.Event()
+        self._failures: list[Exception] = []
+
+    def __enter__(self) -> Result:
+        scope = trio.CancelScope()
+        self._ended = self._thread.start(self._hold, scope)
+        try:
+            both: list[Future[Any]] = [self._entered, self._ended]
+            wait(both, return_when=FIRST_COMPLETED)
+        except BaseException:  # Ctrl-C
+            self._thread.soon(scope.cancel)
+            self._ended.result()
+            raise
+        if not self._entered.done():
+            self._ended.result()
+        return self._entered.result()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        if isinstance(error, Exception):
+            self._failures.append(error)
+        self._thread.soon(self._leave.set)
+        try:
+            # Raises the failure of the block, or what the manager makes of it.
+            self._ended.result()
+        except BaseException as raised:
+            if raised is error:
+                return False
+            raise
+        return bool(self._failures)
+
+    async def _hold(self) -> None:
+        async with self._manager as value:
+            self._entered.set_result(value)
+            await self._leave.wait()
+            for failure in self._failures:
+                raise failure
 
 
 def blocking(
@@ -199,7 +237,7 @@ def _entering(
     def enter(
         self: "SyncOpened[Inner]", /, *args: Params.args, **options: Params.kwargs
     ) -> AbstractContextManager[Result]:
-        return _held(self._thread, method(self._client, *args, **options))
+        return _Held(self._thread, method(self._client, *args, **options))
 
     update_wrapper(enter, method)
     return enter
@@ -220,6 +258,43 @@ def with_options_of(
         return init
 
     return give
+
+
+class SyncLiveList(ListView[Definition]):
+    """A list of the server that follows its changes: `with client.tools as tools`.
+
+    It is the `LiveList` of a client for plain code. The list may change at any time: `items` is one
+    state of it.
+
+    Raises:
+        BaseException: See `LiveList`.
+    """
+
+    def __init__(self, thread: TrioThread, live: LiveList[Definition]) -> None:
+        vars(self).update(vars(live))
+        self._thread = thread
+        self._live = live
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._stack.enter_context(_Held(self._thread, self._live))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool | None:
+        return self._stack.__exit__(kind, error, traceback)
+
+    def refresh(self) -> None:
+        """List now, without waiting for a notice; see `LiveList`."""
+        self._thread.run(self._live.refresh)
+
+    def wait_changed(self) -> None:
+        """Wait until the list has changed since the last call, or since the block began."""
+        self._thread.run(self._live.wait_changed)
 
 
 class SyncOpened(Generic[Inner]):
@@ -264,7 +339,7 @@ class SyncOpened(Generic[Inner]):
                 raise RuntimeError("this SyncClient is open already")
             thread = stack.enter_context(_trio_thread())
             opened = self._connect(**self._options_in(thread))
-            client = stack.enter_context(_held(thread, opened))
+            client = stack.enter_context(_Held(thread, opened))
             self._opened = thread, client
             at_exit = partial(self._close_at_exit, os.getpid())
             stack.callback(atexit.unregister, atexit.register(at_exit))
@@ -379,6 +454,26 @@ class SyncClient(SyncOpened[Client]):
     def protocol_version(self) -> str:
         """The revision in use."""
         return self._client.protocol_version
+
+    @property
+    def tools(self) -> SyncLiveList[ToolDefinition]:
+        """The tools, as a list that follows changes: `with client.tools as tools`."""
+        return SyncLiveList(self._thread, self._client.tools)
+
+    @property
+    def prompts(self) -> SyncLiveList[PromptDefinition]:
+        """The prompts, as a list that follows changes; see `tools`."""
+        return SyncLiveList(self._thread, self._client.prompts)
+
+    @property
+    def resources(self) -> SyncLiveList[ResourceDefinition]:
+        """The resources, as a list that follows changes; see `tools`."""
+        return SyncLiveList(self._thread, self._client.resources)
+
+    @property
+    def resource_templates(self) -> SyncLiveList[ResourceTemplateDefinition]:
+        """The resource templates, as a list that follows changes; see `tools`."""
+        return SyncLiveList(self._thread, self._client.resource_templates)
 
     request = blocking(Client.request)
     notify = blocking(Client.notify)

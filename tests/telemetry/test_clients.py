@@ -3,7 +3,7 @@
 import json
 import logging
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
 import pytest
@@ -281,6 +281,30 @@ async def test_a_listener_that_fails(caplog):
         async with connect(Counter, telemetry=[Broken()], handler=Person()) as client:
             assert (await client.call_tool("ask")).content[0].text == "decline"
     assert "the listener" in caplog.text
+
+
+async def test_a_listener_of_ones_own():
+    """A `Listener` surrounds requests and questions, and sends trace context only if it wants."""
+
+    class Around(Listener):
+        @contextmanager
+        def around(self, event):
+            seen.append(event.method)
+            yield
+
+    class Sends(Listener):
+        def trace_context(self, event):
+            return {"traceparent": f"of {event.method}"}
+
+    seen, server, served = [], Counter(), Events()
+    server.telemetry.add(served)
+    async with connect(server, telemetry=[Around()], handler=Person()) as client:
+        await client.call_tool("ask")
+    assert seen == ["server/discover", "tools/call", "elicitation/create", "tools/call"]
+    assert {*served.of("tools/call")[0].trace} == set()
+    async with connect(server, telemetry=[Around(), Sends()]) as client:
+        await client.list_tools()
+    assert served.of("tools/list")[0].trace == {"traceparent": "of tools/list"}
 
 
 async def test_listeners_are_checked():

@@ -116,7 +116,9 @@ async def _start(target: Stdio, limits: Limits) -> tuple[trio.Process, LineStrea
             ours.pop_all()
     except (OSError, ValueError) as error:
         raise TransportError(f"cannot start {target.command}: {error}") from error
-    return process, ServerStream(our_in, our_out, limits)
+    stream = ServerStream(our_in, our_out, limits)
+    stream.address = (target.command, target.args, target.cwd)
+    return process, stream
 
 
 class _LastWords:
